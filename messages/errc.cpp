@@ -1,0 +1,52 @@
+#include "messages/errc.hpp"
+
+#include <caf/actor_system_config.hpp>
+#include <caf/atom.hpp>
+#include <caf/deep_to_string.hpp>
+
+namespace ringmaster {
+
+std::string to_string(errc code) {
+  switch (code) {
+    case errc::ok: return "ok";
+    case errc::invalid_argument: return "invalid_argument";
+    case errc::out_of_range: return "out_of_range";
+    case errc::out_of_memory: return "out_of_memory";
+    case errc::unknown_device: return "unknown_device";
+    case errc::unknown_communicator: return "unknown_communicator";
+    case errc::unknown_stream: return "unknown_stream";
+    case errc::too_few_devices: return "too_few_devices";
+    case errc::group_misuse: return "group_misuse";
+    case errc::size_mismatch: return "size_mismatch";
+    case errc::timed_out: return "timed_out";
+    case errc::device_lost: return "device_lost";
+    case errc::killed_on_request: return "killed_on_request";
+    case errc::aborted: return "aborted";
+    case errc::io_error: return "io_error";
+    case errc::corrupt: return "corrupt";
+    case errc::wrong_version: return "wrong_version";
+    case errc::in_use: return "in_use";
+    case errc::invalid_config: return "invalid_config";
+    case errc::gave_up: return "gave_up";
+  }
+  return "unnamed_errc_" + std::to_string(static_cast<int>(code));
+}
+
+caf::error make_error(errc code, std::string text) {
+  return caf::error{static_cast<uint8_t>(code), caf::atom("ringmaster"),
+                    caf::make_message(std::move(text))};
+}
+
+errc code_of(const caf::error& err) {
+  return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
+}
+
+std::string render(const caf::error& err) {
+  if (!err || err.category() != caf::atom("ringmaster"))
+    return caf::actor_system_config::render(err);
+  if (err.context().match_elements<std::string>())
+    return err.context().get_as<std::string>(0);
+  return to_string(static_cast<errc>(err.code()));
+}
+
+} // namespace ringmaster

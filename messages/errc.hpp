@@ -1,0 +1,48 @@
+#pragma once
+
+#include <caf/error.hpp>
+#include <caf/make_message.hpp> // CAF_ERROR_CODE_ENUM expands to make_message
+
+#include <cstdint>
+#include <string>
+
+namespace ringmaster {
+
+/// Everything that can go wrong in operation. Codes travel on the wire: only append.
+enum class errc : uint8_t {
+  ok = 0,             ///< Reserved by CAF for "no error".
+  invalid_argument,   ///< The request makes no sense, whatever the state.
+  out_of_range,       ///< An address range is not within the device's memory.
+  out_of_memory,      ///< The allocator has no block that large.
+  unknown_device,     ///< Never joined, or has died or left.
+  unknown_communicator, ///< Never existed, or was destroyed.
+  unknown_stream,     ///< Never created, or its result was asked for too late.
+  too_few_devices,    ///< A communicator wants more devices than are free.
+  group_misuse,       ///< GroupStart within a group, or GroupEnd outside of one.
+  size_mismatch,      ///< The two ends of a transfer name different sizes.
+  timed_out,          ///< A limit passed; the text says what was waited for.
+  device_lost,        ///< A device died, hung or was cut off.
+  killed_on_request,  ///< Fault injection ended this actor.
+  aborted,            ///< The communicator was aborted or destroyed.
+  io_error,           ///< The operating system refused.
+  corrupt,            ///< Stored bytes are not what was written.
+  wrong_version,      ///< Stored by another format version.
+  in_use,             ///< Belongs to a living process.
+  invalid_config,     ///< A configuration value is not allowed.
+  gave_up             ///< A supervisor restarted a child too often.
+};
+
+std::string to_string(errc code);
+
+/// An error of ours with its sentence: what happened, to which rank and device, what would be right.
+caf::error make_error(errc code, std::string text);
+
+/// The sentence of one of our errors, or CAF's rendering of any other.
+std::string render(const caf::error& err);
+
+/// The code, or `errc::ok` where the error is not ours.
+errc code_of(const caf::error& err);
+
+} // namespace ringmaster
+
+CAF_ERROR_CODE_ENUM(ringmaster::errc, "ringmaster")

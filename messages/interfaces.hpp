@@ -1,0 +1,163 @@
+#pragma once
+
+#include "messages/type_ids.hpp"
+
+#include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+// Every typed actor of the system, and what it can be told. Where bulk data goes with a message it is the message's
+// second element, a byte_block; where handles go with it they are the last.
+
+namespace ringmaster {
+
+/// STREAM: runs one device's commands strictly in order.
+using stream_actor = caf::typed_actor<
+  // COMMUNICATOR: enqueue this collective, or take this new plan for one that waits for it. The handles are the
+  // members', in rank order.
+  caf::reacts_to<proto::OperationPlan, device_handles>,
+  // COMMUNICATOR: the outcome is certain, put the result in place.
+  caf::reacts_to<proto::Release>,
+  // COMMUNICATOR: a new epoch opens. Answers by a Quiesced message.
+  caf::reacts_to<proto::Quiesce>,
+  // COMMUNICATOR: how far are you? Answers by a Progress message.
+  caf::reacts_to<proto::ProgressRequest>,
+  // Another STREAM: how blocks travel. See messages/transfer.hpp.
+  caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>,
+  caf::reacts_to<chunk>,
+  // DEVICE: copy in or out; answers when the copy is done, bulk data beside it.
+  caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
+  // DEVICE: copy within the device.
+  caf::replies_to<proto::CopyRequest>::with<proto::CopyResponse>,
+  // DEVICE: this end of a transfer. The id is the transfer's, the handle the peer's device.
+  caf::reacts_to<gpu_sim::BeginSendRequest, gpu_sim::StreamId, device_handle>,
+  caf::reacts_to<gpu_sim::BeginReceiveRequest, device_handle>,
+  // DEVICE: bytes from outside for a posted receive.
+  caf::replies_to<gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
+  // DEVICE: tell the event's waiters when the stream gets here; wait until an event was recorded so many times.
+  caf::reacts_to<proto::EventRecordRequest, uint64_t>,
+  caf::reacts_to<proto::EventWaitRequest, uint64_t>,
+  // Answers when all commands before it are done.
+  caf::replies_to<proto::StreamSynchronizeRequest>::with<proto::StreamSynchronizeResponse>,
+  // DEVICE: misbehave.
+  caf::reacts_to<proto::FaultRequest>,
+  // INTERNAL: go on with the command at the head; look at the limits.
+  caf::reacts_to<atom::resume>, caf::reacts_to<atom::expire, uint64_t>>;
+
+/// DEVICE: owns memory and streams.
+using device_actor = caf::typed_actor<
+  caf::replies_to<gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,
+  // Start a transfer and return at once; the bytes move in the background.
+  caf::replies_to<gpu_sim::BeginSendRequest>::with<gpu_sim::BeginSendResponse>,
+  caf::replies_to<gpu_sim::BeginReceiveRequest>::with<gpu_sim::BeginReceiveResponse>,
+  caf::replies_to<gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
+  // Of a transfer, or of a stream as a whole.
+  caf::replies_to<gpu_sim::GetStreamStatusRequest>::with<gpu_sim::GetStreamStatusResponse>,
+  caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
+  caf::replies_to<proto::CopyRequest>::with<proto::CopyResponse>,
+  caf::replies_to<proto::AllocateRequest>::with<proto::AllocateResponse>,
+  caf::replies_to<proto::FreeRequest>::with<proto::FreeResponse>,
+  caf::replies_to<proto::StreamCreateRequest>::with<proto::StreamCreateResponse>,
+  caf::replies_to<proto::StreamSynchronizeRequest>::with<proto::StreamSynchronizeResponse>,
+  caf::replies_to<proto::EventRecordRequest>::with<proto::EventRecordResponse>,
+  caf::replies_to<proto::EventWaitRequest>::with<proto::EventWaitResponse>,
+  caf::replies_to<proto::FaultRequest>::with<proto::FaultResponse>,
+  // COMMUNICATOR: who has which rank now.
+  caf::reacts_to<proto::Members, device_handles>,
+  // STREAM of another device: the first word of a transfer that may not have been posted here yet.
+  caf::reacts_to<offer>,
+  // STREAM: a transfer, or any other command, has ended.
+  caf::reacts_to<gpu_sim::StreamId, gpu_sim::GetStreamStatusResponse>,
+  // STREAM: the event has been recorded so many times.
+  caf::reacts_to<proto::EventRecordRequest, uint64_t>,
+  // COORDINATOR: your id.
+  caf::reacts_to<proto::DeviceJoinResponse>,
+  // INTERNAL: forget what came too early and was never asked for.
+  caf::reacts_to<atom::expire, uint64_t>>;
+
+/// COMMUNICATOR: orders the operations of its ranks, and opens an epoch when one is lost.
+using communicator_actor = caf::typed_actor<
+  caf::replies_to<gpu_sim::GetCommStatusRequest>::with<gpu_sim::GetCommStatusResponse>,
+  caf::replies_to<gpu_sim::GroupStartRequest>::with<gpu_sim::GroupStartResponse>,
+  caf::replies_to<gpu_sim::GroupEndRequest>::with<gpu_sim::GroupEndResponse>,
+  // Enqueue; answers when the operation has its number.
+  caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  // Answers when nothing is in flight or when the limit passes, saying what it waited for.
+  caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
+  // Fail what is in flight, refuse what comes.
+  caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
+  // End. Answers when no stream touches memory for it any more.
+  caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
+  // STREAM of a member.
+  caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>, caf::reacts_to<proto::Progress>,
+  // INTERNAL: ask the members how far they are; judge their answers.
+  caf::reacts_to<atom::tick>,
+  // INTERNAL: a CommWait's limit has passed.
+  caf::reacts_to<atom::expire, uint64_t>>;
+
+/// JOURNAL: the only one that touches the operation log on disk.
+using journal_actor = caf::typed_actor<
+  // Write this, soon. Costs the sender no wait.
+  caf::reacts_to<proto::Record>,
+  // Answers when everything before it is durable.
+  caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
+  // The latest records, oldest first.
+  caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
+  // INTERNAL: write the batch.
+  caf::reacts_to<atom::flush>>;
+
+/// NODE: hosts the devices of one process.
+using node_actor = caf::typed_actor<
+  // COORDINATOR: these nodes have devices, too; talk to them directly.
+  caf::reacts_to<proto::NodePeers>,
+  // COORDINATOR that found this node in its configuration: join the handle's coordinator.
+  caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
+  // INTERNAL: try again to join.
+  caf::reacts_to<atom::tick>>;
+
+/// COORDINATOR: the host side. Knows nodes and devices, makes communicators, answers clients.
+using coordinator_actor = caf::typed_actor<
+  // CLIENT: the course protocol.
+  caf::replies_to<gpu_sim::CommInitRequest>::with<gpu_sim::CommInitResponse>,
+  caf::replies_to<gpu_sim::GetCommStatusRequest>::with<gpu_sim::GetCommStatusResponse>,
+  caf::replies_to<gpu_sim::GroupStartRequest>::with<gpu_sim::GroupStartResponse>,
+  caf::replies_to<gpu_sim::GroupEndRequest>::with<gpu_sim::GroupEndResponse>,
+  caf::replies_to<gpu_sim::AllReduceRingRequest>::with<gpu_sim::AllReduceRingResponse>,
+  // Bulk data within the message, as the course has it ...
+  caf::replies_to<gpu_sim::MemcpyRequest>::with<gpu_sim::MemcpyResponse>,
+  // ... or beside it, which copies it once.
+  caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
+  // CLIENT: what is ours.
+  caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
+  caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
+  caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
+  caf::replies_to<proto::ClusterInfoRequest>::with<proto::ClusterInfo>,
+  caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
+  caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
+  // CLIENT: to one device; passed on.
+  caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,
+  caf::replies_to<gpu_sim::DeviceId, gpu_sim::BeginSendRequest>::with<gpu_sim::BeginSendResponse>,
+  caf::replies_to<gpu_sim::DeviceId, gpu_sim::BeginReceiveRequest>::with<gpu_sim::BeginReceiveResponse>,
+  caf::replies_to<gpu_sim::DeviceId, gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
+  caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetStreamStatusRequest>::with<gpu_sim::GetStreamStatusResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::CopyRequest>::with<proto::CopyResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::AllocateRequest>::with<proto::AllocateResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::FreeRequest>::with<proto::FreeResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::StreamCreateRequest>::with<proto::StreamCreateResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::StreamSynchronizeRequest>::with<proto::StreamSynchronizeResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::EventRecordRequest>::with<proto::EventRecordResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::EventWaitRequest>::with<proto::EventWaitResponse>,
+  caf::replies_to<gpu_sim::DeviceId, proto::FaultRequest>::with<proto::FaultResponse>,
+  // NODE: I am here. DEVICE: who am I? DEVICE: I am ready.
+  caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr>::with<proto::NodeJoinResponse>,
+  caf::replies_to<proto::DeviceJoinRequest>::with<proto::DeviceJoinResponse>,
+  caf::reacts_to<proto::DeviceReady, device_handle>,
+  // COMMUNICATOR: a member is lost; I want a spare; results were written.
+  caf::reacts_to<proto::MemberLost>,
+  caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
+  caf::reacts_to<proto::OutputsWritten>,
+  // INTERNAL: a limit has passed.
+  caf::reacts_to<atom::expire, uint64_t>>;
+
+} // namespace ringmaster

@@ -1,0 +1,118 @@
+#pragma once
+
+#include "messages/byte_block.hpp"
+#include "messages/ids.hpp"
+
+#include <caf/actor_control_block.hpp>
+#include <caf/meta/type_name.hpp>
+
+#include <compare>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+class device_memory; // runtime/device_memory.hpp
+
+/// Names one block on its way from one stream to another.
+struct transfer_key {
+  uint64_t channel = 0;  ///< The communicator's id; for BeginSend the transfer's stream id.
+  uint64_t epoch = 0;    ///< The communicator's epoch; 0 for BeginSend.
+  uint64_t sequence = 0; ///< The operation; 0 for BeginSend.
+  uint32_t source = 0;   ///< The sending rank.
+  uint32_t index = 0;    ///< Counts the blocks from this source to this destination within the operation.
+
+  friend auto operator<=>(const transfer_key&, const transfer_key&) = default;
+};
+
+/// Where bytes lie on a device. `memory` is set only while the message stays in the process of the device.
+struct device_window {
+  device_id device;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  std::shared_ptr<device_memory> memory;
+};
+
+/// SENDER -> RECEIVER: here is the block; read it, then tell me. The range stays as it is until `taken`.
+struct offer {
+  transfer_key key;
+  device_window source;
+  caf::strong_actor_ptr sender;
+};
+
+/// RECEIVER -> SENDER: I have read it all.
+struct taken {
+  transfer_key key;
+};
+
+/// RECEIVER -> SENDER: I shall not read it.
+struct refused {
+  transfer_key key;
+  std::string reason;
+};
+
+/// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block.
+struct pull {
+  transfer_key key;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+/// SENDER -> RECEIVER: the bytes asked for.
+struct chunk {
+  transfer_key key;
+  uint64_t offset = 0;
+  byte_block block;
+};
+
+/// How others reach a device and the stream that runs its collectives.
+struct device_handle {
+  caf::strong_actor_ptr device;
+  caf::strong_actor_ptr stream;
+};
+
+/// The handles of a communicator's members, in rank order.
+using device_handles = std::vector<device_handle>;
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, transfer_key& x) {
+  return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.index);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, device_window& x) {
+  return f(caf::meta::type_name("device_window"), x.device, x.address, x.bytes);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, offer& x) {
+  return f(caf::meta::type_name("offer"), x.key, x.source, x.sender);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, taken& x) {
+  return f(caf::meta::type_name("taken"), x.key);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, refused& x) {
+  return f(caf::meta::type_name("refused"), x.key, x.reason);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, pull& x) {
+  return f(caf::meta::type_name("pull"), x.key, x.offset, x.bytes);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, chunk& x) {
+  return f(caf::meta::type_name("chunk"), x.key, x.offset, x.block);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
+  return f(caf::meta::type_name("device_handle"), x.device, x.stream);
+}
+
+} // namespace ringmaster

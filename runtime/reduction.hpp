@@ -1,0 +1,34 @@
+#pragma once
+
+#include "messages/gpu_sim.pb.h"
+#include "messages/types.pb.h"
+
+#include <caf/expected.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ringmaster {
+
+/// Bytes of one element.
+size_t size_of(proto::DataType type);
+
+/// "float64", "sum", ...: as people write them in options and logs.
+std::string_view name_of(proto::DataType type);
+std::string_view name_of(gpu_sim::ReduceOp op);
+/// Errors: invalid_argument, naming what is allowed.
+caf::expected<proto::DataType> parse_datatype(std::string_view text);
+caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text);
+
+/// out[i] = op(a[i], b[i]) for `count` elements; AVG adds. `out` may be `a` or `b`, but not overlap them otherwise.
+/// The same bits whichever instruction set runs it: one operation an element, no contraction, no reordering. Integers
+/// wrap around. MIN and MAX give NaN where either side is NaN.
+void reduce(proto::DataType type, gpu_sim::ReduceOp op, const std::byte* a, const std::byte* b, std::byte* out,
+            uint64_t count);
+
+/// Ends a reduction over `world_size` ranks: AVG divides (integers truncate toward zero), the others do nothing.
+void finish_reduction(proto::DataType type, gpu_sim::ReduceOp op, uint32_t world_size, std::byte* values,
+                      uint64_t count);
+
+} // namespace ringmaster

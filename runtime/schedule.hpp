@@ -1,0 +1,83 @@
+#pragma once
+
+#include "messages/types.pb.h"
+
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// The three buffers of a rank. Input and output never overlap here: an in-place operation runs into a shadow
+/// of its output, which takes the output's place when the outcome is certain.
+enum class buffer : uint8_t { input, output, scratch };
+
+/// `count` elements from element `offset` of a buffer.
+struct block_range {
+  buffer where = buffer::input;
+  uint64_t offset = 0;
+  uint64_t count = 0;
+
+  friend bool operator==(const block_range&, const block_range&) = default;
+};
+
+enum class action : uint8_t {
+  send,        ///< `source` goes to `peer`.
+  recv,        ///< `destination` comes from `peer`.
+  recv_reduce, ///< destination[i] = op(incoming[i], source[i]), the incoming block being `peer`'s.
+  copy,        ///< destination[i] = source[i], on this rank.
+  reduce       ///< destination[i] = op(destination[i], source[i]), on this rank.
+};
+
+/// One thing a rank does. The k-th send from a to b meets the k-th recv or recv_reduce of b from a.
+struct step {
+  action what = action::send;
+  uint32_t round = 0;
+  uint32_t peer = 0; ///< Another rank; for copy and reduce the rank itself.
+  block_range source;
+  block_range destination;
+  bool finish = false; ///< The reduction of this block ends here: AVG divides by the world size.
+
+  friend bool operator==(const step&, const step&) = default;
+};
+
+/// What one rank does, as rounds. The steps of a round start together and may end in any order; the next round
+/// starts when all have ended. A send ends when the peer has read the block, so nothing in the same round may
+/// write a range that the round also reads, and each step's range is its own.
+struct schedule {
+  uint32_t rounds = 0;
+  uint64_t scratch_count = 0; ///< Elements of scratch the rank needs.
+  std::vector<step> steps;    ///< Sorted by round.
+};
+
+/// What an algorithm plans for.
+struct plan_request {
+  uint32_t world_size = 1;
+  uint32_t rank = 0;
+  uint64_t count = 0; ///< Elements.
+};
+
+/// A collective algorithm: a pure function from the request to the rank's schedule.
+struct algorithm {
+  std::string_view name;
+  proto::CollectiveKind kind;
+  std::string_view cost; ///< Rounds and bytes at the busiest rank, as a formula.
+  schedule (*plan)(const plan_request&);
+};
+
+/// All algorithms, in the order in which they are listed to people.
+const std::vector<algorithm>& algorithms();
+
+/// The schedule of `request.rank`. Errors: invalid_argument for an unknown algorithm (the text names those that
+/// exist), a world size of 0, a rank outside of it.
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
+                             const plan_request& request);
+
+/// Block `index` of `count` elements cut into `blocks` nearly equal parts; the first `count % blocks` of them are
+/// one element larger.
+block_range block_of(buffer where, uint64_t count, uint32_t blocks, uint32_t index);
+
+} // namespace ringmaster
