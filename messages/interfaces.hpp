@@ -29,14 +29,18 @@ using stream_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
   // DEVICE: copy within the device.
   caf::replies_to<proto::CopyRequest>::with<proto::CopyResponse>,
-  // DEVICE: this end of a transfer. The id is the transfer's, the handle the peer's device.
+  // DEVICE: this end of a transfer. The id is the transfer's, the handle the destination's.
   caf::reacts_to<gpu_sim::BeginSendRequest, gpu_sim::StreamId, device_handle>,
-  caf::reacts_to<gpu_sim::BeginReceiveRequest, device_handle>,
+  // The id is the source's: nobody else's bytes are taken.
+  caf::reacts_to<gpu_sim::BeginReceiveRequest, gpu_sim::DeviceId>,
   // DEVICE: bytes from outside for a posted receive.
   caf::replies_to<gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
-  // DEVICE: tell the event's waiters when the stream gets here; wait until an event was recorded so many times.
+  // DEVICE: tell me when the stream gets here; wait until an event was recorded so many times; it has been.
   caf::reacts_to<proto::EventRecordRequest, uint64_t>,
   caf::reacts_to<proto::EventWaitRequest, uint64_t>,
+  caf::reacts_to<atom::recorded, uint64_t, uint64_t>,
+  // IN_PROGRESS while commands are queued, FAILED if the latest to end did.
+  caf::replies_to<gpu_sim::GetStreamStatusRequest>::with<gpu_sim::GetStreamStatusResponse>,
   // Answers when all commands before it are done.
   caf::replies_to<proto::StreamSynchronizeRequest>::with<proto::StreamSynchronizeResponse>,
   // DEVICE: misbehave.
@@ -69,7 +73,7 @@ using device_actor = caf::typed_actor<
   // STREAM: a transfer, or any other command, has ended.
   caf::reacts_to<gpu_sim::StreamId, gpu_sim::GetStreamStatusResponse>,
   // STREAM: the event has been recorded so many times.
-  caf::reacts_to<proto::EventRecordRequest, uint64_t>,
+  caf::reacts_to<atom::recorded, uint64_t, uint64_t>,
   // COORDINATOR: your id.
   caf::reacts_to<proto::DeviceJoinResponse>,
   // INTERNAL: forget what came too early and was never asked for.

@@ -106,5 +106,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
   CAF_ADD_ATOM(ringmaster, ringmaster::atom, resume, "resume")
   CAF_ADD_ATOM(ringmaster, ringmaster::atom, flush, "flush")
   CAF_ADD_ATOM(ringmaster, ringmaster::atom, expire, "expire")
+  CAF_ADD_ATOM(ringmaster, ringmaster::atom, recorded, "recorded")
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -1,0 +1,296 @@
+#include "actors/collective_command.hpp"
+
+#include "runtime/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+collective_command::collective_command(caf::strong_actor_ptr communicator,
+                                       std::shared_ptr<device_memory> memory)
+  : communicator_(std::move(communicator)), memory_(std::move(memory)) {}
+
+collective_command::~collective_command() {
+  if (shadow_ != 0)
+    memory_->free_scratch(shadow_);
+  if (scratch_ != 0)
+    memory_->free_scratch(scratch_);
+}
+
+// -- the walk -----------------------------------------------------------------
+
+void collective_command::begin(stream_state& stream) {
+  if (phase_ != phase::planned)
+    return; // the plan of the new epoch begins it again
+  phase_ = phase::walking;
+  started_ns_ = stream.unix_ns();
+  last_move_ = stream.now();
+  round_ = 0;
+  next_step_ = 0;
+  round_started_ = false;
+  stalled_until_ = {};
+  bytes_received_ = 0;
+  if (auto problem = prepare())
+    return break_off(stream, render(problem));
+  advance(stream);
+}
+
+caf::error collective_command::prepare() {
+  element_bytes_ = size_of(plan_.datatype());
+  auto bytes = plan_.count() * element_bytes_;
+  auto& me = plan_.members(static_cast<int>(rank_));
+  if (auto input = memory_->at(me.input_address(), bytes); !input)
+    return std::move(input.error());
+  if (auto output = memory_->at(me.output_address(), bytes); !output)
+    return std::move(output.error());
+  auto world_size = static_cast<uint32_t>(plan_.members_size());
+  auto planned = world_size == 1 && plan_.in_place()
+                   ? schedule{} // alone and in place, the input is the result
+                   : plan(plan_.kind(), plan_.algorithm(), {world_size, rank_, plan_.count()});
+  if (!planned)
+    return std::move(planned.error());
+  schedule_ = std::move(*planned);
+  auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
+    if (address != 0 || size == 0)
+      return caf::none;
+    auto range = memory_->allocate_scratch(size);
+    if (!range)
+      return std::move(range.error());
+    address = *range;
+    return caf::none;
+  };
+  if (!schedule_.steps.empty() && plan_.in_place())
+    if (auto problem = reserve(shadow_, bytes))
+      return problem;
+  if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
+    return problem;
+  std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction
+  block_index_.clear();
+  for (auto& x : schedule_.steps)
+    block_index_.push_back(counts[{x.peer, x.what == action::send}]++);
+  return caf::none;
+}
+
+void collective_command::advance(stream_state& stream) {
+  constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its say
+  uint32_t reads = 0;
+  while (phase_ == phase::walking || phase_ == phase::committing) {
+    if (!ready_.empty()) {
+      auto state = ++reads > reads_max ? turn::over : read_some(stream);
+      if (state == turn::over)
+        stream.resume_later();
+      if (state != turn::goes_on)
+        return; // after turn::ended, this command does not exist any more
+      continue;
+    }
+    if (round_started_ && (sends_pending_ > 0 || !awaited_.empty() || !under_way_.empty()))
+      return; // somebody else owes the next move
+    if (round_started_) {
+      round_started_ = false;
+      ++round_;
+    }
+    if (!start_round(stream))
+      return;
+  }
+}
+
+bool collective_command::start_round(stream_state& stream) {
+  if (stream.fault.strikes(round_) && stream.strike(*stream.fault.armed, where()))
+    return false;
+  last_move_ = stream.now();
+  if (round_ == schedule_.rounds) {
+    phase_ = phase::finished;
+    report(stream, proto::RankReport::FINISHED);
+    return false;
+  }
+  if (stream.fault.delay.count() > 0 && stalled_until_ == decltype(stalled_until_){}) {
+    stalled_until_ = stream.now() + stream.fault.delay;
+    stream.resume_later(stream.fault.delay);
+    return false;
+  }
+  stalled_until_ = {};
+  round_started_ = true;
+  while (next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_
+         && phase_ == phase::walking)
+    start_step(stream, next_step_++);
+  return true;
+}
+
+void collective_command::start_step(stream_state& stream, size_t index) {
+  auto& todo = schedule_.steps[index];
+  auto own = [&](const block_range& range) {
+    return offer{{}, {memory_->id(), address_of(range), bytes_of(range), memory_}, nullptr};
+  };
+  auto sink = [&](const block_range* operand) {
+    return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, plan_.datatype(),
+                      plan_.op()};
+  };
+  switch (todo.what) {
+    case action::send:
+      ++sends_pending_;
+      stream.offer_block(members_[todo.peer].stream, key_of(index, rank_), address_of(todo.source),
+                         bytes_of(todo.source));
+      break;
+    case action::recv:
+    case action::recv_reduce: {
+      auto key = key_of(index, todo.peer);
+      awaited_.emplace(key, index);
+      if (auto early = stream.claim(key))
+        take(stream, *early);
+      break;
+    }
+    case action::copy:
+      ready_.push_back({&todo, {}, make_route(own(todo.source), sink(nullptr)), nullptr});
+      break;
+    case action::reduce:
+      ready_.push_back({&todo, {}, make_route(own(todo.destination), sink(&todo.source)), nullptr});
+      break;
+  }
+}
+
+collective_command::turn collective_command::read_some(stream_state& stream) {
+  auto& work = ready_.front();
+  auto state = work.bytes->advance(stream);
+  last_move_ = stream.now();
+  if (state == route::progress::more)
+    return turn::over;
+  if (state == route::progress::broken) {
+    break_off(stream, std::string{work.bytes->error});
+    return turn::goes_on;
+  }
+  auto current = std::move(work);
+  ready_.pop_front();
+  if (state == route::progress::waiting) {
+    auto key = current.key;
+    under_way_.emplace(key, std::move(current));
+    return turn::goes_on;
+  }
+  if (current.todo == nullptr) {
+    commit_done(stream);
+    return turn::ended;
+  }
+  end_step(stream, current);
+  return turn::goes_on;
+}
+
+void collective_command::end_step(stream_state& stream, const reading& work) {
+  auto& todo = *work.todo;
+  if (todo.finish)
+    finish_reduction(plan_.datatype(), plan_.op(), static_cast<uint32_t>(plan_.members_size()),
+                     bytes_at(todo.destination), todo.destination.count);
+  if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
+    bytes_received_ += bytes_of(todo.destination);
+    stream.self->send(sender, taken{work.key});
+  }
+}
+
+void collective_command::resume(stream_state& stream) {
+  if (stream.now() < stalled_until_)
+    stream.resume_later(stalled_until_ - stream.now());
+  else
+    advance(stream);
+}
+
+void collective_command::on_offer(stream_state& stream, const offer& x) {
+  take(stream, x);
+  advance(stream);
+}
+
+void collective_command::take(stream_state& stream, const offer& x) {
+  auto i = awaited_.find(x.key);
+  auto& todo = schedule_.steps[i->second];
+  if (x.source.bytes != bytes_of(todo.destination))
+    return break_off(stream, fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
+                                         x.source.bytes, rank_, bytes_of(todo.destination), where()));
+  awaited_.erase(i);
+  block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
+                  plan_.datatype(), plan_.op()};
+  ready_.push_back({&todo, x.key, make_route(x, sink), x.sender});
+}
+
+void collective_command::on_taken(stream_state& stream, const taken& x) {
+  if (stream.outgoing.count(x.key) == 0)
+    return;
+  stream.retract(x.key);
+  --sends_pending_;
+  advance(stream);
+}
+
+void collective_command::on_refused(stream_state& stream, const refused& x) {
+  if (stream.outgoing.count(x.key) != 0)
+    break_off(stream, x.reason);
+}
+
+void collective_command::on_chunk(stream_state& stream, const chunk& x) {
+  auto i = under_way_.find(x.key);
+  if (i == under_way_.end())
+    return;
+  last_move_ = stream.now();
+  switch (i->second.bytes->on_chunk(stream, x)) {
+    case route::progress::done: {
+      auto ended = std::move(i->second);
+      under_way_.erase(i);
+      end_step(stream, ended);
+      advance(stream);
+      break;
+    }
+    case route::progress::broken: break_off(stream, std::string{i->second.bytes->error}); break;
+    default: break;
+  }
+}
+
+// -- the end ------------------------------------------------------------------
+
+void collective_command::release(stream_state& stream) {
+  if (phase_ != phase::finished)
+    return;
+  if (stream.fault.strikes(schedule_.rounds + 1) && stream.strike(*stream.fault.armed, where()))
+    return;
+  phase_ = phase::committing;
+  if (shadow_ == 0)
+    return commit_done(stream);
+  auto bytes = plan_.count() * element_bytes_;
+  auto output = memory_->at(plan_.members(static_cast<int>(rank_)).output_address(), bytes);
+  offer own{{}, {memory_->id(), shadow_, bytes, memory_}, nullptr};
+  ready_.push_back({nullptr, {}, make_route(own, block_sink{output->data()}), nullptr});
+  advance(stream);
+}
+
+void collective_command::commit_done(stream_state& stream) {
+  report(stream, proto::RankReport::COMMITTED);
+  stream.done(0, {}, false);
+}
+
+void collective_command::quiesce() {
+  phase_ = phase::waiting;
+  awaited_.clear();
+  ready_.clear();
+  under_way_.clear();
+  sends_pending_ = 0;
+  round_started_ = false;
+}
+
+void collective_command::break_off(stream_state& stream, const std::string& reason) {
+  quiesce();
+  phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
+  report(stream, proto::RankReport::BROKEN, reason);
+}
+
+void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
+                                const std::string& error) {
+  proto::RankReport x;
+  x.set_comm_id(plan_.comm_id());
+  x.set_epoch(plan_.epoch());
+  x.set_sequence(plan_.sequence());
+  x.set_device_id(memory_->id().value);
+  x.set_rank(rank_);
+  x.set_phase(how);
+  x.set_error(error);
+  x.set_started_ns(started_ns_);
+  x.set_ended_ns(stream.unix_ns());
+  x.set_bytes_received(bytes_received_);
+  stream.self->send(caf::actor_cast<communicator_actor>(communicator_), std::move(x));
+}
+
+} // namespace ringmaster

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "actors/command.hpp"
+#include "actors/route.hpp"
+#include "actors/stream.hpp"
+#include "runtime/schedule.hpp"
+
+#include <chrono>
+#include <deque>
+#include <map>
+
+namespace ringmaster {
+
+/// One rank's part of a collective: walks the rank's schedule, and keeps the input until the outcome is certain.
+///
+///   waiting --plan--> planned --head of the stream--> walking --last step--> finished --Release--> committing --> done
+///      ^                 |                               |                       |
+///      +---- Quiesce ----+-------------------------------+-----------------------+      (a new epoch: same place, new plan)
+///
+/// An in-place operation walks into a shadow of its output in the device's scratch area; committing copies the shadow
+/// over the input. Out of place the output is written directly, and committing is only the permission to go on.
+class collective_command : public command {
+public:
+  // What communicators say to a stream.
+  static void accept(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  static void accept(stream_state& stream, const proto::Release& x);
+  static void accept(stream_state& stream, const proto::Quiesce& x);
+  static void accept(stream_state& stream, const proto::ProgressRequest& x);
+
+  collective_command(caf::strong_actor_ptr communicator, std::shared_ptr<device_memory> memory);
+  ~collective_command() override;
+
+  const char* kind() const override { return "collective"; }
+  void begin(stream_state& stream) override;
+  void resume(stream_state& stream) override;
+  void on_offer(stream_state& stream, const offer& x) override;
+  void on_taken(stream_state& stream, const taken& x) override;
+  void on_refused(stream_state& stream, const refused& x) override;
+  void on_chunk(stream_state& stream, const chunk& x) override;
+  bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
+
+private:
+  enum class phase { waiting, planned, walking, finished, broken, committing };
+
+  enum class turn { goes_on, over, ended };
+
+  /// A block that is being read, and the step it is for.
+  struct reading {
+    const step* todo = nullptr; ///< nullptr: the commit
+    transfer_key key;
+    std::unique_ptr<route> bytes;
+    caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
+  };
+
+  static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
+
+  void take_plan(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  void quiesce();
+  void release(stream_state& stream);
+  proto::Progress progress(const stream_state& stream) const;
+
+  caf::error prepare();
+  void advance(stream_state& stream);
+  bool start_round(stream_state& stream);
+  void start_step(stream_state& stream, size_t index);
+  void take(stream_state& stream, const offer& x);
+  turn read_some(stream_state& stream);
+  void end_step(stream_state& stream, const reading& work);
+  void commit_done(stream_state& stream);
+  void break_off(stream_state& stream, const std::string& reason);
+  void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
+
+  uint64_t address_of(const block_range& range) const;
+  std::byte* bytes_at(const block_range& range) const;
+  uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
+  transfer_key key_of(size_t step_index, uint32_t source) const;
+  std::string where() const;
+
+  caf::strong_actor_ptr communicator_;
+  std::shared_ptr<device_memory> memory_;
+  proto::OperationPlan plan_;
+  device_handles members_;
+  phase phase_ = phase::waiting;
+  uint32_t rank_ = 0;
+  schedule schedule_;
+  std::vector<uint32_t> block_index_; ///< By step: counts the blocks between this rank and the step's peer, by direction.
+  uint64_t element_bytes_ = 0;
+  uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
+  uint64_t scratch_ = 0;
+  uint32_t round_ = 0;
+  size_t next_step_ = 0;              ///< The first step of the next round.
+  bool round_started_ = false;
+  uint32_t sends_pending_ = 0;
+  std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
+  std::deque<reading> ready_;                   ///< Blocks that can be read now.
+  std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
+  uint64_t bytes_received_ = 0;
+  uint64_t started_ns_ = 0;
+  std::chrono::steady_clock::time_point last_move_;
+  std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.
+};
+
+} // namespace ringmaster

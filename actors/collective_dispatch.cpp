@@ -1,0 +1,152 @@
+// What a COMMUNICATOR says to a STREAM, and what the stream answers: the collective commands' epoch side.
+#include "actors/collective_command.hpp"
+
+#include "runtime/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+collective_command* collective_command::find(stream_state& stream, uint64_t communicator,
+                                             uint64_t sequence) {
+  for (auto& entry : stream.queue)
+    if (auto cmd = dynamic_cast<collective_command*>(entry.get()))
+      if (cmd->plan_.comm_id() == communicator && cmd->plan_.sequence() == sequence)
+        return cmd;
+  return nullptr;
+}
+
+void collective_command::accept(stream_state& stream, const proto::OperationPlan& plan,
+                                const device_handles& members) {
+  if (stream.stale(plan.comm_id(), plan.epoch()))
+    return;
+  stream.enter_epoch(plan.comm_id(), plan.epoch());
+  if (auto cmd = find(stream, plan.comm_id(), plan.sequence())) {
+    cmd->take_plan(stream, plan, members);
+    stream.head_event([&](command& head) {
+      if (&head == cmd)
+        cmd->begin(stream);
+    });
+    return;
+  }
+  auto cmd = std::make_unique<collective_command>(stream.self->current_sender(), stream.memory);
+  cmd->take_plan(stream, plan, members);
+  if (stream.full())
+    cmd->report(stream, proto::RankReport::BROKEN,
+                fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id.value,
+                            stream.memory->id().value, stream.options.commands_max));
+  else
+    stream.enqueue(std::move(cmd));
+}
+
+void collective_command::take_plan(stream_state& stream, const proto::OperationPlan& plan,
+                                   const device_handles& members) {
+  plan_ = plan;
+  members_ = members;
+  auto is_me = [&](auto& x) { return x.device_id() == stream.memory->id().value; };
+  auto me = std::find_if(plan.members().begin(), plan.members().end(), is_me);
+  rank_ = static_cast<uint32_t>(me - plan.members().begin());
+  phase_ = phase::planned;
+}
+
+void collective_command::accept(stream_state& stream, const proto::Release& x) {
+  if (stream.stale(x.comm_id(), x.epoch()))
+    return;
+  auto cmd = find(stream, x.comm_id(), x.sequence());
+  if (cmd != nullptr && cmd->plan_.epoch() == x.epoch())
+    cmd->release(stream);
+}
+
+void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
+  if (!stream.stale(x.comm_id(), x.epoch())) {
+    for (auto& entry : stream.queue) {
+      auto cmd = dynamic_cast<collective_command*>(entry.get());
+      if (cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing)
+        cmd->quiesce(); // a commit reads and writes this device alone, and its outcome is certain: it goes on
+    }
+    auto cancelled = [&](const collective_command& cmd) {
+      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_.sequence()) > 0;
+    };
+    stream.remove_if([&](const command& entry) {
+      auto cmd = dynamic_cast<const collective_command*>(&entry);
+      return cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing
+             && cancelled(*cmd);
+    });
+    if (x.forget())
+      stream.forget(x.comm_id());
+    else
+      stream.enter_epoch(x.comm_id(), x.epoch());
+  }
+  proto::Quiesced answer;
+  answer.set_comm_id(x.comm_id());
+  answer.set_epoch(x.epoch());
+  answer.set_device_id(stream.memory->id().value);
+  stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
+}
+
+void collective_command::accept(stream_state& stream, const proto::ProgressRequest& x) {
+  proto::Progress answer;
+  auto head = stream.queue.empty() ? nullptr : stream.queue.front().get();
+  auto collective = dynamic_cast<const collective_command*>(head);
+  if (collective != nullptr && collective->plan_.comm_id() == x.comm_id())
+    answer = collective->progress(stream);
+  else
+    answer.set_doing(head == nullptr ? "idle" : fmt::format("busy with a {}", head->kind()));
+  answer.set_comm_id(x.comm_id());
+  answer.set_number(x.number());
+  answer.set_device_id(stream.memory->id().value);
+  stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
+}
+
+proto::Progress collective_command::progress(const stream_state& stream) const {
+  proto::Progress result;
+  result.set_epoch(plan_.epoch());
+  result.set_sequence(plan_.sequence());
+  result.set_round(round_);
+  result.set_rounds(schedule_.rounds);
+  bool stalled = phase_ == phase::walking && !round_started_;
+  bool busy = stalled || !ready_.empty();
+  result.set_busy(busy);
+  if (busy)
+    result.set_busy_for_ns(static_cast<uint64_t>((stream.now() - last_move_).count()));
+  if (phase_ == phase::finished)
+    result.set_doing("finished, waiting for the other ranks");
+  else if (phase_ == phase::waiting)
+    result.set_doing("waiting for the plan of the next epoch");
+  else if (phase_ == phase::broken)
+    result.set_doing("broken off");
+  else if (busy)
+    result.set_doing(fmt::format("working at {}", where()));
+  else if (!awaited_.empty())
+    result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
+  else if (!under_way_.empty())
+    result.set_doing(fmt::format("waiting for bytes of rank {} at {}", under_way_.begin()->first.source, where()));
+  else
+    result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
+  return result;
+}
+
+uint64_t collective_command::address_of(const block_range& range) const {
+  auto& me = plan_.members(static_cast<int>(rank_));
+  auto start = range.where == buffer::input     ? me.input_address()
+               : range.where == buffer::scratch ? scratch_
+               : shadow_ != 0                   ? shadow_
+                                                : me.output_address();
+  return start + range.offset * element_bytes_;
+}
+
+std::byte* collective_command::bytes_at(const block_range& range) const {
+  return memory_->at_runtime(address_of(range), bytes_of(range))->data(); // checked by prepare
+}
+
+transfer_key collective_command::key_of(size_t step_index, uint32_t source) const {
+  return {plan_.comm_id(), plan_.epoch(), plan_.sequence(), source, block_index_[step_index]};
+}
+
+std::string collective_command::where() const {
+  return fmt::format("round {} of {} of operation #{} on communicator {}", round_, schedule_.rounds,
+                     plan_.sequence(), plan_.comm_id());
+}
+
+} // namespace ringmaster

@@ -1,0 +1,166 @@
+#include "actors/communicator.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices,
+                               const device_handles& handles) {
+  proto::Record record;
+  auto& created = *record.mutable_communicator_created();
+  created.set_comm_id(options.id.value);
+  created.set_policy(options.policy);
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    members.push_back({devices[rank], handles[rank], suspicion{options.suspect}, {}});
+    self->monitor(caf::actor_cast<caf::actor>(handles[rank].device));
+    created.add_device_ids(members.back().id());
+  }
+  journal(std::move(record));
+  announce_members();
+}
+
+gpu_sim::GetCommStatusResponse communicator_state::status() const {
+  gpu_sim::GetCommStatusResponse result;
+  bool in_flight = !operations_.empty() || !group_.empty();
+  result.set_status(in_flight         ? gpu_sim::IN_PROGRESS
+                    : error_.empty() ? gpu_sim::SUCCESS
+                                     : gpu_sim::FAILED);
+  if (!in_flight)
+    result.set_error(error_);
+  result.set_epoch(epoch);
+  result.set_asyncerror(async_error_);
+  for (auto& x : members)
+    *result.add_devices() = x.metadata;
+  return result;
+}
+
+std::string communicator_state::group_start() {
+  if (state == phase::aborted || state == phase::ending)
+    return async_error_;
+  if (group_open_)
+    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
+                       options.id.value);
+  group_open_ = true;
+  return {};
+}
+
+std::string communicator_state::group_end() {
+  if (!group_open_)
+    return fmt::format("GroupEnd on communicator {} without GroupStart", options.id.value);
+  group_open_ = false;
+  auto calls = std::move(group_);
+  group_.clear();
+  if (calls.empty()) {
+    if (operations_.empty() && state == phase::active)
+      error_.clear(); // an empty group succeeds
+    settle();
+    return {};
+  }
+  if (operations_.empty())
+    error_.clear();
+  for (auto& op : calls)
+    operations_.push_back(std::move(op));
+  for (auto& op : operations_)
+    if (op.attempts == 0 && state == phase::active)
+      run(op);
+  keep_ticking();
+  return {};
+}
+
+void communicator_state::wait(caf::timespan limit, status_promise promise) {
+  auto number = ++waits_;
+  waiters_.emplace(number, std::move(promise));
+  wait_limits_.emplace(number, limit);
+  self->delayed_send(self, limit, atom::expire_v, number);
+  settle();
+}
+
+void communicator_state::settle() {
+  if (!operations_.empty() || !group_.empty())
+    return;
+  for (auto& waiter : waiters_)
+    waiter.second.deliver(status());
+  waiters_.clear();
+  wait_limits_.clear();
+}
+
+void communicator_state::expire(uint64_t waiter) {
+  auto i = waiters_.find(waiter);
+  if (i == waiters_.end())
+    return;
+  auto answer = status();
+  answer.set_error(fmt::format("waited {:.1f} s: {}", std::chrono::duration<double>{wait_limits_[waiter]}.count(),
+                               explain()));
+  i->second.deliver(std::move(answer));
+  waiters_.erase(i);
+  wait_limits_.erase(waiter);
+}
+
+void communicator_state::tell(const caf::strong_actor_ptr& receiver, const caf::message& what) {
+  receiver->enqueue(self->ctrl(), caf::make_message_id(), what, self->context());
+}
+
+void communicator_state::journal(proto::Record record) {
+  if (!options.journal)
+    return;
+  record.set_time_ns(unix_ns());
+  self->send(options.journal, std::move(record));
+}
+
+namespace {
+
+template <class Response>
+Response verdict(std::string problem) {
+  Response result;
+  result.set_success(problem.empty());
+  result.set_error(std::move(problem));
+  return result;
+}
+
+} // namespace
+
+communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
+                                               communicator_options options,
+                                               std::vector<gpu_sim::DeviceMetadata> devices,
+                                               device_handles handles) {
+  auto& state = self->state;
+  state.self = self;
+  state.options = std::move(options);
+  self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
+  state.start(devices, handles);
+  return {
+    [&state](const gpu_sim::GetCommStatusRequest&) { return state.status(); },
+    [&state](const gpu_sim::GroupStartRequest&) {
+      return verdict<gpu_sim::GroupStartResponse>(state.group_start());
+    },
+    [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
+    [&state](const proto::CollectiveRequest& x) {
+      auto sequence = state.enqueue(x);
+      auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
+      answer.set_sequence(sequence ? *sequence : 0);
+      return answer;
+    },
+    [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
+      auto promise = state.self->make_response_promise<gpu_sim::GetCommStatusResponse>();
+      state.wait(std::chrono::nanoseconds{x.timeout_ns()}, promise);
+      return promise;
+    },
+    [&state](const proto::CommAbortRequest& x) {
+      state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
+      return verdict<proto::CommAbortResponse>({});
+    },
+    [&state](const proto::CommDestroyRequest&) -> caf::result<proto::CommDestroyResponse> {
+      auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
+      state.destroy(promise);
+      return promise;
+    },
+    [&state](const proto::RankReport& x) { state.on_report(x); },
+    [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
+    [&state](const proto::Progress& x) { state.on_progress(x); },
+    [&state](atom::tick) { state.tick(); },
+    [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
+  };
+}
+
+} // namespace ringmaster

@@ -1,0 +1,158 @@
+#pragma once
+
+#include "actors/wall_clock.hpp"
+#include "messages/interfaces.hpp"
+#include "runtime/suspicion.hpp"
+
+#include <caf/timespan.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace ringmaster {
+
+struct communicator_options {
+  communicator_id id;
+  proto::FailurePolicy policy = proto::SHRINK;
+  suspicion::options suspect;
+  caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
+  uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
+  wall_clock clock;
+  coordinator_actor coordinator;                            ///< May be invalid in tests.
+  journal_actor journal;                                    ///< May be invalid.
+};
+
+/// The state of a COMMUNICATOR.
+///
+///   active --member lost, operation broken--> quiescing --all quiesced--> (replacing -->) active, a new epoch
+///     |                                           |
+///     +-- abort, destroy, nobody left ------------+--> ending --all quiesced--> aborted, or gone
+///
+/// An operation is `running` until every rank has finished it, then `decided`: from then on it counts as done by the
+/// group that ran it, whoever dies. What runs when an epoch opens runs again in it, from its untouched inputs.
+class communicator_state {
+public:
+  static inline const char* name = "communicator";
+
+  struct member {
+    gpu_sim::DeviceMetadata metadata;
+    device_handle handle;
+    suspicion suspect;
+    proto::Progress latest; ///< Its last answer.
+
+    uint64_t id() const { return metadata.deviceid().value(); }
+  };
+
+  /// One rank's buffers in one operation.
+  struct slot {
+    uint64_t device = 0;
+    uint64_t input = 0;
+    uint64_t output = 0;
+  };
+
+  struct operation {
+    enum class phase { running, decided, cancelled };
+
+    proto::CollectiveRequest request;
+    uint64_t sequence = 0;
+    uint64_t bytes = 0;        ///< Of one rank's input.
+    std::vector<slot> slots;   ///< In rank order; the lost ones are taken out.
+    phase state = phase::running;
+    uint64_t epoch = 0;        ///< Whose plan the ranks have; 0: none that counts.
+    uint32_t world_size = 0;   ///< Of the attempt that counts.
+    uint32_t attempts = 0;
+    uint64_t started_ns = 0;
+    std::set<uint64_t> finished;  ///< Devices.
+    std::set<uint64_t> committed;
+    std::string error;
+  };
+
+  enum class phase { active, quiescing, replacing, ending, aborted };
+
+  using status_promise = caf::typed_response_promise<gpu_sim::GetCommStatusResponse>;
+
+  communicator_actor::pointer self = nullptr;
+  communicator_options options;
+  std::vector<member> members; ///< In rank order.
+  uint64_t epoch = 1;
+  phase state = phase::active;
+
+  // -- calls (communicator.cpp) --
+  void start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles);
+  gpu_sim::GetCommStatusResponse status() const;
+  std::string group_start();
+  std::string group_end();
+  void wait(caf::timespan limit, status_promise promise);
+  void expire(uint64_t waiter);
+  /// Answers those who wait, if nothing is in flight.
+  void settle();
+  /// Sends one message that many share, instead of a copy for each.
+  void tell(const caf::strong_actor_ptr& receiver, const caf::message& what);
+  void journal(proto::Record record);
+  uint64_t unix_ns() const { return options.clock.unix_ns(self->clock().now()); }
+
+  // -- operations (communicator_operations.cpp) --
+  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request);
+  void run(operation& op);
+  void on_report(const proto::RankReport& x);
+  void end(uint64_t sequence, const std::string& error);
+
+  // -- epochs (communicator_epochs.cpp) --
+  void on_down(const caf::down_msg& x);
+  void lose(uint64_t device, const std::string& cause, const std::string& noticed_by, bool fence);
+  void cancel(operation& op, const std::string& error);
+  /// Stops every stream; when all have stopped, `reopen` goes on.
+  void quiesce(const std::string& reason);
+  void on_quiesced(const proto::Quiesced& x);
+  void abort(const std::string& reason);
+  void destroy(caf::typed_response_promise<proto::CommDestroyResponse> promise);
+  void on_progress(const proto::Progress& x);
+  void tick();
+  std::string explain() const;
+
+private:
+  caf::expected<operation> check(const proto::CollectiveRequest& request) const;
+  void reopen();
+  void replace_next();
+  void take_spare(const proto::SpareResponse& x, const device_handle& handle, uint64_t lost);
+  void activate();
+  void finish_ending();
+  void announce_members();
+  void check_decided();
+  operation* find(uint64_t sequence);
+  /// Whether the member's place waits for a spare.
+  bool lost(uint64_t device) const;
+  bool watching() const { return !operations_.empty() || (state != phase::active && state != phase::aborted); }
+  void keep_ticking();
+
+  std::deque<operation> operations_; ///< Enqueued and not ended, in order.
+  std::deque<operation> group_;      ///< Called since GroupStart.
+  bool group_open_ = false;
+  uint64_t sequences_ = 0;
+  std::string error_;                ///< Of the latest operations.
+  std::string async_error_;
+  std::set<uint64_t> quiescing_;     ///< Devices that have not answered yet.
+  std::string epoch_reason_;
+  std::deque<uint64_t> to_replace_;  ///< Lost devices whose places wait for a spare.
+  uint64_t asked_for_ = 0;           ///< The lost device that a SpareRequest under way is for.
+  uint64_t asked_at_ = 0;            ///< The latest operation that the request knew of.
+  std::map<uint64_t, status_promise> waiters_;
+  std::map<uint64_t, caf::timespan> wait_limits_;
+  uint64_t waits_ = 0;
+  std::vector<caf::typed_response_promise<proto::CommDestroyResponse>> destroyers_;
+  bool gone_ = false;                ///< Destroyed: the actor ends when all streams have let go.
+  bool ticking_ = false;
+  uint64_t requests_ = 0;
+  std::chrono::steady_clock::time_point last_progress_;
+};
+
+/// `devices` and `handles` in rank order.
+communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
+                                               communicator_options options,
+                                               std::vector<gpu_sim::DeviceMetadata> devices,
+                                               device_handles handles);
+
+} // namespace ringmaster

@@ -1,0 +1,121 @@
+// A DEVICE's side of BeginSend and BeginReceive: who the peer is, which stream runs the command, how it ended.
+#include "actors/device.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+gpu_sim::GetStreamStatusResponse in_progress() {
+  gpu_sim::GetStreamStatusResponse result;
+  result.set_status(gpu_sim::IN_PROGRESS);
+  return result;
+}
+
+} // namespace
+
+gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequest& x) {
+  gpu_sim::BeginSendResponse response;
+  auto fail = [&](const caf::error& problem) {
+    response.set_error(render(problem));
+    return response;
+  };
+  auto range = memory->at(x.sendbuffaddr().value(), x.numbytes());
+  if (!range)
+    return fail(range.error());
+  auto peer = member(x.commid(), x.dstrank().value());
+  if (!peer)
+    return fail(peer.error());
+  uint64_t own = 0;
+  auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
+  if (!runner)
+    return fail(runner.error());
+  auto number = own != 0 ? own : next_stream_id();
+  transfers[number] = {in_progress(), *runner, x.commid(), peer->first};
+  response.set_initiated(true);
+  response.mutable_streamid()->set_value(number);
+  self->send(*runner, x, response.streamid(), peer->second);
+  return response;
+}
+
+gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginReceiveRequest& x) {
+  gpu_sim::BeginReceiveResponse response;
+  auto fail = [&](const caf::error& problem) {
+    response.set_error(render(problem));
+    return response;
+  };
+  auto number = x.streamid().value();
+  auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
+  if (!range)
+    return fail(range.error());
+  auto peer = member(x.commid(), x.srcrank().value());
+  if (!peer)
+    return fail(peer.error());
+  if (transfers.count(number) != 0)
+    return fail(make_error(errc::invalid_argument, fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
+                                                               "has one BeginReceive, on the other device",
+                                                               id.value, number)));
+  uint64_t own = 0;
+  auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
+  if (!runner)
+    return fail(runner.error());
+  transfers[number] = {in_progress(), *runner, x.commid(), peer->first};
+  gpu_sim::DeviceId source;
+  source.set_value(peer->first.value);
+  self->send(*runner, x, std::move(source));
+  if (auto i = early.find(number); i != early.end()) {
+    self->send(*runner, i->second);
+    early.erase(i);
+  }
+  response.set_initiated(true);
+  return response;
+}
+
+void device_state::route_offer(const offer& x) {
+  auto sender = caf::actor_cast<stream_actor>(x.sender);
+  auto i = transfers.find(x.key.channel);
+  if (i != transfers.end() && i->second.runner) {
+    self->send(i->second.runner, x);
+  } else if (i != transfers.end()) {
+    self->send(sender, refused{x.key, i->second.status.error()});
+  } else if (early.size() >= options.transfers_max) {
+    self->send(sender, refused{x.key, fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit",
+                                                  id.value, early.size())});
+  } else {
+    early.emplace(x.key.channel, x);
+    self->delayed_send(self, options.streams_options.transfer_limit, atom::expire_v, x.key.channel);
+  }
+}
+
+void device_state::end_transfer(uint64_t number, const gpu_sim::GetStreamStatusResponse& status) {
+  auto i = transfers.find(number);
+  if (i == transfers.end())
+    return;
+  i->second.status = status;
+  i->second.runner = nullptr;
+  ended_.push_back(number);
+  if (ended_.size() > options.transfers_max) {
+    transfers.erase(ended_.front());
+    ended_.pop_front();
+  }
+}
+
+void device_state::members_changed(const proto::Members& x, const device_handles& handles) {
+  auto gone = [&](device_id peer) {
+    return std::none_of(x.devices().begin(), x.devices().end(),
+                        [&](auto& member) { return member.deviceid().value() == peer.value; });
+  };
+  for (auto& [number, moving] : transfers)
+    if (moving.runner && (moving.communicator == 0 || moving.communicator == x.comm_id()) && gone(moving.peer))
+      self->send(moving.runner, refused{{number, 0, 0, 0, 0},
+                                        fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
+                                                    moving.peer.value, number, x.comm_id())});
+  if (x.devices_size() == 0)
+    communicators.erase(x.comm_id());
+  else
+    communicators[x.comm_id()] = {x, handles};
+}
+
+} // namespace ringmaster
