@@ -34,6 +34,9 @@ public:
     return {std::move(owner), bytes.data(), bytes.size()};
   }
 
+  /// The bytes [offset, offset + size) of this block, which must hold them; nothing is copied.
+  byte_block part(size_t offset, size_t size) const { return {owner_, data_ + offset, size}; }
+
   size_t size() const noexcept { return size_; }
   const std::byte* data() const noexcept { return data_; }
   std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }

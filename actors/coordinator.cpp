@@ -1,0 +1,322 @@
+#include "actors/coordinator.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+namespace {
+
+using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+template <class Response>
+Response refusal(std::string text) {
+  Response result;
+  result.set_error(std::move(text));
+  return result;
+}
+
+template <>
+gpu_sim::GetCommStatusResponse refusal(std::string text) {
+  gpu_sim::GetCommStatusResponse result;
+  result.set_status(gpu_sim::FAILED);
+  result.set_error(std::move(text));
+  return result;
+}
+
+template <>
+gpu_sim::GetStreamStatusResponse refusal(std::string text) {
+  gpu_sim::GetStreamStatusResponse result;
+  result.set_status(gpu_sim::FAILED);
+  result.set_error(std::move(text));
+  return result;
+}
+
+/// Asks a device for a client, within `limit`. If the device dies the client hears at once.
+template <class Response, class Request>
+caf::result<Response> ask_device(coordinator_state& state, uint64_t id, const Request& request, caf::timespan limit) {
+  auto device = state.device_of(id);
+  if (!device)
+    return refusal<Response>(render(device.error()));
+  auto promise = state.self->make_response_promise<Response>();
+  auto call = state.note_call(**device, [promise](const std::string& text) mutable {
+    promise.deliver(refusal<Response>(text));
+  });
+  auto handle = caf::actor_cast<device_actor>((*device)->handle.device);
+  state.self->request(handle, limit, request)
+    .then([&state, id, call, promise](Response& x) mutable {
+            if (state.call_ended(id, call))
+              promise.deliver(std::move(x));
+          },
+          [&state, id, call, promise](const caf::error& problem) mutable {
+            if (state.call_ended(id, call))
+              promise.deliver(refusal<Response>(fmt::format("device 0x{:x} did not answer: {}", id, render(problem))));
+          });
+  return promise;
+}
+
+template <class Response, class Request>
+auto device_call(coordinator_state& state) {
+  return [&state](const gpu_sim::DeviceId& id, const Request& x) {
+    return ask_device<Response>(state, id.value(), x, state.options.request_limit);
+  };
+}
+
+/// Passes a client's call on to its communicator.
+template <class Response, class Request>
+caf::result<Response> ask_communicator(coordinator_state& state, uint64_t id, const Request& x) {
+  auto target = state.communicator_of(id);
+  if (!target)
+    return refusal<Response>(render(target.error()));
+  return state.self->delegate(*target, x);
+}
+
+template <class Response, class Request>
+auto course_call(coordinator_state& state) {
+  return [&state](const Request& x) { return ask_communicator<Response>(state, x.commid(), x); };
+}
+
+template <class Response, class Request>
+auto communicator_call(coordinator_state& state) {
+  return [&state](const Request& x) { return ask_communicator<Response>(state, x.comm_id(), x); };
+}
+
+using memcpy_promise = caf::typed_response_promise<gpu_sim::MemcpyResponse, byte_block>;
+
+caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, const gpu_sim::MemcpyRequest& x,
+                                                             const byte_block& block) {
+  if (x.either_case() == gpu_sim::MemcpyRequest::EITHER_NOT_SET)
+    return {refusal<gpu_sim::MemcpyResponse>("Memcpy names neither hostToDevice nor deviceToHost"), byte_block{}};
+  auto id = x.has_hosttodevice() ? x.hosttodevice().dstdeviceid().value() : x.devicetohost().srcdeviceid().value();
+  auto device = state.device_of(id);
+  if (!device)
+    return {refusal<gpu_sim::MemcpyResponse>(render(device.error())), byte_block{}};
+  auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
+  auto call = state.note_call(**device, [promise](const std::string& text) mutable {
+    promise.deliver(refusal<gpu_sim::MemcpyResponse>(text), byte_block{});
+  });
+  if (x.has_hosttodevice()) // from now on it is this, or unknown
+    state.copies.remember(device_id{id}, x.hosttodevice().dstmemaddr().value(), block);
+  state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), state.options.request_limit, x, block)
+    .then([&state, id, call, promise](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+            if (state.call_ended(id, call))
+              promise.deliver(std::move(y), std::move(bytes));
+          },
+          [&state, id, call, promise](const caf::error& problem) mutable {
+            if (state.call_ended(id, call))
+              promise.deliver(refusal<gpu_sim::MemcpyResponse>(
+                                fmt::format("device 0x{:x} did not answer: {}", id, render(problem))),
+                              byte_block{});
+          });
+  return promise;
+}
+
+/// The course's form, with the bytes within the messages.
+caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state, const gpu_sim::MemcpyRequest& x) {
+  auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse>();
+  auto bare = x;
+  byte_block block;
+  if (x.has_hosttodevice()) {
+    auto& data = *bare.mutable_hosttodevice()->mutable_hostsrcdata();
+    block = byte_block::of(std::vector<char>(data.begin(), data.end()));
+    data.clear();
+  }
+  state.self->request(coordinator_actor{state.self}, caf::infinite, std::move(bare), std::move(block))
+    .then([promise](gpu_sim::MemcpyResponse& y, const byte_block& bytes) mutable {
+            if (y.has_devicetohost())
+              y.mutable_devicetohost()->set_dstdata(bytes.data(), bytes.size());
+            promise.deliver(std::move(y));
+          },
+          [promise](const caf::error& problem) mutable {
+            promise.deliver(refusal<gpu_sim::MemcpyResponse>(render(problem)));
+          });
+  return promise;
+}
+
+proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
+  proto::CollectiveRequest result;
+  result.set_comm_id(x.commid());
+  result.set_kind(proto::ALL_REDUCE);
+  result.set_algorithm("ring");
+  result.set_datatype(x.datatype());
+  result.set_op(x.op());
+  result.set_count(x.count());
+  *result.mutable_inputs() = x.memaddrs();
+  *result.mutable_outputs() = x.outputaddrs();
+  return result;
+}
+
+/// Enqueues, and notes what the host could give back to a spare.
+template <class Response>
+caf::result<Response> collective(coordinator_state& state, proto::CollectiveRequest x) {
+  auto entry = state.communicators.find(x.comm_id());
+  if (entry == state.communicators.end())
+    return refusal<Response>(render(state.communicator_of(x.comm_id()).error()));
+  auto promise = state.self->make_response_promise<Response>();
+  bool replaces = entry->second.policy == proto::REPLACE;
+  state.self->request(entry->second.handle, state.options.request_limit, x)
+    .then([&state, replaces, x, promise](const proto::CollectiveResponse& y) mutable {
+            if (y.success() && replaces)
+              state.note_checkpoints(x, y.sequence());
+            Response answer;
+            answer.set_success(y.success());
+            answer.set_error(y.error());
+            answer.set_sequence(y.sequence());
+            promise.deliver(std::move(answer));
+          },
+          [promise](const caf::error& problem) mutable {
+            promise.deliver(refusal<Response>("the communicator did not answer: " + render(problem)));
+          });
+  return promise;
+}
+
+} // namespace
+
+uint64_t coordinator_state::note_call(device_entry& device, std::function<void(const std::string&)> fail) {
+  device.calls.emplace(++calls_, std::move(fail));
+  return calls_;
+}
+
+bool coordinator_state::call_ended(uint64_t device, uint64_t call) {
+  auto i = devices.find(device);
+  return i != devices.end() && i->second.calls.erase(call) > 0;
+}
+
+caf::expected<communicator_actor> coordinator_state::communicator_of(uint64_t id) const {
+  auto i = communicators.find(id);
+  if (i != communicators.end())
+    return i->second.handle;
+  return make_error(errc::unknown_communicator,
+                    id != 0 && id <= communicator_ids_
+                      ? fmt::format("communicator {} has been destroyed", id)
+                      : fmt::format("there is no communicator {}: CommInit makes one and says its number", id));
+}
+
+caf::expected<coordinator_state::device_entry*> coordinator_state::device_of(uint64_t id) {
+  auto i = devices.find(id);
+  if (i != devices.end())
+    return &i->second;
+  auto gone = gone_.find(id);
+  if (gone != gone_.end())
+    return make_error(errc::unknown_device, fmt::format("device 0x{:x} has died: {}", id, gone->second));
+  return make_error(errc::unknown_device, fmt::format("there is no device 0x{:x}; {} devices are here", id, devices.size()));
+}
+
+gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
+  if (x.numdevices() == 0)
+    return refusal<gpu_sim::CommInitResponse>("CommInit asks for 0 devices; a communicator has at least 1");
+  if (communicators.size() >= options.communicators_max)
+    return refusal<gpu_sim::CommInitResponse>(
+      fmt::format("{} communicators are alive, the limit; destroy some", communicators.size()));
+  std::vector<device_entry*> free;
+  for (auto& [id, device] : devices)
+    if (device.communicator == 0)
+      free.push_back(&device);
+  if (free.size() < x.numdevices())
+    return refusal<gpu_sim::CommInitResponse>(fmt::format("CommInit asks for {} devices, but {} are free: {} are here, {} of "
+                                                          "them in communicators",
+                                                          x.numdevices(), free.size(), devices.size(),
+                                                          devices.size() - free.size()));
+  free.resize(x.numdevices());
+  auto opts = options.communicators;
+  opts.id = communicator_id{++communicator_ids_};
+  opts.policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
+  opts.coordinator = self;
+  gpu_sim::CommInitResponse response;
+  std::vector<gpu_sim::DeviceMetadata> metadata;
+  device_handles handles;
+  for (auto device : free) {
+    device->communicator = opts.id.value;
+    *response.add_devices() = device->metadata;
+    metadata.push_back(device->metadata);
+    handles.push_back(device->handle);
+  }
+  auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
+  communicators[opts.id.value] = {handle, opts.policy};
+  response.set_success(true);
+  response.set_commid(opts.id.value);
+  return response;
+}
+
+void coordinator_state::journal(proto::Record record) {
+  if (!options.journal)
+    return;
+  record.set_time_ns(options.clock.unix_ns(self->clock().now()));
+  self->send(options.journal, std::move(record));
+}
+
+coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinator_options options) {
+  auto& state = self->state;
+  state.self = self;
+  state.options = std::move(options);
+  state.copies = host_copies{state.options.host_copies_bytes_max};
+  self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
+  proto::Record record;
+  record.mutable_coordinator_started()->set_pid(state.options.pid);
+  state.journal(std::move(record));
+  using namespace gpu_sim;
+  return {
+    [&state](const CommInitRequest& x) { return state.comm_init(x); },
+    course_call<GetCommStatusResponse, GetCommStatusRequest>(state),
+    course_call<GroupStartResponse, GroupStartRequest>(state),
+    course_call<GroupEndResponse, GroupEndRequest>(state),
+    [&state](const AllReduceRingRequest& x) { return collective<AllReduceRingResponse>(state, general(x)); },
+    [&state](const MemcpyRequest& x) { return copy_memory_within(state, x); },
+    [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },
+    [&state](const proto::CollectiveRequest& x) { return collective<proto::CollectiveResponse>(state, x); },
+    communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
+    communicator_call<proto::CommAbortResponse, proto::CommAbortRequest>(state),
+    communicator_call<proto::CommDestroyResponse, proto::CommDestroyRequest>(state),
+    [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
+    [&state](const proto::JournalFlushRequest& x) -> caf::result<proto::JournalFlushResponse> {
+      if (!state.options.journal)
+        return refusal<proto::JournalFlushResponse>("this cluster keeps no journal");
+      return state.self->delegate(state.options.journal, x);
+    },
+    [&state](const proto::JournalTailRequest& x) -> caf::result<proto::JournalTailResponse> {
+      if (!state.options.journal)
+        return refusal<proto::JournalTailResponse>("this cluster keeps no journal");
+      return state.self->delegate(state.options.journal, x);
+    },
+    device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
+    device_call<BeginSendResponse, BeginSendRequest>(state),
+    [&state](const DeviceId& id, const BeginReceiveRequest& x) {
+      state.copies.overwritten(device_id{id.value()}, x.recvbuffaddr().value(), x.numbytes());
+      return ask_device<BeginReceiveResponse>(state, id.value(), x, state.options.request_limit);
+    },
+    device_call<StreamSendResponse, DataChunk>(state),
+    device_call<GetStreamStatusResponse, GetStreamStatusRequest>(state),
+    [&state](const DeviceId& id, const proto::CopyRequest& x) {
+      state.copies.overwritten(device_id{id.value()}, x.destination().value(), x.bytes());
+      return ask_device<proto::CopyResponse>(state, id.value(), x, state.options.request_limit);
+    },
+    device_call<proto::AllocateResponse, proto::AllocateRequest>(state),
+    device_call<proto::FreeResponse, proto::FreeRequest>(state),
+    device_call<proto::StreamCreateResponse, proto::StreamCreateRequest>(state),
+    [&state](const DeviceId& id, const proto::StreamSynchronizeRequest& x) {
+      auto limit = state.options.request_limit + std::chrono::nanoseconds{x.timeout_ns()};
+      return ask_device<proto::StreamSynchronizeResponse>(state, id.value(), x, limit);
+    },
+    device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
+    device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),
+    device_call<proto::FaultResponse, proto::FaultRequest>(state),
+    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+      proto::NodeJoinResponse answer;
+      answer.set_node_id(state.node_joined(x, node));
+      return answer;
+    },
+    [&state](const proto::DeviceJoinRequest& x) {
+      proto::DeviceJoinResponse answer;
+      answer.set_device_id(state.give_device_id(x));
+      return answer;
+    },
+    [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
+    [&state](const proto::MemberLost& x) { state.member_lost(x); },
+    [&state](const proto::SpareRequest& x) { return state.spare(x); },
+    [&state](const proto::OutputsWritten& x) { state.outputs_written(x); },
+    [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
+  };
+}
+
+} // namespace ringmaster

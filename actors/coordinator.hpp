@@ -1,0 +1,99 @@
+#pragma once
+
+#include "actors/communicator.hpp"
+#include "runtime/host_copies.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace ringmaster {
+
+struct coordinator_options {
+  communicator_options communicators;                     ///< What every communicator starts with.
+  caf::timespan request_limit = std::chrono::seconds{10}; ///< For a device to answer a client.
+  uint64_t host_copies_bytes_max = 256u << 20;            ///< Host-to-device copies kept for spares.
+  uint32_t communicators_max = 4096;                      ///< Alive at once.
+  uint64_t pid = 0;                                       ///< For the journal.
+  wall_clock clock;
+  journal_actor journal;                                  ///< May be invalid.
+};
+
+/// The state of the COORDINATOR: who is there, and who belongs to which communicator. It answers clients for devices
+/// that die while they are asked.
+class coordinator_state {
+public:
+  static inline const char* name = "coordinator";
+
+  struct device_entry {
+    gpu_sim::DeviceMetadata metadata;
+    device_handle handle;
+    uint64_t node = 0;
+    uint64_t communicator = 0; ///< 0: free
+    std::map<uint64_t, std::function<void(const std::string&)>> calls; ///< Unanswered: how to answer if it dies.
+  };
+
+  struct node_entry {
+    proto::NodeJoinRequest about;
+    caf::strong_actor_ptr handle;
+  };
+
+  struct communicator_entry {
+    communicator_actor handle;
+    proto::FailurePolicy policy = proto::SHRINK;
+  };
+
+  struct info_waiter {
+    uint32_t devices_min = 0;
+    caf::typed_response_promise<proto::ClusterInfo> promise;
+  };
+
+  coordinator_actor::pointer self = nullptr;
+  coordinator_options options;
+  std::map<uint64_t, device_entry> devices;
+  std::map<uint64_t, node_entry> nodes;
+  std::map<uint64_t, communicator_entry> communicators;
+  host_copies copies{0};
+
+  gpu_sim::CommInitResponse comm_init(const gpu_sim::CommInitRequest& x);
+  /// Errors: unknown_communicator.
+  caf::expected<communicator_actor> communicator_of(uint64_t id) const;
+  /// Errors: unknown_device, saying how it went if it was there once.
+  caf::expected<device_entry*> device_of(uint64_t id);
+
+  /// Keeps how to answer a client if the device dies first.
+  uint64_t note_call(device_entry& device, std::function<void(const std::string&)> fail);
+  /// Whether the client still waits for this answer.
+  bool call_ended(uint64_t device, uint64_t call);
+
+  uint64_t node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
+  uint64_t give_device_id(const proto::DeviceJoinRequest& x);
+  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
+  void on_down(const caf::down_msg& x);
+  void member_lost(const proto::MemberLost& x);
+  caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
+  void outputs_written(const proto::OutputsWritten& x);
+  /// Notes which inputs of an operation the host could give to a spare.
+  void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
+  proto::ClusterInfo info() const;
+  caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
+  void expire(uint64_t waiter);
+  void journal(proto::Record record);
+
+private:
+  void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by);
+  void introduce_nodes();
+
+  std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
+  std::map<uint64_t, info_waiter> waiters_;
+  uint64_t waits_ = 0;
+  uint64_t calls_ = 0;
+  uint64_t device_ids_ = 0;
+  uint64_t node_ids_ = 0;
+  uint64_t communicator_ids_ = 0;
+};
+
+coordinator_actor::behavior_type coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
+                                             coordinator_options options);
+
+} // namespace ringmaster

@@ -1,0 +1,248 @@
+// The COORDINATOR's devices and nodes: how they come, how they go, and who stands in for them.
+#include "actors/coordinator.hpp"
+
+#include "actors/device.hpp"
+#include "runtime/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+uint64_t coordinator_state::node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+  auto id = ++node_ids_;
+  nodes[id] = {x, node};
+  self->monitor(caf::actor_cast<caf::actor>(node));
+  proto::Record record;
+  record.mutable_node_joined()->set_node_id(id);
+  record.mutable_node_joined()->set_name(x.name());
+  record.mutable_node_joined()->set_pid(x.pid());
+  journal(std::move(record));
+  introduce_nodes();
+  return id;
+}
+
+void coordinator_state::introduce_nodes() {
+  proto::NodePeers peers;
+  for (auto& [id, node] : nodes)
+    if (node.about.port() != 0) {
+      auto& peer = *peers.add_peers();
+      peer.set_name(node.about.name());
+      peer.set_host(node.about.host());
+      peer.set_port(node.about.port());
+    }
+  if (peers.peers_size() > 1)
+    for (auto& [id, node] : nodes)
+      self->send(caf::actor_cast<node_actor>(node.handle), peers);
+}
+
+uint64_t coordinator_state::give_device_id(const proto::DeviceJoinRequest& x) {
+  auto taken = [&](uint64_t id) { return devices.count(id) != 0 || gone_.count(id) != 0; };
+  if (x.wanted_id() != 0 && !taken(x.wanted_id())) {
+    device_ids_ = std::max(device_ids_, x.wanted_id());
+    return x.wanted_id();
+  }
+  return ++device_ids_;
+}
+
+void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
+  auto id = x.metadata().deviceid().value();
+  devices[id] = {x.metadata(), handle, x.node_id(), 0, {}};
+  self->monitor(caf::actor_cast<caf::actor>(handle.device));
+  proto::Record record;
+  *record.mutable_device_joined()->mutable_metadata() = x.metadata();
+  record.mutable_device_joined()->set_node_id(x.node_id());
+  journal(std::move(record));
+  spdlog::debug("device 0x{:x} of node {} joined", id, x.node_id());
+  for (auto i = waiters_.begin(); i != waiters_.end();)
+    if (devices.size() >= i->second.devices_min) {
+      i->second.promise.deliver(info());
+      i = waiters_.erase(i);
+    } else {
+      ++i;
+    }
+}
+
+void coordinator_state::on_down(const caf::down_msg& x) {
+  auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
+  for (auto& [id, device] : devices)
+    if (is_source(device.handle.device))
+      return device_gone(id, render(x.reason), "monitor"); // ends the loop: the map has changed
+  for (auto& [id, node] : nodes)
+    if (is_source(node.handle)) {
+      proto::Record record;
+      record.mutable_node_left()->set_node_id(id);
+      record.mutable_node_left()->set_name(node.about.name());
+      record.mutable_node_left()->set_cause(render(x.reason));
+      journal(std::move(record));
+      spdlog::info("node {} ({}) has left: {}", id, node.about.name(), render(x.reason));
+      nodes.erase(id);
+      return;
+    }
+  for (auto& [id, entry] : communicators)
+    if (entry.handle.address() == x.source) {
+      for (auto& [number, device] : devices)
+        if (device.communicator == id)
+          device.communicator = 0;
+      if (x.reason)
+        spdlog::error("communicator {} has failed: {}", id, render(x.reason));
+      communicators.erase(id);
+      return;
+    }
+}
+
+void coordinator_state::device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by) {
+  constexpr size_t gone_max = 4096;
+  auto i = devices.find(id);
+  if (i == devices.end())
+    return;
+  proto::Record record;
+  record.mutable_device_died()->set_device_id(id);
+  record.mutable_device_died()->set_cause(cause);
+  record.mutable_device_died()->set_noticed_by(noticed_by);
+  journal(std::move(record));
+  spdlog::info("device 0x{:x} has died ({}): {}", id, noticed_by, cause);
+  auto calls = std::move(i->second.calls);
+  auto entry = communicators.find(i->second.communicator);
+  if (entry == communicators.end() || entry->second.policy != proto::REPLACE)
+    copies.forget(device_id{id}); // else a spare may want them
+  devices.erase(i);
+  gone_[id] = cause;
+  if (gone_.size() > gone_max)
+    gone_.erase(gone_.begin());
+  for (auto& call : calls)
+    call.second(fmt::format("device 0x{:x} died while it was asked: {}", id, cause));
+}
+
+void coordinator_state::member_lost(const proto::MemberLost& x) {
+  auto i = devices.find(x.device_id());
+  if (i == devices.end())
+    return; // the coordinator's own monitor was faster
+  auto handle = i->second.handle;
+  device_gone(x.device_id(), x.cause(), x.noticed_by());
+  if (x.fence())
+    self->send_exit(caf::actor_cast<caf::actor>(handle.device),
+                    make_error(errc::device_lost, "ended on suspicion: " + x.cause()));
+}
+
+namespace {
+
+/// A spare whose inputs are being restored.
+struct restoration {
+  caf::typed_response_promise<proto::SpareResponse, device_handle> promise;
+  proto::SpareResponse answer;
+  device_handle handle;
+  size_t copies_pending = 1; ///< And one for the asking itself.
+
+  void copied(const std::string& problem) {
+    if (answer.inputs_error().empty())
+      answer.set_inputs_error(problem);
+    if (--copies_pending > 0)
+      return;
+    answer.set_inputs_restored(answer.inputs_error().empty());
+    promise.deliver(answer, handle);
+  }
+};
+
+} // namespace
+
+caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const proto::SpareRequest& x) {
+  auto work = std::make_shared<restoration>();
+  auto i = std::find_if(devices.begin(), devices.end(), [](auto& entry) { return entry.second.communicator == 0; });
+  if (i == devices.end()) {
+    work->answer.set_error(fmt::format("no spare is free: all {} devices of the cluster are in communicators",
+                                       devices.size()));
+    return {work->answer, work->handle};
+  }
+  auto& [id, device] = *i;
+  device.communicator = x.comm_id();
+  work->answer.set_success(true);
+  *work->answer.mutable_device() = device.metadata;
+  work->handle = device.handle;
+  work->promise = self->make_response_promise<proto::SpareResponse, device_handle>();
+  auto moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
+  for (auto& input : x.inputs()) {
+    auto pieces = copies.find(device_id{x.lost_device_id()}, input.address(), input.bytes());
+    if (!pieces) {
+      work->answer.set_inputs_error(render(pieces.error()));
+      break;
+    }
+    for (auto& piece : *pieces) {
+      gpu_sim::MemcpyRequest copy;
+      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);
+      auto block = piece.block.part(piece.offset, piece.bytes);
+      copies.remember(device_id{id}, piece.address + moved, block);
+      ++work->copies_pending;
+      self->request(caf::actor_cast<device_actor>(device.handle.device), options.request_limit, std::move(copy),
+                    std::move(block))
+        .then([work](const gpu_sim::MemcpyResponse& y, const byte_block&) { work->copied(y.error()); },
+              [work](const caf::error& problem) { work->copied(render(problem)); });
+    }
+  }
+  copies.forget(device_id{x.lost_device_id()});
+  work->copied({});
+  return work->promise;
+}
+
+void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
+  for (auto& range : x.ranges())
+    copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
+}
+
+void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
+  auto bytes = x.count() * size_of(x.datatype());
+  for (auto& [rank, address] : x.inputs())
+    for (auto& [id, device] : devices) {
+      bool here = device.metadata.minmemaddr().value() <= address.value()
+                  && address.value() < device.metadata.maxmemaddr().value();
+      if (!here || !copies.find(device_id{id}, address.value(), bytes))
+        continue;
+      proto::Record record;
+      auto& checkpoint = *record.mutable_input_checkpoint();
+      checkpoint.set_comm_id(x.comm_id());
+      checkpoint.set_sequence(sequence);
+      checkpoint.set_device_id(id);
+      checkpoint.set_address(address.value());
+      checkpoint.set_bytes(bytes);
+      journal(std::move(record));
+    }
+}
+
+proto::ClusterInfo coordinator_state::info() const {
+  proto::ClusterInfo result;
+  for (auto& [id, device] : devices) {
+    auto& entry = *result.add_devices();
+    *entry.mutable_metadata() = device.metadata;
+    entry.set_node_id(device.node);
+    entry.set_comm_id(device.communicator);
+  }
+  for (auto& [id, node] : nodes) {
+    auto& entry = *result.add_nodes();
+    entry.set_node_id(id);
+    entry.set_name(node.about.name());
+    entry.set_pid(node.about.pid());
+    entry.set_devices_announced(node.about.devices());
+  }
+  return result;
+}
+
+caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto::ClusterInfoRequest& x) {
+  if (devices.size() >= x.min_devices() || x.timeout_ns() == 0)
+    return info();
+  auto number = ++waits_;
+  auto promise = self->make_response_promise<proto::ClusterInfo>();
+  waiters_[number] = {x.min_devices(), promise};
+  self->delayed_send(self, std::chrono::nanoseconds{x.timeout_ns()}, atom::expire_v, number);
+  return promise;
+}
+
+void coordinator_state::expire(uint64_t waiter) {
+  auto i = waiters_.find(waiter);
+  if (i == waiters_.end())
+    return;
+  i->second.promise.deliver(info());
+  waiters_.erase(i);
+}
+
+} // namespace ringmaster
