@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace ringmaster {
 
@@ -60,6 +61,8 @@ caf::error collective_command::prepare() {
     address = *range;
     return caf::none;
   };
+  if (schedule_.steps.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
+    memory_->free_scratch(std::exchange(shadow_, 0));
   if (!schedule_.steps.empty() && plan_.in_place())
     if (auto problem = reserve(shadow_, bytes))
       return problem;
@@ -129,12 +132,12 @@ void collective_command::start_step(stream_state& stream, size_t index) {
   switch (todo.what) {
     case action::send:
       ++sends_pending_;
-      stream.offer_block(members_[todo.peer].stream, key_of(index, rank_), address_of(todo.source),
+      stream.offer_block(members_[todo.peer].stream, key_of(index, rank_, todo.peer), address_of(todo.source),
                          bytes_of(todo.source));
       break;
     case action::recv:
     case action::recv_reduce: {
-      auto key = key_of(index, todo.peer);
+      auto key = key_of(index, todo.peer, rank_);
       awaited_.emplace(key, index);
       if (auto early = stream.claim(key))
         take(stream, *early);

@@ -73,7 +73,7 @@ private:
   uint64_t address_of(const block_range& range) const;
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
-  transfer_key key_of(size_t step_index, uint32_t source) const;
+  transfer_key key_of(size_t step_index, uint32_t source, uint32_t destination) const;
   std::string where() const;
 
   caf::strong_actor_ptr communicator_;

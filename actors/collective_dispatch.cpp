@@ -140,8 +140,8 @@ std::byte* collective_command::bytes_at(const block_range& range) const {
   return memory_->at_runtime(address_of(range), bytes_of(range))->data(); // checked by prepare
 }
 
-transfer_key collective_command::key_of(size_t step_index, uint32_t source) const {
-  return {plan_.comm_id(), plan_.epoch(), plan_.sequence(), source, block_index_[step_index]};
+transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {
+  return {plan_.comm_id(), plan_.epoch(), plan_.sequence(), source, destination, block_index_[step_index]};
 }
 
 std::string collective_command::where() const {

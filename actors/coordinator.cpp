@@ -96,8 +96,11 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   auto call = state.note_call(**device, [promise](const std::string& text) mutable {
     promise.deliver(refusal<gpu_sim::MemcpyResponse>(text), byte_block{});
   });
-  if (x.has_hosttodevice()) // from now on it is this, or unknown
-    state.copies.remember(device_id{id}, x.hosttodevice().dstmemaddr().value(), block);
+  auto& memory = (*device)->metadata;
+  auto to = x.hosttodevice().dstmemaddr().value();
+  if (x.has_hosttodevice() && to >= memory.minmemaddr().value() && to <= memory.maxmemaddr().value()
+      && block.size() <= memory.maxmemaddr().value() - to) // else the device refuses it
+    state.copies.remember(device_id{id}, to, block);
   state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), state.options.request_limit, x, block)
     .then([&state, id, call, promise](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
             if (state.call_ended(id, call))

@@ -109,7 +109,7 @@ void device_state::members_changed(const proto::Members& x, const device_handles
   };
   for (auto& [number, moving] : transfers)
     if (moving.runner && (moving.communicator == 0 || moving.communicator == x.comm_id()) && gone(moving.peer))
-      self->send(moving.runner, refused{{number, 0, 0, 0, 0},
+      self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0},
                                         fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
                                                     moving.peer.value, number, x.comm_id())});
   if (x.devices_size() == 0)

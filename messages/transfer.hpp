@@ -17,11 +17,12 @@ class device_memory; // runtime/device_memory.hpp
 
 /// Names one block on its way from one stream to another.
 struct transfer_key {
-  uint64_t channel = 0;  ///< The communicator's id; for BeginSend the transfer's stream id.
-  uint64_t epoch = 0;    ///< The communicator's epoch; 0 for BeginSend.
-  uint64_t sequence = 0; ///< The operation; 0 for BeginSend.
-  uint32_t source = 0;   ///< The sending rank.
-  uint32_t index = 0;    ///< Counts the blocks from this source to this destination within the operation.
+  uint64_t channel = 0;     ///< The communicator's id; for BeginSend the transfer's stream id.
+  uint64_t epoch = 0;       ///< The communicator's epoch; 0 for BeginSend.
+  uint64_t sequence = 0;    ///< The operation; 0 for BeginSend.
+  uint32_t source = 0;      ///< The sending rank.
+  uint32_t destination = 0; ///< The receiving rank.
+  uint32_t index = 0;       ///< Counts the blocks from this source to this destination within the operation.
 
   friend auto operator<=>(const transfer_key&, const transfer_key&) = default;
 };
@@ -77,7 +78,7 @@ using device_handles = std::vector<device_handle>;
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, transfer_key& x) {
-  return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.index);
+  return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.destination, x.index);
 }
 
 template <class Inspector>

@@ -22,11 +22,14 @@ class device_memory {
 public:
   struct options {
     device_id id;
-    std::filesystem::path file; ///< Created if missing, resized if of another size.
+    std::filesystem::path file; ///< Created if missing, with its directories. Of another size, it is resized and keeps
+                                ///< the user's bytes that both sizes have.
     uint64_t min_address = 0;   ///< > 0
-    uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long.
+    uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long; the disk must have
+                                ///< room for that, since a mapped file on a full disk ends the process.
   };
 
+  /// The bytes are those the file held, or 0; allocations are not remembered.
   /// Errors: invalid_argument, io_error (with the file's name and the system's reason).
   static caf::expected<std::shared_ptr<device_memory>> open(const options& opts);
 
@@ -44,7 +47,8 @@ public:
   /// wraps around.
   caf::expected<std::span<std::byte>> at(uint64_t address, uint64_t bytes) const;
 
-  /// The same, scratch area included: for the runtime's own addresses only.
+  /// The same, scratch area included: for the runtime's own addresses only. A range lies in one of the two areas; one
+  /// that crosses max_address is out_of_range.
   caf::expected<std::span<std::byte>> at_runtime(uint64_t address, uint64_t bytes) const;
 
   /// A range of its own in the user's range. Errors: out_of_memory (asked, free, largest block),
@@ -61,6 +65,7 @@ public:
 
 private:
   device_memory(const options& opts, std::byte* mapping);
+  caf::expected<std::span<std::byte>> within(uint64_t begin, uint64_t end, uint64_t address, uint64_t bytes) const;
 
   options options_;
   std::byte* mapping_;

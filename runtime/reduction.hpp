@@ -11,7 +11,7 @@
 
 namespace ringmaster {
 
-/// Bytes of one element.
+/// Bytes of one element; 0 for a type that does not exist, as a message may hold.
 size_t size_of(proto::DataType type);
 
 /// "float64", "sum", ...: as people write them in options and logs.
@@ -21,13 +21,15 @@ std::string_view name_of(gpu_sim::ReduceOp op);
 caf::expected<proto::DataType> parse_datatype(std::string_view text);
 caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text);
 
-/// out[i] = op(a[i], b[i]) for `count` elements; AVG adds. `out` may be `a` or `b`, but not overlap them otherwise.
-/// The same bits whichever instruction set runs it: one operation an element, no contraction, no reordering. Integers
-/// wrap around. MIN and MAX give NaN where either side is NaN.
+/// out[i] = op(a[i], b[i]) for `count` elements; AVG adds. `out` may be `a` or `b`, but not overlap them otherwise. The
+/// pointers need no alignment; type and op must exist. The same bits whichever instruction set runs it: one
+/// operation an element, no contraction, no reordering, and every NaN is the one positive quiet NaN. Integers wrap
+/// around. MIN and MAX give NaN where either side is NaN, and -0 is smaller than +0: their result does not depend on
+/// the order of the ranks.
 void reduce(proto::DataType type, gpu_sim::ReduceOp op, const std::byte* a, const std::byte* b, std::byte* out,
             uint64_t count);
 
-/// Ends a reduction over `world_size` ranks: AVG divides (integers truncate toward zero), the others do nothing.
+/// Ends a reduction over `world_size` > 0 ranks: AVG divides (integers truncate toward zero), the others do nothing.
 void finish_reduction(proto::DataType type, gpu_sim::ReduceOp op, uint32_t world_size, std::byte* values,
                       uint64_t count);
 

@@ -37,18 +37,20 @@ struct step {
   action what = action::send;
   uint32_t round = 0;
   uint32_t peer = 0; ///< Another rank; for copy and reduce the rank itself.
-  block_range source;
-  block_range destination;
+  block_range source{};
+  block_range destination{};
   bool finish = false; ///< The reduction of this block ends here: AVG divides by the world size.
 
   friend bool operator==(const step&, const step&) = default;
 };
 
 /// What one rank does, as rounds. The steps of a round start together and may end in any order; the next round
-/// starts when all have ended. A send ends when the peer has read the block, so nothing in the same round may
-/// write a range that the round also reads, and each step's range is its own.
+/// starts when all have ended. A send ends when the peer has read the block. Steps of one round may therefore read
+/// the same range, but none may write what another one reads or writes. A step that reduces works element by element,
+/// so its own source and destination may be the same range exactly, and may not overlap otherwise. No step writes the
+/// input, and none is empty. A rank may have nothing to do in a round.
 struct schedule {
-  uint32_t rounds = 0;
+  uint32_t rounds = 0;        ///< The same on every rank.
   uint64_t scratch_count = 0; ///< Elements of scratch the rank needs.
   std::vector<step> steps;    ///< Sorted by round.
 };
@@ -65,7 +67,7 @@ struct algorithm {
   std::string_view name;
   proto::CollectiveKind kind;
   std::string_view cost; ///< Rounds and bytes at the busiest rank, as a formula.
-  schedule (*plan)(const plan_request&);
+  schedule (*plan)(const plan_request&); ///< Wants a rank below the world size.
 };
 
 /// All algorithms, in the order in which they are listed to people.
@@ -75,6 +77,9 @@ const std::vector<algorithm>& algorithms();
 /// exist), a world size of 0, a rank outside of it.
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
                              const plan_request& request);
+
+/// What every all-reduce comes to where there is nobody to talk to: one copy from input to output.
+schedule plan_alone(uint64_t count);
 
 /// Block `index` of `count` elements cut into `blocks` nearly equal parts; the first `count % blocks` of them are
 /// one element larger.

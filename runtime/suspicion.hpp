@@ -8,9 +8,10 @@
 
 namespace ringmaster {
 
-/// Suspects one device of hanging or being too slow, from its answers to progress requests: X of the last Y were late.
-/// A request is late when no answer came within `late_after`, or when the answer says that the device has owed its next
-/// move for longer than that. Pure: the caller passes the time in, and the verdict carries its reason.
+/// Suspects one device of hanging or being too slow, from its answers to progress requests: X of the last Y were
+/// late. A request is late when no answer came within `late_after`, or when the answer says that the device has owed
+/// its next move for longer than that. It counts once, when that is known. Pure: the caller passes the time in, and
+/// the verdict carries its reason.
 class suspicion {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -25,22 +26,48 @@ public:
 
   struct verdict {
     bool suspected = false;
-    std::string reason; ///< "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)"
+    /// Empty where none is late: "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)"
+    std::string reason;
   };
 
   explicit suspicion(options opts) : options_(opts) {}
 
+  /// A request went out. Each has a number of its own.
   void on_request(uint64_t number, time_point now);
-  /// `busy_for`: how long the device has owed the next move, zero where it waits for somebody else.
+  /// `busy_for`: how long the device has owed the next move, zero where it waits for somebody else. An answer to a
+  /// request that has been counted as late changes nothing.
   void on_answer(uint64_t number, duration busy_for, time_point now);
 
-  /// Judges at `now`. Where the caller's own clock tick came late by more than `late_after`, it was the observer that
-  /// stood still: what was pending then starts afresh and counts neither way.
+  /// Judges at `now`; to be called at each tick, every `interval`. Where the caller came late by more than
+  /// `late_after`, it was the observer that stood still: what was pending then starts afresh and counts neither way,
+  /// and how long a device had been busy before counts no more.
   verdict evaluate(time_point now);
 
 private:
+  struct request {
+    uint64_t number = 0;
+    time_point since;
+  };
+
+  /// Why a request was late.
+  struct lateness {
+    enum class cause : uint8_t { no_answer, slow_answer, busy };
+    cause why = cause::no_answer;
+    request late;
+    duration after{}; ///< For an answer.
+  };
+
+  void observe(time_point now);
+  void expire(time_point now);
+  void count(bool late);
+  std::string reason_at(time_point now, size_t late) const;
+
   options options_;
-  // written by the implementation
+  std::deque<request> pending_;           ///< Oldest first.
+  std::deque<bool> outcomes_;             ///< The last Y; true: late.
+  lateness latest_;                       ///< Meaningful where an outcome is late.
+  std::optional<time_point> last_seen_;   ///< The caller's last call.
+  std::optional<time_point> fresh_since_; ///< Where the caller's last standstill ended.
 };
 
 } // namespace ringmaster

@@ -1,0 +1,112 @@
+#include "runtime/schedule.hpp"
+#include "tests/support/all_reduce_trial.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+uint32_t rounds_of(const trial_options& x, uint32_t ranks) {
+  return plan(proto::ALL_REDUCE, x.algorithm, {ranks, 0, x.count})->rounds;
+}
+
+proto::FaultRequest kill_at(uint32_t step) {
+  proto::FaultRequest fault;
+  fault.set_at_step(true);
+  fault.set_step(step);
+  return fault;
+}
+
+/// Kills `victim` when `step` rounds are done. After the last round but one step more, every rank has finished: then the
+/// operation counts as done by all.
+void kill_and_judge(const simulation_options& how, const trial_options& what, uint32_t victim, uint32_t step) {
+  simulated_cluster cluster{how};
+  all_reduce_trial trial{cluster, what};
+  cluster.inject(trial.device(victim), kill_at(step));
+  REQUIRE(trial.launch() == "");
+  auto status = cluster.wait(trial.comm.commid());
+  CHECK(status.status() == gpu_sim::SUCCESS);
+  CHECK(status.error() == "");
+  auto survivors = trial.ranks_but({victim});
+  bool decided = step > rounds_of(what, what.ranks);
+  CHECK(trial.judge(decided ? trial.ranks_but({}) : survivors, survivors) == "");
+  cluster.run_until([&] { return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size()
+                                 == static_cast<int>(what.ranks - 1); });
+}
+
+} // namespace
+
+TEST_CASE("sweep: whichever rank dies at whatever step, the survivors hold the right result") {
+  uint64_t seed = 0;
+  for (auto algorithm : {"ring", "naive"})
+    for (uint32_t ranks = 2; ranks <= 6; ++ranks)
+      for (bool in_place : {true, false}) {
+        trial_options what;
+        what.algorithm = algorithm;
+        what.ranks = ranks;
+        what.count = 13;
+        what.in_place = in_place;
+        for (uint32_t victim = 0; victim < ranks; ++victim)
+          for (uint32_t step = 0; step <= rounds_of(what, ranks) + 1; ++step) {
+            CAPTURE(algorithm);
+            CAPTURE(ranks);
+            CAPTURE(in_place);
+            CAPTURE(victim);
+            CAPTURE(step);
+            simulation_options how;
+            how.seed = ++seed;
+            how.devices = ranks;
+            how.offer_memory = seed % 3 != 0;
+            kill_and_judge(how, what, victim, step);
+          }
+      }
+}
+
+TEST_CASE("sweep: two ranks die at once, at every pair of steps") {
+  uint64_t seed = 0;
+  for (auto algorithm : {"ring", "naive"}) {
+    trial_options what;
+    what.algorithm = algorithm;
+    auto rounds = rounds_of(what, what.ranks);
+    for (uint32_t first = 0; first <= rounds; ++first)
+      for (uint32_t second = 0; second <= rounds; ++second) {
+        CAPTURE(algorithm);
+        CAPTURE(first);
+        CAPTURE(second);
+        simulation_options how;
+        how.seed = ++seed;
+        simulated_cluster cluster{how};
+        all_reduce_trial trial{cluster, what};
+        cluster.inject(trial.device(1), kill_at(first));
+        cluster.inject(trial.device(2), kill_at(second));
+        REQUIRE(trial.launch() == "");
+        auto status = cluster.wait(trial.comm.commid());
+        CHECK(status.error() == "");
+        // The second may outlive the operation, when the first's death lets it finish in a shorter schedule.
+        auto two = trial.judge(trial.ranks_but({1, 2}), {0, 3});
+        auto without_first = trial.judge(trial.ranks_but({1}), {0, 3});
+        auto without_second = trial.judge(trial.ranks_but({2}), {0, 3});
+        bool one_right = two.empty() || without_first.empty() || without_second.empty();
+        CAPTURE(two);
+        CHECK(one_right);
+      }
+  }
+}
+
+TEST_CASE("sweep: when all but one have died, the one finishes alone; when all have, the status is FAILED") {
+  for (bool all : {false, true}) {
+    simulated_cluster cluster{{}};
+    all_reduce_trial trial{cluster, {}};
+    for (uint32_t rank = all ? 0 : 1; rank < 4; ++rank)
+      cluster.inject(trial.device(rank), kill_at(rank % 2));
+    REQUIRE(trial.launch() == "");
+    auto status = cluster.wait(trial.comm.commid());
+    if (all) {
+      CHECK(status.status() == gpu_sim::FAILED);
+      CHECK(status.error().find("no device is left") != std::string::npos);
+    } else {
+      CHECK(status.error() == "");
+      CHECK(trial.judge({0}, {0}) == "");
+    }
+  }
+}

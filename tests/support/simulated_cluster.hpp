@@ -1,0 +1,77 @@
+#pragma once
+
+#include "actors/coordinator.hpp"
+#include "actors/device.hpp"
+#include "tests/support/deterministic_system.hpp"
+
+#include <filesystem>
+#include <random>
+#include <span>
+
+namespace ringmaster::test {
+
+struct simulation_options {
+  uint64_t seed = 1;
+  uint32_t devices = 4;
+  uint64_t memory_bytes = 1u << 16;
+  uint64_t slice_bytes = 64;  ///< Small, so that kills fall between the slices of a block.
+  bool offer_memory = true;   ///< false: bytes travel in messages, as between processes.
+  proto::FailurePolicy policy = proto::SHRINK;
+  uint32_t hurry_per_mille = 0; ///< How often a timeout fires although messages are pending: a slow machine.
+  journal_actor journal;
+};
+
+/// A whole cluster in one thread: virtual time, and whose message is next is drawn from the seed.
+class simulated_cluster : public deterministic_system {
+public:
+  explicit simulated_cluster(const simulation_options& opts);
+  ~simulated_cluster();
+
+  /// Lets one message be handled or, where there is none, the next timeout fire. Returns whether anything was left to do.
+  bool step();
+
+  /// Runs until `done` or until nothing is left to do; fails the test after too many steps.
+  void run_until(const std::function<bool()>& done);
+
+  /// Asks `receiver` and runs until it answers.
+  template <class T, class Handle, class... Ts>
+  T call(const Handle& receiver, Ts&&... xs) {
+    REQUIRE(self->mailbox().empty());
+    auto pending = self->request(receiver, std::chrono::seconds{3600}, std::forward<Ts>(xs)...);
+    run_until([&] { return !self->mailbox().empty(); });
+    T result;
+    pending.receive([&](T& x) { result = std::move(x); },
+                    [&](const caf::error& problem) { FAIL("no answer: ", render(problem)); });
+    return result;
+  }
+
+  template <class T, class... Ts>
+  T ask_coordinator(Ts&&... xs) {
+    return call<T>(host, std::forward<Ts>(xs)...);
+  }
+
+  void add_devices(uint32_t count);
+  /// Starts a device that joins later.
+  gpu_sim::CommInitResponse init(uint32_t ranks);
+  void copy_in(uint64_t device, uint64_t address, byte_block block);
+  byte_block copy_out(uint64_t device, uint64_t address, uint64_t bytes);
+  /// Runs until nothing is in flight on the communicator.
+  gpu_sim::GetCommStatusResponse wait(uint64_t communicator);
+  void inject(uint64_t device, const proto::FaultRequest& fault);
+
+  simulation_options options;
+  std::mt19937_64 random;
+  std::filesystem::path dir;
+  device_options device_settings;
+  coordinator_actor host;
+  std::vector<device_actor> devices;
+};
+
+/// The bytes of a vector, and back.
+template <class T>
+std::vector<T> elements_of(const byte_block& block) {
+  auto values = block.as<T>();
+  return {values.begin(), values.end()};
+}
+
+} // namespace ringmaster::test
