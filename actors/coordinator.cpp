@@ -304,10 +304,11 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
     device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),
     device_call<proto::FaultResponse, proto::FaultRequest>(state),
-    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+    [&state](const proto::NodeJoinRequest& x,
+             const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {
       proto::NodeJoinResponse answer;
       answer.set_node_id(state.node_joined(x, node));
-      return answer;
+      return {std::move(answer), caf::actor_cast<caf::strong_actor_ptr>(state.options.journal)};
     },
     [&state](const proto::DeviceJoinRequest& x) {
       proto::DeviceJoinResponse answer;

@@ -140,6 +140,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
   } else {
     proto::DeviceJoinRequest join;
     join.set_node_id(state.options.node);
+    join.set_wanted_id(state.options.wanted_id.value);
     self->request(state.options.coordinator, caf::infinite, std::move(join))
       .then([&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); });
   }

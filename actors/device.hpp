@@ -16,7 +16,8 @@ struct device_options {
   uint32_t streams_max = 1024;       ///< Transfers included.
   uint32_t transfers_max = 4096;     ///< Outcomes kept for GetStreamStatus.
   uint64_t node = 0;
-  device_id id;                      ///< 0: ask the coordinator.
+  device_id id;                      ///< 0: ask the coordinator ...
+  device_id wanted_id;               ///< ... for this one, if it is free. 0: for any.
   coordinator_actor coordinator;     ///< May be invalid when `id` is given.
   stream_options streams_options;
 };

@@ -201,7 +201,7 @@ supervisor_state::~supervisor_state() {
 caf::behavior supervisor(supervisor_pointer self, supervisor_options options) {
   auto& st = self->state;
   st.options = std::move(options);
-  st.intensity.emplace(st.options.restarts_max, st.options.period);
+  st.intensity.emplace(restart_intensity::options{st.options.restarts_max, st.options.period});
   for (auto& spec : st.options.children)
     st.children.push_back({std::move(spec), {}, phase::waiting});
   st.options.children.clear();

@@ -41,8 +41,8 @@ struct child_spec {
 struct supervisor_options {
   std::string name{};
   restart_strategy strategy = restart_strategy::one_for_one;
-  uint32_t restarts_max = 5;                            ///< Within `period`; one more and it gives up.
-  caf::timespan period = std::chrono::seconds{10};
+  uint32_t restarts_max = restart_intensity::options{}.restarts_max; ///< Within `period`; one more and it gives up.
+  caf::timespan period = restart_intensity::options{}.period;
   caf::timespan stop_timeout = std::chrono::seconds{5}; ///< Then a child that was told to end is killed.
   std::vector<child_spec> children{};                   ///< In the order of their start.
 };

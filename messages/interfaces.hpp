@@ -114,10 +114,8 @@ using journal_actor = caf::typed_actor<
 using node_actor = caf::typed_actor<
   // COORDINATOR: these nodes have devices, too; talk to them directly.
   caf::reacts_to<proto::NodePeers>,
-  // COORDINATOR that found this node in its configuration: join the handle's coordinator.
-  caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
-  // INTERNAL: try again to join.
-  caf::reacts_to<atom::tick>>;
+  // Join the handle's coordinator.
+  caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>>;
 
 /// COORDINATOR: the host side. Knows nodes and devices, makes communicators, answers clients.
 using coordinator_actor = caf::typed_actor<
@@ -153,8 +151,8 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::DeviceId, proto::EventRecordRequest>::with<proto::EventRecordResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::EventWaitRequest>::with<proto::EventWaitResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::FaultRequest>::with<proto::FaultResponse>,
-  // NODE: I am here. DEVICE: who am I? DEVICE: I am ready.
-  caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr>::with<proto::NodeJoinResponse>,
+  // NODE: I am here; answers with the journal. DEVICE: who am I? DEVICE: I am ready.
+  caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr>::with<proto::NodeJoinResponse, caf::strong_actor_ptr>,
   caf::replies_to<proto::DeviceJoinRequest>::with<proto::DeviceJoinResponse>,
   caf::reacts_to<proto::DeviceReady, device_handle>,
   // COMMUNICATOR: a member is lost; I want a spare; results were written.

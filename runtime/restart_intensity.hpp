@@ -15,8 +15,12 @@ public:
   using time_point = std::chrono::steady_clock::time_point;
   using duration = std::chrono::nanoseconds;
 
-  /// 0 restarts: the first failure is the last.
-  restart_intensity(uint32_t restarts_max, duration period) : restarts_max_(restarts_max), period_(period) {}
+  struct options {
+    uint32_t restarts_max = 5; ///< 0: the first failure is the last.
+    duration period = std::chrono::seconds{10};
+  };
+
+  explicit restart_intensity(options opts) : options_(opts) {}
 
   /// Counts a restart at `now`; false where it is one too many.
   bool allow(time_point now);
@@ -25,8 +29,7 @@ public:
   std::string reason() const;
 
 private:
-  uint32_t restarts_max_;
-  duration period_;
+  options options_;
   std::deque<time_point> restarts_; ///< Within the last period, at most restarts_max + 1.
 };
 

@@ -16,7 +16,7 @@ using time_point = restart_intensity::time_point;
 } // namespace
 
 TEST_CASE("restart intensity: allows as many restarts in a period as it is told, and not one more") {
-  restart_intensity subject{3, 10s};
+  restart_intensity subject{{.restarts_max = 3, .period = 10s}};
   time_point start{1h};
   CHECK(subject.allow(start));
   CHECK(subject.allow(start + 1s));
@@ -27,16 +27,16 @@ TEST_CASE("restart intensity: allows as many restarts in a period as it is told,
 }
 
 TEST_CASE("restart intensity: a restart counts for exactly one period") {
-  restart_intensity at_the_end{1, 10s};
+  restart_intensity at_the_end{{.restarts_max = 1, .period = 10s}};
   CHECK(at_the_end.allow(time_point{0s}));
   CHECK(!at_the_end.allow(time_point{10s}));
-  restart_intensity after_it{1, 10s};
+  restart_intensity after_it{{.restarts_max = 1, .period = 10s}};
   CHECK(after_it.allow(time_point{0s}));
   CHECK(after_it.allow(time_point{10s + 1ns}));
 }
 
 TEST_CASE("restart intensity: none allowed means none") {
-  restart_intensity subject{0, 10s};
+  restart_intensity subject{{.restarts_max = 0, .period = 10s}};
   CHECK(!subject.allow(time_point{0s}));
   CHECK(subject.reason() == "1 restart within 10.0 s, 0 are allowed");
 }
@@ -45,7 +45,7 @@ TEST_CASE("restart intensity: agrees with a plain count over random times") {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random{seed};
-    restart_intensity subject{4, 1s};
+    restart_intensity subject{{.restarts_max = 4, .period = 1s}};
     std::vector<time_point> all;
     time_point now{1h};
     for (int i = 0; i < 200; ++i) {

@@ -1,0 +1,175 @@
+#include "actors/client.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+gpu_sim::DeviceId id_of(uint64_t device) {
+  gpu_sim::DeviceId result;
+  result.set_value(device);
+  return result;
+}
+
+template <class Response>
+caf::error error_from(const caf::expected<Response>& answer) {
+  return answer ? caf::error{} : answer.error();
+}
+
+} // namespace
+
+client::client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit)
+  : self_(system), coordinator_(std::move(coordinator)), limit_(limit) {}
+
+caf::error client::no_answer(const caf::error& problem, caf::timespan limit) const {
+  if (problem == caf::sec::request_timeout)
+    return make_error(errc::timed_out, fmt::format("the coordinator did not answer within {:.1f} s",
+                                                   std::chrono::duration<double>{limit}.count()));
+  return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
+}
+
+caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::timespan within) {
+  proto::ClusterInfoRequest request;
+  request.set_min_devices(devices_min);
+  request.set_timeout_ns(static_cast<uint64_t>(within.count()));
+  auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
+  if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
+    return make_error(errc::timed_out, fmt::format("{} devices have joined within {:.1f} s, {} were waited for",
+                                                   info->devices_size(), std::chrono::duration<double>{within}.count(),
+                                                   devices_min));
+  return info;
+}
+
+caf::expected<uint64_t> client::allocate(uint64_t device, uint64_t bytes, uint64_t alignment) {
+  proto::AllocateRequest request;
+  request.set_bytes(bytes);
+  request.set_alignment(alignment);
+  auto answer = ask<proto::AllocateResponse>(id_of(device), std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  return answer->address().value();
+}
+
+caf::error client::free(uint64_t device, uint64_t address) {
+  proto::FreeRequest request;
+  request.mutable_address()->set_value(address);
+  return error_from(ask<proto::FreeResponse>(id_of(device), std::move(request)));
+}
+
+caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
+  caf::expected<gpu_sim::MemcpyResponse> result = caf::error{};
+  self_->request(coordinator_, limit_, std::move(request), block)
+    .receive(
+      [&](gpu_sim::MemcpyResponse& x, byte_block& bytes) {
+        block = std::move(bytes);
+        result = std::move(x);
+      },
+      [&](const caf::error& problem) { result = no_answer(problem, limit_); });
+  if (result && !result->error().empty())
+    return make_error(errc::invalid_argument, result->error());
+  return result;
+}
+
+caf::error client::copy_to_device(uint64_t device, uint64_t address, byte_block block) {
+  gpu_sim::MemcpyRequest request;
+  *request.mutable_hosttodevice()->mutable_dstdeviceid() = id_of(device);
+  request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
+  return error_from(memcpy(std::move(request), block));
+}
+
+caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address, uint64_t bytes) {
+  gpu_sim::MemcpyRequest request;
+  *request.mutable_devicetohost()->mutable_srcdeviceid() = id_of(device);
+  request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
+  request.mutable_devicetohost()->set_numbytes(bytes);
+  byte_block block;
+  if (auto answer = memcpy(std::move(request), block); !answer)
+    return std::move(answer.error());
+  return block;
+}
+
+caf::error client::inject(uint64_t device, const proto::FaultRequest& fault) {
+  return error_from(ask<proto::FaultResponse>(id_of(device), fault));
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks) {
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(ranks);
+  request.set_defaultpolicy(true);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto::FailurePolicy policy) {
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(ranks);
+  request.set_policy(policy);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::error client::group_start(uint64_t communicator) {
+  gpu_sim::GroupStartRequest request;
+  request.set_commid(communicator);
+  return error_from(ask<gpu_sim::GroupStartResponse>(std::move(request)));
+}
+
+caf::error client::group_end(uint64_t communicator) {
+  gpu_sim::GroupEndRequest request;
+  request.set_commid(communicator);
+  return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
+}
+
+caf::expected<uint64_t> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
+  auto answer = ask<gpu_sim::AllReduceRingResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->sequence();
+}
+
+caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& request) {
+  auto answer = ask<proto::CollectiveResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->sequence();
+}
+
+caf::expected<gpu_sim::GetCommStatusResponse> client::status(uint64_t communicator) {
+  gpu_sim::GetCommStatusRequest request;
+  request.set_commid(communicator);
+  return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
+}
+
+caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator, caf::timespan within) {
+  proto::CommWaitRequest request;
+  request.set_comm_id(communicator);
+  request.set_timeout_ns(static_cast<uint64_t>(within.count()));
+  return ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
+}
+
+caf::error client::abort(uint64_t communicator, const std::string& reason) {
+  proto::CommAbortRequest request;
+  request.set_comm_id(communicator);
+  request.set_reason(reason);
+  return error_from(ask<proto::CommAbortResponse>(std::move(request)));
+}
+
+caf::error client::destroy(uint64_t communicator) {
+  proto::CommDestroyRequest request;
+  request.set_comm_id(communicator);
+  return error_from(ask<proto::CommDestroyResponse>(std::move(request)));
+}
+
+caf::expected<std::vector<proto::Record>> client::journal_tail(uint32_t records_max) {
+  proto::JournalTailRequest request;
+  request.set_records_max(records_max);
+  auto answer = ask<proto::JournalTailResponse>(std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  return std::vector<proto::Record>{answer->records().begin(), answer->records().end()};
+}
+
+caf::error client::journal_flush() {
+  return error_from(ask<proto::JournalFlushResponse>(proto::JournalFlushRequest{}));
+}
+
+} // namespace ringmaster

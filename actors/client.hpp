@@ -1,0 +1,92 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/reduction.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <vector>
+
+namespace ringmaster {
+
+/// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
+/// values with a sentence. One thread at a time.
+class client {
+public:
+  client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
+
+  // -- devices --
+
+  /// Who is there, at once or when at least `devices_min` are. Errors: timed_out, with both numbers.
+  caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
+  /// A range in the device's memory. `bytes` > 0.
+  caf::expected<uint64_t> allocate(uint64_t device, uint64_t bytes, uint64_t alignment = 256);
+  caf::error free(uint64_t device, uint64_t address);
+  /// Copies the whole block to `address` on the device, behind what its default stream has queued.
+  caf::error copy_to_device(uint64_t device, uint64_t address, byte_block block);
+  /// Copies `bytes` from `address` on the device.
+  caf::expected<byte_block> copy_to_host(uint64_t device, uint64_t address, uint64_t bytes);
+  caf::error inject(uint64_t device, const proto::FaultRequest& fault);
+
+  // -- communicators --
+
+  /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks);
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy);
+  caf::error group_start(uint64_t communicator);
+  caf::error group_end(uint64_t communicator);
+  /// Enqueues; returns the operation's sequence number.
+  caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
+  caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
+  caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
+  /// Waits until nothing is in flight. Errors: timed_out, saying which rank does what.
+  caf::expected<gpu_sim::GetCommStatusResponse> wait(uint64_t communicator, caf::timespan within);
+  caf::error abort(uint64_t communicator, const std::string& reason);
+  caf::error destroy(uint64_t communicator);
+
+  // -- the journal --
+
+  /// The latest records, oldest first.
+  caf::expected<std::vector<proto::Record>> journal_tail(uint32_t records_max);
+  /// Returns when everything so far is durable.
+  caf::error journal_flush();
+
+  /// Any other request of the coordinator's interface, with the answer's `error` field as an error.
+  template <class Response, class... Requests>
+  caf::expected<Response> ask(Requests&&... requests) {
+    return ask_within<Response>(limit_, std::forward<Requests>(requests)...);
+  }
+
+  template <class Response, class... Requests>
+  caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
+    caf::expected<Response> result = caf::error{};
+    self_->request(coordinator_, limit, std::forward<Requests>(requests)...)
+      .receive([&](Response& x) { result = std::move(x); },
+               [&](const caf::error& problem) { result = no_answer(problem, limit); });
+    if (result && !error_of(*result).empty())
+      return make_error(errc::invalid_argument, error_of(*result));
+    return result;
+  }
+
+  const coordinator_actor& coordinator() const noexcept { return coordinator_; }
+
+private:
+  template <class Response>
+  static std::string error_of(const Response& x) {
+    if constexpr (requires { x.error(); })
+      return x.error();
+    else
+      return {};
+  }
+
+  caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
+  caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
+
+  caf::scoped_actor self_;
+  coordinator_actor coordinator_;
+  caf::timespan limit_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "actors/journal.hpp"
+#include "actors/settings.hpp"
+#include "runtime/memory_directory.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ringmaster {
+
+/// What one process hosts of a cluster, under one supervisor with rest_for_one, for each needs those before it:
+///
+///   supervisor +- journal       detached; with a directory or in memory
+///              +- coordinator
+///              +- node          and under it a supervisor (one_for_one) with the devices, which own their streams
+///
+/// Ends them all when it goes.
+class cluster {
+public:
+  struct parts {
+    bool coordinator = true; ///< And the journal.
+    bool node = true;
+  };
+
+  /// Starts the parts and waits until the coordinator is there. Errors: those of the journal and of the memory
+  /// directory, timed_out.
+  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, parts which);
+
+  ~cluster();
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+
+  const coordinator_actor& coordinator() const noexcept { return coordinator_; }
+  const node_actor& node() const noexcept { return node_; }
+  const caf::actor& root() const noexcept { return root_; }
+
+private:
+  explicit cluster(caf::actor_system& system) : system_(system) {}
+
+  caf::error find_children(parts which);
+
+  caf::actor_system& system_;
+  std::optional<memory_directory> memory_; ///< Of the node's devices.
+  caf::actor root_;
+  coordinator_actor coordinator_;
+  node_actor node_;
+};
+
+/// The coordinator at `where`, "host:port". Errors: invalid_argument, timed_out with the address and what to check.
+caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
+
+} // namespace ringmaster

@@ -1,0 +1,55 @@
+#include "actors/settings.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace ringmaster {
+
+proto::FailurePolicy parse_policy(const std::string& text) {
+  return text == "replace" ? proto::REPLACE : text == "abort" ? proto::ABORT : proto::SHRINK;
+}
+
+device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
+  device_options result;
+  result.memory_dir = memory_dir;
+  result.memory_bytes = opts.device.memory_bytes;
+  result.streams = opts.device.streams;
+  auto& streams = result.streams_options;
+  streams.transfer_limit = opts.transfers.timeout;
+  streams.wait_limit = opts.communicator.operation_timeout;
+  streams.slice_bytes = opts.transfers.slice_bytes;
+  streams.chunk_bytes = opts.route.chunk_bytes;
+  streams.credits = opts.route.credits;
+  streams.offer_memory = opts.route.in_process == "memory";
+  streams.clock = wall_clock::of_this_process();
+  return result;
+}
+
+coordinator_options coordinator_settings(const options& opts) {
+  coordinator_options result;
+  result.clock = wall_clock::of_this_process();
+  result.pid = static_cast<uint64_t>(::getpid());
+  result.request_limit = opts.coordinator.request_timeout;
+  result.host_copies_bytes_max = opts.coordinator.host_copies_bytes_max;
+  result.communicators.policy = parse_policy(opts.communicator.policy);
+  result.communicators.suspect = opts.suspicion;
+  result.communicators.operation_limit = opts.communicator.operation_timeout;
+  result.communicators.clock = result.clock;
+  return result;
+}
+
+node_options node_settings(const options& opts, const std::filesystem::path& memory_dir) {
+  node_options result;
+  result.pid = static_cast<uint64_t>(::getpid());
+  char host[256] = "node";
+  ::gethostname(host, sizeof(host) - 1);
+  result.name = opts.node.name.empty() ? fmt::format("{}-{}", host, result.pid) : opts.node.name;
+  result.devices = opts.device.count;
+  result.device = device_settings(opts, memory_dir);
+  result.restarts_max = opts.supervisor.restarts_max;
+  result.period = opts.supervisor.period;
+  result.join_limit = opts.node.join_timeout;
+  return result;
+}
+
+} // namespace ringmaster

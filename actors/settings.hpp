@@ -1,0 +1,20 @@
+#pragma once
+
+#include "actors/coordinator.hpp"
+#include "actors/node.hpp"
+#include "runtime/options.hpp"
+
+#include <filesystem>
+
+namespace ringmaster {
+
+// What the actors start with, from the configuration. Handles are left empty.
+
+device_options device_settings(const options& opts, const std::filesystem::path& memory_dir);
+coordinator_options coordinator_settings(const options& opts);
+node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
+
+/// "shrink", "replace", "abort"; the options have been validated.
+proto::FailurePolicy parse_policy(const std::string& text);
+
+} // namespace ringmaster

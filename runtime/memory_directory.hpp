@@ -1,0 +1,30 @@
+#pragma once
+
+#include <caf/expected.hpp>
+
+#include <filesystem>
+
+namespace ringmaster {
+
+/// Where the memory files of one process lie. A directory that the configuration names is used as it is and kept. A
+/// fresh one is made in /dev/shm (or TMPDIR, or /tmp), locked as long as this object lives, and removed with it; those
+/// that killed processes have left there are removed when the next one is made.
+class memory_directory {
+public:
+  /// Errors: io_error, with the path and the system's reason.
+  static caf::expected<memory_directory> open(const std::filesystem::path& configured);
+
+  memory_directory(memory_directory&& other) noexcept;
+  memory_directory& operator=(memory_directory&& other) noexcept;
+  ~memory_directory();
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+  memory_directory() = default;
+
+  std::filesystem::path path_;
+  int lock_ = -1; ///< Of a fresh directory.
+};
+
+} // namespace ringmaster

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ringmaster {
+
+/// "512 B", "1.5 KiB", "3 GiB".
+std::string bytes_text(uint64_t bytes);
+/// "870 ns", "12.5 us", "3.21 ms", "1.5 s".
+std::string duration_text(uint64_t ns);
+
+} // namespace ringmaster

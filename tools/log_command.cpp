@@ -1,0 +1,165 @@
+#include "tools/log_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/journal_store.hpp"
+#include "runtime/record_text.hpp"
+#include "runtime/trace.hpp"
+#include "tools/log_options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <thread>
+
+namespace ringmaster {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+// Between two looks at a journal that is followed.
+constexpr std::chrono::milliseconds follow_interval{500};
+
+bool wants_colour(std::FILE* out) {
+  auto* no_color = std::getenv("NO_COLOR");
+  auto fd = ::fileno(out);
+  return (no_color == nullptr || *no_color == '\0') && fd >= 0 && ::isatty(fd) == 1;
+}
+
+std::chrono::seconds utc_offset(uint64_t time_ns) {
+  auto seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  return std::chrono::seconds{local.tm_gmtoff};
+}
+
+// Unlike fmt::print it does not throw where nobody reads any more.
+void put(std::FILE* out, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+}
+
+// Prints records as lines.
+class log_printer {
+public:
+  log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), colour_(wants_colour(out)) {}
+
+  // False when nobody reads any more.
+  bool print(const proto::Record& record) {
+    if (options_.json) {
+      put(out_, json_of(record) + '\n');
+    } else {
+      record_text_options text;
+      text.utc_offset = utc_offset(record.time_ns());
+      if (options_.relative)
+        text.relative_to_ns = base_ns_ = base_ns_.value_or(record.time_ns());
+      else
+        print_day(day_of(record, text.utc_offset));
+      auto colour = colour_of(tone_of(record));
+      put(out_, fmt::format("{}{}{}\n", colour, text_of(record, text), colour.empty() ? "" : "\x1b[0m"));
+    }
+    return std::ferror(out_) == 0;
+  }
+
+private:
+  void print_day(std::string day) {
+    if (day == day_)
+      return;
+    put(out_, day + '\n');
+    day_ = std::move(day);
+  }
+
+  std::string_view colour_of(tone x) const {
+    if (!colour_)
+      return "";
+    switch (x) {
+      case tone::good: return "\x1b[32m";
+      case tone::warning: return "\x1b[33m";
+      case tone::bad: return "\x1b[31m";
+      case tone::plain: break;
+    }
+    return "";
+  }
+
+  const log_options& options_;
+  std::FILE* out_;
+  bool colour_;
+  std::optional<uint64_t> base_ns_;
+  std::string day_;
+};
+
+caf::error list(const log_options& opts, std::FILE* out) {
+  log_printer printer{opts, out};
+  auto filter = opts.filter;
+  for (auto reading = true; reading;) {
+    auto journal = journal_store::open_read_only(opts.dir);
+    if (!journal)
+      return std::move(journal.error());
+    auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) { return reading = printer.print(record); });
+    if (err)
+      return err;
+    std::fflush(out);
+    if (!opts.follow || !reading)
+      break;
+    filter.after = (*journal)->state().last_index();
+    filter.last = 0;
+    journal->reset();
+    std::this_thread::sleep_for(follow_interval);
+  }
+  return caf::none;
+}
+
+caf::error write_file(const std::filesystem::path& file, const std::string& text) {
+  auto failed = [&] {
+    return make_error(errc::io_error, fmt::format("cannot write the trace '{}': {}", file.string(), std::strerror(errno)));
+  };
+  auto* stream = std::fopen(file.c_str(), "wb");
+  if (stream == nullptr)
+    return failed();
+  auto written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+  auto err = written ? caf::none : failed();
+  if (std::fclose(stream) != 0 && !err)
+    err = failed();
+  return err;
+}
+
+caf::error export_trace(const log_options& opts, std::FILE* out) {
+  auto journal = journal_store::open_read_only(opts.dir);
+  if (!journal)
+    return std::move(journal.error());
+  auto all = (*journal)->read();
+  if (!all)
+    return std::move(all.error());
+  auto shown = (*journal)->read(opts.filter);
+  if (!shown)
+    return std::move(shown.error());
+  if (auto err = write_file(opts.trace, trace_of(*shown, *all)))
+    return err;
+  put(out, fmt::format("Wrote {} records to {}: open it in ui.perfetto.dev or chrome://tracing.\n", shown->size(),
+                       opts.trace.string()));
+  return caf::none;
+}
+
+} // namespace
+
+int log_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto opts = parse_log_options(args);
+  if (!opts) {
+    put(err, fmt::format("ringmaster log: {}\n", render(opts.error())));
+    return exit_usage;
+  }
+  if (opts->help) {
+    put(out, std::string{log_usage});
+    return 0;
+  }
+  auto failure = opts->trace.empty() ? list(*opts, out) : export_trace(*opts, out);
+  if (!failure)
+    return 0;
+  put(err, fmt::format("ringmaster log: {}\n", render(failure)));
+  return exit_failed;
+}
+
+} // namespace ringmaster
