@@ -1,11 +1,13 @@
 #include "actors/cluster.hpp"
 
+#include "actors/log.hpp"
 #include "runtime/endpoint.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <set>
 #include <spdlog/spdlog.h>
@@ -70,7 +72,8 @@ child_spec node_child(const options& opts, const std::filesystem::path& memory_d
 
 } // namespace
 
-caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, parts which) {
+caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node) {
+  start_log(opts);
   std::unique_ptr<cluster> result{new cluster{system}};
   auto found = std::make_shared<handles>();
   supervisor_options root;
@@ -78,14 +81,12 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   root.strategy = restart_strategy::rest_for_one;
   root.restarts_max = opts.supervisor.restarts_max;
   root.period = opts.supervisor.period;
-  if (which.coordinator) {
-    auto store = journal_store::open(store_options(opts));
-    if (!store)
-      return std::move(store.error());
-    root.children.push_back(journal_child(opts, found, std::move(*store)));
-    root.children.push_back(coordinator_child(opts, found));
-  }
-  if (which.node) {
+  auto store = journal_store::open(store_options(opts));
+  if (!store)
+    return std::move(store.error());
+  root.children.push_back(journal_child(opts, found, std::move(*store)));
+  root.children.push_back(coordinator_child(opts, found));
+  if (with_node) {
     auto memory = memory_directory::open(opts.device.memory_dir);
     if (!memory)
       return std::move(memory.error());
@@ -93,26 +94,34 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
     root.children.push_back(node_child(opts, result->memory_->path(), found));
   }
   result->root_ = system.spawn(supervisor, std::move(root));
-  if (auto problem = result->find_children(which))
+  if (auto problem = result->find_coordinator())
     return problem;
   return result;
 }
 
-caf::error cluster::find_children(parts which) {
+caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system, const options& opts) {
+  auto variable = std::getenv("RINGMASTER_COORDINATOR");
+  std::string elsewhere = !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+  if (elsewhere.empty())
+    return start(system, opts, true);
+  start_log(opts);
+  auto coordinator = connect(system, elsewhere, opts.node.join_timeout);
+  if (!coordinator)
+    return std::move(coordinator.error());
+  std::unique_ptr<cluster> result{new cluster{system}};
+  result->coordinator_ = std::move(*coordinator);
+  return result;
+}
+
+caf::error cluster::find_coordinator() {
   caf::scoped_actor self{system_};
-  auto ask = [&](const char* name) {
-    caf::actor handle;
-    self->request(root_, std::chrono::seconds{10}, caf::get_atom_v, std::string{name})
-      .receive([&](caf::actor& x) { handle = std::move(x); }, [](const caf::error&) {});
-    return handle;
-  };
-  if (which.coordinator)
-    coordinator_ = caf::actor_cast<coordinator_actor>(ask("coordinator"));
-  if (which.node)
-    node_ = caf::actor_cast<node_actor>(ask("node"));
-  if ((which.coordinator && !coordinator_) || (which.node && !node_))
-    return make_error(errc::timed_out, "the cluster's parts did not start within 10 s");
-  return caf::none;
+  caf::error problem;
+  self->request(root_, std::chrono::seconds{10}, caf::get_atom_v, std::string{"coordinator"})
+    .receive([&](const caf::actor& x) { coordinator_ = caf::actor_cast<coordinator_actor>(x); },
+             [&](caf::error& x) { problem = std::move(x); });
+  if (coordinator_)
+    return caf::none;
+  return make_error(errc::timed_out, "the coordinator did not start within 10 s: " + render(problem));
 }
 
 cluster::~cluster() {

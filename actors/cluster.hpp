@@ -21,33 +21,31 @@ namespace ringmaster {
 /// Ends them all when it goes.
 class cluster {
 public:
-  struct parts {
-    bool coordinator = true; ///< And the journal.
-    bool node = true;
-  };
+  /// Starts journal and coordinator, and a node if `with_node`. Errors: those of the journal and of the memory directory,
+  /// timed_out.
+  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node);
 
-  /// Starts the parts and waits until the coordinator is there. Errors: those of the journal and of the memory
-  /// directory, timed_out.
-  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, parts which);
+  /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
+  /// RINGMASTER_COORDINATOR names ("host:port"), or else one of its own in this process.
+  static caf::expected<std::unique_ptr<cluster>> open(caf::actor_system& system, const options& opts);
 
   ~cluster();
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;
 
   const coordinator_actor& coordinator() const noexcept { return coordinator_; }
-  const node_actor& node() const noexcept { return node_; }
+  /// The supervisor of what is hosted here; invalid where the cluster is elsewhere.
   const caf::actor& root() const noexcept { return root_; }
 
 private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
 
-  caf::error find_children(parts which);
+  caf::error find_coordinator();
 
   caf::actor_system& system_;
   std::optional<memory_directory> memory_; ///< Of the node's devices.
   caf::actor root_;
   coordinator_actor coordinator_;
-  node_actor node_;
 };
 
 /// The coordinator at `where`, "host:port". Errors: invalid_argument, timed_out with the address and what to check.

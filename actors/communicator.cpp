@@ -57,8 +57,10 @@ std::string communicator_state::group_end() {
     settle();
     return {};
   }
-  if (operations_.empty())
+  if (operations_.empty()) {
     error_.clear();
+    last_progress_ = self->clock().now();
+  }
   for (auto& op : calls)
     operations_.push_back(std::move(op));
   for (auto& op : operations_)

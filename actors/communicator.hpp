@@ -134,6 +134,7 @@ private:
   uint64_t sequences_ = 0;
   std::string error_;                ///< Of the latest operations.
   std::string async_error_;
+  std::string end_reason_;
   std::set<uint64_t> quiescing_;     ///< Devices that have not answered yet.
   std::string epoch_reason_;
   std::deque<uint64_t> to_replace_;  ///< Lost devices whose places wait for a spare.

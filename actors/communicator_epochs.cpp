@@ -211,6 +211,7 @@ void communicator_state::abort(const std::string& reason) {
   if (state == phase::ending || state == phase::aborted)
     return;
   state = phase::ending;
+  end_reason_ = reason;
   async_error_ = fmt::format("communicator {} has ended: {}", options.id.value, reason);
   group_open_ = false;
   std::move(group_.begin(), group_.end(), std::back_inserter(operations_));
@@ -238,7 +239,7 @@ void communicator_state::finish_ending() {
     if (!gone_) {
       proto::Record record;
       record.mutable_communicator_aborted()->set_comm_id(options.id.value);
-      record.mutable_communicator_aborted()->set_reason(async_error_);
+      record.mutable_communicator_aborted()->set_reason(end_reason_);
       journal(std::move(record));
       spdlog::info("{}", async_error_);
     }
@@ -249,7 +250,7 @@ void communicator_state::finish_ending() {
   announce_members();
   proto::Record record;
   record.mutable_communicator_destroyed()->set_comm_id(options.id.value);
-  record.mutable_communicator_destroyed()->set_reason(async_error_);
+  record.mutable_communicator_destroyed()->set_reason(end_reason_);
   journal(std::move(record));
   proto::CommDestroyResponse answer;
   answer.set_success(true);

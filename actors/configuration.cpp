@@ -48,8 +48,8 @@ std::string place_of(const caf::error& err) {
 
 configuration::configuration() {
   add_message_types<caf::id_block::ringmaster>();
-  add_error_category(caf::atom("ringmaster"), [](uint8_t code, caf::atom_value category, const caf::message& context) {
-    return ringmaster::render(caf::error{code, category, context});
+  add_error_category(caf::atom("ringmaster"), [](uint8_t code, caf::atom_value category, const caf::message& x) {
+    return ringmaster::render(caf::error{code, category, x});
   });
   load<caf::io::middleman>();
   for (const auto& entry : option_entries(values_)) {

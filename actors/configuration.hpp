@@ -25,16 +25,16 @@ public:
   configuration();
   configuration(configuration&&) = delete; // CAF holds pointers to the values
 
-  /// Reads the command line (without the program's name) and the file. `--config-file=PATH` replaces `default_file`
-  /// and must exist; `default_file` need not. Options of ours and of CAF's, "--section.key=value", may stand anywhere
-  /// before a "--"; all other arguments are left in `remainder`, in order.
-  /// Errors: invalid_config with a sentence: a key that does not exist, a key that is there twice, a value of the wrong
+  /// Reads the command line (without the program's name) and the file. `--config-file=PATH` replaces
+  /// `default_file` and must exist; `default_file` need not. Options of ours and of CAF's, "--section.key=value",
+  /// may stand anywhere before a "--"; all other arguments are left in `remainder`, in order.
+  /// Errors: invalid_config with a sentence: a key that does not exist or is there twice, a value of the wrong
   /// type or out of range, text that is no INI; io_error where the file cannot be read.
   caf::error read(std::vector<std::string> args, const std::optional<std::filesystem::path>& default_file);
   caf::error read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file);
 
-  /// What `read` checks, for whoever let CAF's exec_main do the reading, which passes over unknown keys and values of the
-  /// wrong type in a file without a word: the file, if any, and the values in use.
+  /// What `read` checks, for whoever let CAF's exec_main do the reading, which passes over unknown keys and values
+  /// of the wrong type in a file without a word: the file, if any, and the values in use.
   caf::error check(const std::optional<std::filesystem::path>& file) const;
 
   const options& values() const noexcept { return values_; }

@@ -81,6 +81,7 @@ public:
   void journal(proto::Record record);
 
 private:
+  /// `noticed_by` is empty where the device has left in good order.
   void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by);
   void introduce_nodes();
 

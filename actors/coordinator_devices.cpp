@@ -66,9 +66,10 @@ void coordinator_state::device_ready(const proto::DeviceReady& x, const device_h
 
 void coordinator_state::on_down(const caf::down_msg& x) {
   auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
+  bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
   for (auto& [id, device] : devices)
     if (is_source(device.handle.device))
-      return device_gone(id, render(x.reason), "monitor"); // ends the loop: the map has changed
+      return device_gone(id, render(x.reason), left ? "" : "monitor"); // ends the loop: the map has changed
   for (auto& [id, node] : nodes)
     if (is_source(node.handle)) {
       proto::Record record;
@@ -76,7 +77,10 @@ void coordinator_state::on_down(const caf::down_msg& x) {
       record.mutable_node_left()->set_name(node.about.name());
       record.mutable_node_left()->set_cause(render(x.reason));
       journal(std::move(record));
-      spdlog::info("node {} ({}) has left: {}", id, node.about.name(), render(x.reason));
+      if (left)
+        spdlog::debug("node {} has left: {}", node.about.name(), render(x.reason));
+      else
+        spdlog::info("node {} is lost: {}", node.about.name(), render(x.reason));
       nodes.erase(id);
       return;
     }
@@ -98,11 +102,17 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
   if (i == devices.end())
     return;
   proto::Record record;
-  record.mutable_device_died()->set_device_id(id);
-  record.mutable_device_died()->set_cause(cause);
-  record.mutable_device_died()->set_noticed_by(noticed_by);
+  if (noticed_by.empty()) {
+    record.mutable_device_left()->set_device_id(id);
+    record.mutable_device_left()->set_cause(cause);
+    spdlog::debug("device 0x{:x} has left: {}", id, cause);
+  } else {
+    record.mutable_device_died()->set_device_id(id);
+    record.mutable_device_died()->set_cause(cause);
+    record.mutable_device_died()->set_noticed_by(noticed_by);
+    spdlog::info("device 0x{:x} has died, noticed by {}: {}", id, noticed_by, cause);
+  }
   journal(std::move(record));
-  spdlog::info("device 0x{:x} has died ({}): {}", id, noticed_by, cause);
   auto calls = std::move(i->second.calls);
   auto entry = communicators.find(i->second.communicator);
   if (entry == communicators.end() || entry->second.policy != proto::REPLACE)

@@ -11,6 +11,8 @@ namespace ringmaster {
 void node_state::join(const proto::Adopt& x) {
   if (devices)
     return; // hosting already
+  if (x.device_ids_size() > 0)
+    options.devices = static_cast<uint32_t>(x.device_ids_size());
   self->monitor(options.coordinator);
   proto::NodeJoinRequest request;
   request.set_name(options.name);

@@ -75,16 +75,16 @@ struct supervisor_state {
   std::optional<caf::error> ending; ///< Why the supervisor ends.
 };
 
-/// Starts its children in order, monitors them, and starts again what fails, by its strategy. Before it starts anything
-/// again it ends the others concerned, last one first, and waits until each is down.
+/// Starts its children in order, monitors them, and starts again what fails, by its strategy. Before it starts
+/// anything again it ends the others concerned, last one first, and waits until each is down.
 ///
 ///   running --a child fails--> stopping --all concerned are down--> starting --> running
 ///      \--exit message, too many restarts, a start that fails--> stopping all --> quits
 ///
-/// It ends with its children, last one first: with the reason of an exit message, or, after more than `restarts_max`
-/// restarts in a period and where a child cannot be started, with errc::gave_up and a sentence, which its own
-/// supervisor sees as a failure. A child that does not end within `stop_timeout` is killed, and after as long again
-/// abandoned.
+/// It ends with its children, last one first: with the reason of an exit message, or, after more than
+/// `restarts_max` restarts in a period and where a child cannot be started, with errc::gave_up and a sentence,
+/// which its own supervisor sees as a failure. A child that does not end within `stop_timeout` is killed, and after
+/// as long again abandoned.
 ///
 /// Messages: (caf::get_atom) answers all handles as a std::vector<caf::actor>, in the order of the children, and
 /// (caf::get_atom, std::string name) the handle of one; an invalid handle where it is not running.

@@ -3,6 +3,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <caf/deep_to_string.hpp>
+#include <caf/exit_reason.hpp>
 
 namespace ringmaster {
 
@@ -41,7 +42,26 @@ errc code_of(const caf::error& err) {
   return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
 }
 
+namespace {
+
+/// CAF's reasons for an actor's end, as an operator says them.
+std::string render_exit(caf::exit_reason reason) {
+  switch (reason) {
+    case caf::exit_reason::normal: return "it has ended";
+    case caf::exit_reason::user_shutdown: return "it was shut down";
+    case caf::exit_reason::kill: return "it was killed";
+    case caf::exit_reason::remote_link_unreachable: return "its process is gone, or does not answer any more";
+    case caf::exit_reason::unhandled_exception: return "it failed with an exception";
+    case caf::exit_reason::out_of_workers: return "its process has no worker left";
+    default: return to_string(reason);
+  }
+}
+
+} // namespace
+
 std::string render(const caf::error& err) {
+  if (err && err.category() == caf::atom("exit"))
+    return render_exit(static_cast<caf::exit_reason>(err.code()));
   if (!err || err.category() != caf::atom("ringmaster"))
     return caf::actor_system_config::render(err);
   if (err.context().match_elements<std::string>())

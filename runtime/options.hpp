@@ -15,8 +15,8 @@
 
 namespace ringmaster {
 
-/// All that can be configured, with its defaults. A member `a.b_c` is the key `b-c` of section `[a]`; what each is for
-/// stands in option_entries and in config/caf-application.conf.
+/// All that can be configured, with its defaults. A member `a.b_c` is the key `b-c` of section `[a]`; what each is
+/// for stands in option_entries and in config/caf-application.conf.
 struct options {
   using duration = std::chrono::nanoseconds;
 

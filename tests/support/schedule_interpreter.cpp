@@ -78,8 +78,8 @@ private:
     if (range.count == 0)
       fault(fmt::format("rank {}, round {}: a step without elements", rank, x.round));
     if (range.offset > limit || range.count > limit - range.offset)
-      fault(fmt::format("rank {}, round {}: {} is out of bounds, there are {} elements", rank, x.round, describe(range),
-                        limit));
+      fault(fmt::format("rank {}, round {}: {} is out of bounds, there are {} elements", rank, x.round,
+                        describe(range), limit));
   }
 
   void check_steps(uint32_t rank) {
@@ -220,7 +220,8 @@ symbol combine(const symbol& a, const symbol& b) {
 
 } // namespace
 
-interpretation interpret(const std::vector<schedule>& ranks, uint64_t count, uint64_t seed, const step_effect& effect) {
+interpretation interpret(const std::vector<schedule>& ranks, uint64_t count, uint64_t seed,
+                         const step_effect& effect) {
   return walk{ranks, count, seed, effect}.run();
 }
 

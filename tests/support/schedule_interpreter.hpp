@@ -18,14 +18,16 @@ struct interpretation {
 };
 
 /// Does to memory what `what` of `rank` says; the incoming block, if any, is `source` of `source_rank`.
-using step_effect = std::function<void(uint32_t rank, const step& what, uint32_t source_rank, const block_range& source)>;
+using step_effect
+  = std::function<void(uint32_t rank, const step& what, uint32_t source_rank, const block_range& source)>;
 
 /// Walks the schedules of all ranks as the rules in runtime/schedule.hpp have it: a send ends only when the peer has
 /// read it, and what can be done next is done in an order drawn from `seed`. Stops at the first fault: a deadlock, a
-/// range that is written while it may still be read or written otherwise, a range out of bounds, blocks of different
-/// sizes, a step without elements, a write to the input, a schedule that is not sorted.
+/// range that is written while it may still be read or written otherwise, a range out of bounds, blocks of
+/// different sizes, a step without elements, a write to the input, a schedule that is not sorted.
 /// Input and output hold `count` elements on every rank.
-interpretation interpret(const std::vector<schedule>& ranks, uint64_t count, uint64_t seed, const step_effect& effect);
+interpretation interpret(const std::vector<schedule>& ranks, uint64_t count, uint64_t seed,
+                         const step_effect& effect);
 
 /// The buffers of one rank.
 template <class Value>
@@ -40,13 +42,14 @@ struct rank_memory {
 
 /// Runs the schedules on values. `op(incoming, own)` combines two of them, `finish(value)` ends a reduction.
 template <class Value, class Op, class Finish>
-interpretation interpret_on(std::vector<rank_memory<Value>>& memory, const std::vector<schedule>& ranks, uint64_t count,
-                            uint64_t seed, Op op, Finish finish) {
+interpretation interpret_on(std::vector<rank_memory<Value>>& memory, const std::vector<schedule>& ranks,
+                            uint64_t count, uint64_t seed, Op op, Finish finish) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     memory[rank].output.resize(count);
     memory[rank].scratch.resize(ranks[rank].scratch_count);
   }
-  return interpret(ranks, count, seed, [&](uint32_t rank, const step& what, uint32_t source_rank, const block_range& source) {
+  return interpret(ranks, count, seed, [&](uint32_t rank, const step& what, uint32_t source_rank,
+                                           const block_range& source) {
     auto* in = memory[source_rank].at(source);
     auto* own = memory[rank].at(what.source);
     auto* out = memory[rank].at(what.destination);

@@ -1,0 +1,89 @@
+// Kills a device in the middle of a ring all-reduce and prints what happens: the communicator opens a new epoch on the
+// survivors, and the operation runs again from their untouched inputs.
+//
+//   build/release/examples/fault_injection
+//
+// prints (device numbers as the coordinator gave them)
+//
+//   rank 2 will die after 3 of 6 rounds
+//   status: SUCCESS, epoch 2, devices 0x1 0x2 0x4
+//   why: rank 2 (device 0x3) was lost: KILL on request, round 3 of 6 of operation #1 on communicator 1
+//   every survivor holds 1 + 2 + 8 = 11
+#include "actors/client.hpp"
+#include "actors/cluster.hpp"
+#include "actors/configuration.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace ringmaster;
+
+namespace {
+
+constexpr uint32_t ranks = 4;
+constexpr uint32_t victim = 2;
+constexpr uint64_t count = 100'000;
+
+caf::error run(client& host) {
+  if (auto there = host.devices(ranks, std::chrono::seconds{10}); !there)
+    return there.error();
+  auto comm = host.comm_init(ranks, proto::SHRINK);
+  if (!comm)
+    return comm.error();
+  gpu_sim::AllReduceRingRequest request;
+  request.set_commid(comm->commid());
+  request.set_count(count);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    auto& device = comm->devices(static_cast<int>(rank));
+    std::vector<double> input(count, 1 << rank);
+    if (auto problem = host.copy_to_device(device.deviceid().value(), device.minmemaddr().value(),
+                                           byte_block::of(std::move(input))))
+      return problem;
+    (*request.mutable_memaddrs())[rank] = device.minmemaddr();
+  }
+  proto::FaultRequest fault; // KILL; HANG and SLOW are its siblings
+  fault.set_at_step(true);
+  fault.set_step(3);
+  if (auto problem = host.inject(comm->devices(victim).deviceid().value(), fault))
+    return problem;
+  fmt::print("rank {} will die after 3 of {} rounds\n", victim, 2 * (ranks - 1));
+  if (auto sequence = host.all_reduce_ring(request); !sequence)
+    return sequence.error();
+  auto status = host.wait(comm->commid(), std::chrono::seconds{30});
+  if (!status)
+    return status.error();
+  fmt::print("status: {}, epoch {}, devices", gpu_sim::Status_Name(status->status()), status->epoch());
+  for (auto& device : status->devices())
+    fmt::print(" 0x{:x}", device.deviceid().value());
+  fmt::print("\nwhy: {}\n", status->asyncerror());
+  for (auto& device : status->devices()) {
+    auto output = host.copy_to_host(device.deviceid().value(), device.minmemaddr().value(), count * sizeof(double));
+    if (!output)
+      return output.error();
+    auto values = output->as<double>();
+    if (!std::all_of(values.begin(), values.end(), [](double x) { return x == 11; }))
+      return make_error(errc::corrupt, fmt::format("device 0x{:x} has a wrong result", device.deviceid().value()));
+  }
+  fmt::print("every survivor holds 1 + 2 + 8 = 11\n");
+  return host.destroy(comm->commid());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  configuration cfg;
+  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
+  if (!problem) {
+    caf::actor_system system{cfg};
+    auto home = cluster::open(system, cfg.values());
+    if (home) {
+      client host{system, (*home)->coordinator()};
+      problem = run(host);
+    } else {
+      problem = home.error();
+    }
+  }
+  if (problem)
+    fmt::print(stderr, "fault_injection: {}\n", render(problem));
+  return problem ? 1 : 0;
+}

@@ -1,0 +1,152 @@
+#include "tools/launch/child_process.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+namespace ringmaster::launch {
+
+namespace {
+
+/// All ends close on exec, so no child holds another's pipe open.
+struct pipe_ends {
+  unique_fd read;
+  unique_fd write;
+
+  bool open() {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0)
+      return false;
+    read = unique_fd{fds[0]};
+    write = unique_fd{fds[1]};
+    return true;
+  }
+};
+
+struct child_pipes {
+  pipe_ends input, output, error;
+  pipe_ends failure; // carries errno where exec fails; closes silently where it succeeds
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (auto& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string text = *entry;
+    auto replaced = false;
+    for (auto& [name, value] : added)
+      replaced |= text.compare(0, name.size() + 1, name + "=") == 0;
+    if (!replaced)
+      result.push_back(std::move(text));
+  }
+  for (auto& [name, value] : added)
+    result.push_back(name + "=" + value);
+  return result;
+}
+
+/// dup2 that also works where the descriptor has the wanted number already.
+bool move_to(int fd, int wanted) {
+  return fd == wanted ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, wanted) >= 0;
+}
+
+bool connect_streams(const child_spec& spec, const child_pipes& pipes) {
+  if (spec.input == child_spec::input_kind::pipe && !move_to(pipes.input.read.get(), 0))
+    return false;
+  if (spec.input == child_spec::input_kind::none && !move_to(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0))
+    return false;
+  return spec.output == child_spec::output_kind::inherited
+         || (move_to(pipes.output.write.get(), 1) && move_to(pipes.error.write.get(), 2));
+}
+
+/// What happens between fork and exec: system calls only.
+[[noreturn]] void become(const child_spec& spec, const child_pipes& pipes, pid_t parent, char** arguments,
+                         char** environment) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent)
+    ::_exit(127); // it died before the line above
+  if (spec.own_group)
+    ::setpgid(0, 0);
+  ::signal(SIGPIPE, SIG_DFL);
+  if (connect_streams(spec, pipes)) {
+    ::sigprocmask(SIG_SETMASK, &spec.signal_mask, nullptr);
+    ::execvpe(arguments[0], arguments, environment);
+  }
+  int reason = errno;
+  [[maybe_unused]] auto written = ::write(pipes.failure.write.get(), &reason, sizeof reason);
+  ::_exit(127);
+}
+
+caf::error system_error(const std::string& program, int reason) {
+  return make_error(errc::io_error, fmt::format("cannot start {}: {}", program, std::strerror(reason)));
+}
+
+/// Waits for exec. Zero, or why it failed.
+int exec_failure(int fd) {
+  int reason = 0;
+  ssize_t count = 0;
+  do
+    count = ::read(fd, &reason, sizeof reason);
+  while (count < 0 && errno == EINTR);
+  return count == sizeof reason ? reason : 0;
+}
+
+} // namespace
+
+caf::expected<child_process> child_process::start(const child_spec& spec) {
+  auto argument_words = spec.arguments;
+  auto environment_words = environment_with(spec.environment);
+  auto arguments = pointers_to(argument_words);
+  auto environment = pointers_to(environment_words);
+  auto& program = spec.arguments.front();
+  child_pipes pipes;
+  if (!pipes.failure.open() || (spec.input == child_spec::input_kind::pipe && !pipes.input.open())
+      || (spec.output == child_spec::output_kind::pipes && (!pipes.output.open() || !pipes.error.open())))
+    return system_error(program, errno);
+  auto parent = ::getpid();
+  child_process child;
+  child.own_group_ = spec.own_group;
+  child.pid_ = ::fork();
+  if (child.pid_ < 0)
+    return system_error(program, errno);
+  if (child.pid_ == 0)
+    become(spec, pipes, parent, arguments.data(), environment.data());
+  pipes.failure.write.close();
+  if (auto reason = exec_failure(pipes.failure.read.get()); reason != 0) {
+    while (::waitpid(child.pid_, nullptr, 0) < 0 && errno == EINTR)
+      continue;
+    return system_error(program, reason);
+  }
+  child.input_ = std::move(pipes.input.write);
+  child.output_ = std::move(pipes.output.read);
+  child.error_ = std::move(pipes.error.read);
+  for (auto* fd : {&child.output_, &child.error_})
+    if (*fd)
+      ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
+  return child;
+}
+
+void child_process::signal(int number) const {
+  ::kill(own_group_ ? -pid_ : pid_, number);
+}
+
+void child_process::stop() {
+  if (input_)
+    input_.close();
+  else
+    signal(SIGTERM);
+}
+
+} // namespace ringmaster::launch

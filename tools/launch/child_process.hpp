@@ -1,0 +1,55 @@
+#pragma once
+
+#include "tools/launch/unique_fd.hpp"
+
+#include <caf/expected.hpp>
+
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ringmaster::launch {
+
+/// What to start, and how it is tied to us.
+struct child_spec {
+  enum class input_kind { inherited, none, pipe };
+  enum class output_kind { inherited, pipes };
+
+  std::vector<std::string> arguments; ///< The program first: a path, or a name to look up in PATH.
+  std::vector<std::pair<std::string, std::string>> environment = {}; ///< Set beside what is inherited.
+  input_kind input = input_kind::none;
+  output_kind output = output_kind::pipes;
+  bool own_group = true; ///< A process group of its own, which signals go to as a whole.
+  sigset_t signal_mask = {}; ///< Blocked in the child; by default nothing is.
+};
+
+/// A started process and our ends of its pipes. It dies with us (SIGKILL), however we end. Whoever owns this object
+/// reaps the process, and calls `signal` and `stop` only before that. Destroying the object closes the
+/// pipes and leaves the process alone.
+class child_process {
+public:
+  /// Errors: errc::io_error with the reason of the system, also where the program cannot be executed.
+  static caf::expected<child_process> start(const child_spec& spec);
+
+  pid_t pid() const { return pid_; }
+
+  /// Our ends, non-blocking; none where the stream is inherited.
+  unique_fd& standard_output() { return output_; }
+  unique_fd& standard_error() { return error_; }
+
+  /// Sends a signal to the process, or to its whole group where it has one of its own.
+  void signal(int number) const;
+
+  /// Asks the process to end: ends its standard input where that is our pipe, else sends SIGTERM.
+  void stop();
+
+private:
+  pid_t pid_ = -1;
+  bool own_group_ = false;
+  unique_fd input_;
+  unique_fd output_;
+  unique_fd error_;
+};
+
+} // namespace ringmaster::launch

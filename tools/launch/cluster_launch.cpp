@@ -1,0 +1,256 @@
+#include "tools/launch/cluster_launch.hpp"
+
+#include "messages/errc.hpp"
+#include "tools/launch/node_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <unistd.h>
+
+namespace ringmaster::launch {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds port_file_poll{5};
+/// `ringmaster info` has the same limit as we and says more, so it gets the time to speak first.
+constexpr milliseconds info_margin{2000};
+/// After the first failure the others have this long to fail as well, so that one message names them all.
+constexpr milliseconds settle{250};
+
+auto now() {
+  return process_watch::clock::now();
+}
+
+void say(const std::string& text) {
+  write_to_standard_error("caf-run: " + text + "\n");
+}
+
+std::string in_seconds(milliseconds duration) {
+  return fmt::format("{:g} s", static_cast<double>(duration.count()) / 1000);
+}
+
+std::string own_host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+uint16_t read_port(const std::string& file) {
+  uint32_t port = 0;
+  std::ifstream{file} >> port;
+  return port <= 65535 ? static_cast<uint16_t>(port) : 0;
+}
+
+bool ended(const watched_process* process) {
+  return process != nullptr && !process->running();
+}
+
+} // namespace
+
+cluster_launch::cluster_launch(command_line line, std::vector<node_place> places, scratch_directory scratch,
+                               process_watch& watch)
+  : line_(std::move(line)), places_(std::move(places)), scratch_(std::move(scratch)), watch_(watch) {
+}
+
+int cluster_launch::run() {
+  auto all_local = std::all_of(places_.begin(), places_.end(), [](const auto& place) { return place.local; });
+  auto host = all_local ? "127.0.0.1" : line_.address.empty() ? own_host_name() : line_.address;
+  join_deadline_ = now() + line_.timeout;
+  auto ran = start_coordinator(host) && start_nodes() && await_joined() && run_program();
+  stop_all();
+  if (ran && program_->status())
+    return program_->status()->shell_status();
+  return stop_signal_ != 0 ? 128 + stop_signal_ : failed_status;
+}
+
+bool cluster_launch::start_coordinator(const std::string& host) {
+  auto port_file = scratch_->path() + "/port";
+  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file)});
+  if (coordinator_ == nullptr)
+    return false;
+  uint16_t port = 0;
+  // Nothing wakes us when a file appears, so the wait is cut into short ones.
+  while (port == 0 && !ended(coordinator_) && stop_signal_ == 0 && now() < join_deadline_) {
+    wait_until(std::min(join_deadline_, now() + port_file_poll), [&] { return ended(coordinator_); });
+    port = read_port(port_file);
+  }
+  scratch_.reset();
+  if (stop_signal_ != 0)
+    return false;
+  if (port == 0 || ended(coordinator_)) {
+    say(ended(coordinator_) ? fmt::format("the coordinator {}", coordinator_->describe_end())
+                            : fmt::format("the coordinator did not listen within {}", in_seconds(line_.timeout)));
+    return false;
+  }
+  address_ = fmt::format("{}:{}", host, port);
+  return true;
+}
+
+bool cluster_launch::start_nodes() {
+  for (auto& place : places_) {
+    // ssh carries no signals: what stops a remote node is the end of its input.
+    auto input = place.local ? child_spec::input_kind::none : child_spec::input_kind::pipe;
+    auto* node = start(place.name, {.arguments = node_command(line_, place, address_), .input = input});
+    if (node == nullptr)
+      return false;
+    nodes_.push_back(node);
+  }
+  return true;
+}
+
+bool cluster_launch::await_joined() {
+  auto left = std::chrono::ceil<milliseconds>(join_deadline_ - now());
+  info_ = start("info", {.arguments = info_command(line_, places_, address_, std::max(left, milliseconds{1}))},
+                watched_process::output_use::kept);
+  if (info_ == nullptr)
+    return false;
+  auto a_node_ended = [&] { return std::any_of(nodes_.begin(), nodes_.end(), ended); };
+  wait_until(join_deadline_ + info_margin, [&] { return ended(info_) || ended(coordinator_) || a_node_ended(); });
+  if (stop_signal_ != 0)
+    return false;
+  if (ended(info_) && info_->status()->success() && !a_node_ended())
+    return true;
+  if (a_node_ended())
+    wait_until(now() + settle, [&] { return std::all_of(nodes_.begin(), nodes_.end(), ended); });
+  if (ended(coordinator_))
+    say(fmt::format("the coordinator {}", coordinator_->describe_end()));
+  report_missing(info_->kept_output());
+  return false;
+}
+
+/// Says of each node that has not joined why. `listed` has a line "missing: NAME" for those that `info` waited for.
+void cluster_launch::report_missing(const std::string& listed) {
+  auto said = ended(coordinator_);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    auto& node = *nodes_[i];
+    auto missing = ("\n" + listed).find("\nmissing: " + node.name() + "\n") != std::string::npos;
+    if (!ended(&node) && !missing)
+      continue;
+    said = true;
+    if (ended(&node))
+      say(fmt::format("{} did not join: it {}", describe(node, places_[i]), node.describe_end()));
+    else
+      say(fmt::format("{} had not joined after {}{}", describe(node, places_[i]), in_seconds(line_.timeout),
+                      node.last_words().empty() ? ", and said nothing" : "; it said last: " + node.last_words()));
+  }
+  if (said)
+    return;
+  say(ended(info_) ? fmt::format("cannot tell who has joined: ringmaster info {}", info_->describe_end())
+                   : fmt::format("cannot tell who has joined: ringmaster info did not answer within {}",
+                                 in_seconds(line_.timeout + info_margin)));
+}
+
+bool cluster_launch::run_program() {
+  child_spec spec{.arguments = line_.program,
+                  .environment = {{"RINGMASTER_COORDINATOR", address_}},
+                  .input = child_spec::input_kind::inherited,
+                  .output = child_spec::output_kind::inherited,
+                  .own_group = false}; // it keeps the terminal, and with it Ctrl-C and Ctrl-Z
+  auto program = watch_.start("program", std::move(spec), watched_process::output_use::shown);
+  if (!program) {
+    say(render(program.error()));
+    return false;
+  }
+  program_ = *program;
+  while (program_->running() && now() < kill_at_) {
+    report_lost();
+    step(kill_at_);
+  }
+  if (program_->running())
+    say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
+  return true;
+}
+
+/// Surviving the loss of a node is what the program is there for: it is told of, and no more.
+void cluster_launch::report_lost() {
+  if (kill_at_ != time_point::max())
+    return; // all are being stopped
+  auto report = [this](const watched_process* process, const std::string& who) {
+    if (!ended(process) || std::find(reported_.begin(), reported_.end(), process) != reported_.end())
+      return;
+    reported_.push_back(process);
+    say(fmt::format("{} {}; the program goes on", who, process->describe_end()));
+  };
+  report(coordinator_, "the coordinator");
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    report(nodes_[i], describe(*nodes_[i], places_[i]));
+}
+
+/// The nodes first: a coordinator that lives sees them leave, and does not take them for lost.
+void cluster_launch::stop_all() {
+  stopping_ = true;
+  if (info_ != nullptr)
+    info_->signal(SIGKILL);
+  if (program_ == nullptr || ended(program_))
+    kill_at_ = time_point::max(); // it obeyed, or never ran: the others have their full time
+  if (program_ != nullptr) {
+    program_->signal(SIGKILL);
+    wait_until(now() + grace, [&] { return ended(program_); });
+  }
+  stop(nodes_);
+  if (coordinator_ != nullptr)
+    stop({coordinator_});
+}
+
+void cluster_launch::stop(const std::vector<watched_process*>& processes) {
+  auto all_ended = [&] { return std::all_of(processes.begin(), processes.end(), ended); };
+  for (auto* process : processes)
+    process->stop();
+  for (auto deadline = now() + grace; !all_ended() && now() < std::min(deadline, kill_at_);)
+    step(std::min(deadline, kill_at_));
+  for (auto* process : processes)
+    process->signal(SIGKILL);
+  wait_until(now() + grace, all_ended);
+}
+
+watched_process* cluster_launch::start(const std::string& name, child_spec spec, watched_process::output_use use) {
+  auto process = watch_.start(name, std::move(spec), use);
+  if (process)
+    return *process;
+  say(fmt::format("{}: {}", name, render(process.error())));
+  return nullptr;
+}
+
+std::string cluster_launch::describe(const watched_process& node, const node_place& place) const {
+  return place.local ? node.name() : fmt::format("{} on {}", node.name(), place.host);
+}
+
+bool cluster_launch::wait_until(time_point deadline, const std::function<bool()>& done) {
+  while (!done()) {
+    if (now() >= deadline || (stop_signal_ != 0 && program_ == nullptr && !stopping_))
+      return false;
+    step(deadline);
+  }
+  return true;
+}
+
+void cluster_launch::step(time_point deadline) {
+  for (auto received : watch_.step(deadline))
+    on_signal(received);
+}
+
+void cluster_launch::on_signal(process_watch::received_signal received) {
+  if (received.number == SIGUSR1 || received.number == SIGUSR2) {
+    if (program_ != nullptr)
+      program_->signal(received.number);
+    return;
+  }
+  auto first = stop_signal_ == 0;
+  if (first)
+    stop_signal_ = received.number;
+  if (program_ != nullptr && !received.from_terminal)
+    program_->signal(received.number);
+  if (first && !stopping_)
+    return;
+  // Somebody is out of patience.
+  for (auto* node : nodes_)
+    node->signal(received.number);
+  if (coordinator_ != nullptr)
+    coordinator_->signal(received.number);
+  kill_at_ = stopping_ || kill_at_ != time_point::max() ? now() : now() + grace;
+}
+
+} // namespace ringmaster::launch

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "tools/launch/command_line.hpp"
+#include "tools/launch/hostfile.hpp"
+#include "tools/launch/process_watch.hpp"
+#include "tools/launch/scratch_directory.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster::launch {
+
+/// One cluster from start to end: coordinator, nodes, the program, and the stopping of all three.
+///
+///   coordinator listens -> nodes started -> all joined -> program runs -> nodes stop -> coordinator stops
+///          \______________________\______________\____________________________/
+///                        a failure or a signal leads straight to the stopping
+///
+/// Single use.
+class cluster_launch {
+public:
+  /// The exit status when the cluster does not come up.
+  static constexpr int failed_status = 125;
+
+  /// How long a process may take to end when asked to, before it is killed.
+  static constexpr std::chrono::seconds grace{3};
+
+  /// `line.binary` and the program are paths by now; in `scratch` the coordinator says which port it got.
+  cluster_launch(command_line line, std::vector<node_place> places, scratch_directory scratch, process_watch& watch);
+
+  /// Does all of it and returns the exit status for our own caller.
+  int run();
+
+private:
+  using time_point = process_watch::clock::time_point;
+
+  bool start_coordinator(const std::string& host);
+  bool start_nodes();
+  bool await_joined();
+  void report_missing(const std::string& listed);
+  bool run_program();
+  void report_lost();
+  void stop_all();
+  void stop(const std::vector<watched_process*>& processes);
+
+  watched_process* start(const std::string& name, child_spec spec,
+                         watched_process::output_use use = watched_process::output_use::shown);
+  std::string describe(const watched_process& node, const node_place& place) const;
+
+  /// False if `done` is still false at `deadline`, or a signal asked for the end before the program ran.
+  bool wait_until(time_point deadline, const std::function<bool()>& done);
+  void step(time_point deadline);
+  void on_signal(process_watch::received_signal received);
+
+  command_line line_;
+  std::vector<node_place> places_;
+  std::optional<scratch_directory> scratch_; ///< Only until the coordinator listens: we may be killed later.
+  process_watch& watch_;
+  std::string address_; ///< HOST:PORT of the coordinator.
+  time_point join_deadline_;
+  watched_process* coordinator_ = nullptr;
+  std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
+  watched_process* info_ = nullptr;
+  watched_process* program_ = nullptr;
+  std::vector<const watched_process*> reported_;
+  int stop_signal_ = 0; ///< The first that came; 0: none.
+  bool stopping_ = false;
+  time_point kill_at_ = time_point::max(); ///< Set by the second: when patience ends.
+};
+
+} // namespace ringmaster::launch

@@ -1,0 +1,107 @@
+#include "tools/launch/hostfile.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace ringmaster::launch {
+
+namespace {
+
+constexpr std::string_view letters_and_digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+// Anything else could be read as an option or by a shell.
+bool is_word(std::string_view text, std::string_view also_allowed) {
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
+    return letters_and_digits.find(c) != std::string_view::npos || also_allowed.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_local(std::string_view host, std::string_view own_host) {
+  return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == own_host;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view blanks = " \t\r";
+  std::vector<std::string_view> words;
+  line = line.substr(0, line.find('#'));
+  for (size_t begin = line.find_first_not_of(blanks); begin != std::string_view::npos;) {
+    auto end = std::min(line.find_first_of(blanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+/// Empty, or the sentence that says what is wrong with one `key=value`.
+std::string read_setting(std::string_view setting, node_place& place) {
+  auto equals = setting.find('=');
+  auto key = setting.substr(0, equals);
+  auto value = equals == std::string_view::npos ? std::string_view{} : setting.substr(equals + 1);
+  if (key == "slots") {
+    auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), place.devices);
+    if (ec == std::errc{} && end == value.data() + value.size() && place.devices >= 1
+        && place.devices <= node_place::max_devices)
+      return {};
+    return fmt::format("slots is the number of devices, from 1 to {}, not '{}'", node_place::max_devices, value);
+  }
+  if (key == "name") {
+    place.name = value;
+    if (is_word(value, "._-"))
+      return {};
+    return fmt::format("a name has letters, digits, '.', '_' and '-', which '{}' is not", value);
+  }
+  return fmt::format("'{}' is unknown; a line is HOST [slots=DEVICES] [name=NAME]", setting);
+}
+
+/// Empty, or the sentence that says what is wrong.
+std::string read_line(const std::vector<std::string_view>& words, std::vector<node_place>& places,
+                      uint32_t default_devices, const std::string& own_host) {
+  node_place place;
+  place.host = words.front();
+  place.devices = default_devices;
+  place.name = fmt::format("node-{}", places.size() + 1);
+  place.local = is_local(place.host, own_host);
+  if (!is_word(place.host, "._-:@"))
+    return fmt::format("'{}' is not the name of a host", place.host);
+  for (size_t i = 1; i < words.size(); ++i)
+    if (auto wrong = read_setting(words[i], place); !wrong.empty())
+      return wrong;
+  if (std::any_of(places.begin(), places.end(), [&](const auto& other) { return other.name == place.name; }))
+    return fmt::format("the name {} is taken by an earlier line", place.name);
+  if (places.size() == max_nodes)
+    return fmt::format("more than {} nodes", max_nodes);
+  places.push_back(std::move(place));
+  return {};
+}
+
+} // namespace
+
+caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
+                                                      uint32_t default_devices, const std::string& own_host) {
+  std::vector<node_place> places;
+  for (size_t number = 1; !text.empty(); ++number) {
+    auto end = std::min(text.find('\n'), text.size());
+    auto words = words_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty())
+      continue;
+    if (auto wrong = read_line(words, places, default_devices, own_host); !wrong.empty())
+      return make_error(errc::invalid_argument, fmt::format("{}:{}: {}", file_name, number, wrong));
+  }
+  if (places.empty())
+    return make_error(errc::invalid_argument, fmt::format("{}: names no host; write one a line", file_name));
+  return places;
+}
+
+std::vector<node_place> local_places(uint32_t count, uint32_t devices) {
+  std::vector<node_place> places;
+  for (uint32_t i = 1; i <= count; ++i)
+    places.push_back({"localhost", fmt::format("node-{}", i), devices, true});
+  return places;
+}
+
+} // namespace ringmaster::launch

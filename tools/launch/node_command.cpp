@@ -1,0 +1,65 @@
+#include "tools/launch/node_command.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster::launch {
+
+namespace {
+
+// ssh does not pass signals on, so the node is told to stop by the end of the shell's standard input: a background
+// shell waits for it and ends the node, at first politely. It reads with a builtin, so that it leaves no process when
+// the node ends first.
+constexpr const char* remote_script =
+  "exec 3<&0; {} </dev/null 3<&- & node=$!; "
+  "{{ read -r _ <&3; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; "
+  "wait $node; status=$?; kill $guard; exit $status";
+
+void add_conf(const command_line& line, argument_list& arguments) {
+  if (!line.conf.empty())
+    arguments.insert(arguments.end(), {"--conf", line.conf});
+}
+
+} // namespace
+
+argument_list coordinator_command(const command_line& line, const std::string& port_file) {
+  argument_list result{line.binary, "coordinator", "--port", std::to_string(line.port), "--port-file", port_file};
+  if (!line.journal.empty())
+    result.insert(result.end(), {"--journal", line.journal});
+  add_conf(line, result);
+  return result;
+}
+
+argument_list node_command(const command_line& line, const node_place& place, const std::string& address) {
+  auto& binary = place.local || line.remote_binary.empty() ? line.binary : line.remote_binary;
+  argument_list node{binary, "node", "--join", address, "--devices", std::to_string(place.devices),
+                     "--name", place.name};
+  add_conf(line, node);
+  if (place.local)
+    return node;
+  std::string words;
+  for (auto& word : node)
+    words.append(words.empty() ? "" : " ").append(shell_quote(word));
+  // The user's login shell need not be a POSIX one, hence the second shell.
+  return {line.ssh, "-o", "BatchMode=yes", place.host, "sh -c " + shell_quote(fmt::format(remote_script, words))};
+}
+
+argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
+                           std::chrono::milliseconds limit) {
+  std::string names;
+  for (auto& place : places)
+    names.append(names.empty() ? "" : ",").append(place.name);
+  auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
+  return {line.binary, "info", "--join", address, "--nodes", names, "--timeout", fmt::format("{}s", seconds)};
+}
+
+std::string shell_quote(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text)
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  return quoted + "'";
+}
+
+} // namespace ringmaster::launch

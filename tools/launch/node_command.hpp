@@ -1,0 +1,28 @@
+#pragma once
+
+#include "tools/launch/command_line.hpp"
+#include "tools/launch/hostfile.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ringmaster::launch {
+
+using argument_list = std::vector<std::string>;
+
+/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`.
+argument_list coordinator_command(const command_line& line, const std::string& port_file);
+
+/// `ringmaster node`, joining the coordinator at `address` ("HOST:PORT"); for a remote host, what ssh is to run.
+/// The remote shell ends the node when its standard input ends, which it does however this launcher ends.
+argument_list node_command(const command_line& line, const node_place& place, const std::string& address);
+
+/// `ringmaster info`, which waits until all nodes have joined; `limit` is rounded up to seconds.
+argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
+                           std::chrono::milliseconds limit);
+
+/// `text` as one word of a POSIX shell.
+std::string shell_quote(const std::string& text);
+
+} // namespace ringmaster::launch

@@ -1,0 +1,112 @@
+#include "tools/launch/process_watch.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+namespace ringmaster::launch {
+
+namespace {
+
+sigset_t watched_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    ::sigaddset(&set, number);
+  return set;
+}
+
+int milliseconds_until(process_watch::clock::time_point deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - process_watch::clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<process_watch>> process_watch::make() {
+  std::unique_ptr<process_watch> watch(new process_watch);
+  auto signals = watched_signals();
+  ::signal(SIGPIPE, SIG_IGN); // a reader of our output that has gone must not end the cluster
+  ::sigprocmask(SIG_BLOCK, &signals, &watch->mask_before_);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  watch->signals_ = unique_fd{::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)};
+  if (!watch->signals_)
+    return make_error(errc::io_error, fmt::format("signalfd: {}", std::strerror(errno)));
+  return watch;
+}
+
+process_watch::~process_watch() {
+  for (auto& process : processes_)
+    process->signal(SIGKILL);
+  kill_the_rest();
+}
+
+caf::expected<watched_process*> process_watch::start(std::string name, child_spec spec,
+                                                     watched_process::output_use use) {
+  spec.signal_mask = mask_before_;
+  auto child = child_process::start(spec);
+  if (!child)
+    return child.error();
+  processes_.push_back(std::make_unique<watched_process>(std::move(name), std::move(*child), use));
+  return processes_.back().get();
+}
+
+std::vector<process_watch::received_signal> process_watch::step(clock::time_point deadline) {
+  std::vector<pollfd> polled{{signals_.get(), POLLIN, 0}};
+  for (auto& process : processes_)
+    for (auto* fd : {&process->child().standard_output(), &process->child().standard_error()})
+      if (*fd)
+        polled.push_back({fd->get(), POLLIN, 0});
+  // An interruption is as good as a time-out: the caller looks at its condition and comes again.
+  ::poll(polled.data(), polled.size(), milliseconds_until(deadline));
+  for (auto& process : processes_)
+    process->read_output();
+  auto signals = read_signals();
+  reap();
+  return signals;
+}
+
+std::vector<process_watch::received_signal> process_watch::read_signals() {
+  std::vector<received_signal> signals;
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+    if (info.ssi_signo != SIGCHLD)
+      signals.push_back({static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL});
+  return signals;
+}
+
+void process_watch::reap() {
+  int raw = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &raw, WNOHANG)) > 0;)
+    for (auto& process : processes_)
+      if (process->running() && process->child().pid() == pid)
+        process->on_exit(exit_status{raw});
+}
+
+// Children, and the orphans of children, which are ours by adoption. Killing a process may give us its children: until
+// there is none. A process that the kernel cannot end (it hangs in a device) is not waited for.
+void process_watch::kill_the_rest() {
+  auto give_up = clock::now() + std::chrono::seconds{2};
+  for (;;) {
+    reap();
+    if (::waitpid(-1, nullptr, WNOHANG) < 0 || clock::now() > give_up)
+      return;
+    std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    for (pid_t pid = 0; children >> pid;)
+      ::kill(pid, SIGKILL);
+    pollfd child_ended{signals_.get(), POLLIN, 0};
+    ::poll(&child_ended, 1, 10);
+    read_signals();
+  }
+}
+
+} // namespace ringmaster::launch

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "tools/launch/watched_process.hpp"
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace ringmaster::launch {
+
+/// All children of this process and the signals that reach it, in one place to wait at. There is one in a program, made
+/// before anything else: it blocks the signals, and adopts what its children leave behind. When it is destroyed nothing
+/// of what it started runs on, in whatever process group or session.
+class process_watch {
+public:
+  using clock = std::chrono::steady_clock;
+
+  /// A signal that somebody sent us. From the terminal it has reached all of the foreground process group already.
+  struct received_signal {
+    int number;
+    bool from_terminal;
+  };
+
+  static caf::expected<std::unique_ptr<process_watch>> make();
+  ~process_watch();
+
+  /// Starts a process; it is valid as long as the watch. `spec.signal_mask` is set to what was blocked before us.
+  caf::expected<watched_process*> start(std::string name, child_spec spec, watched_process::output_use use);
+
+  /// Waits until something happens, at most until `deadline`: output is passed on, ended children get their status.
+  /// Returns the signals that came, oldest first.
+  std::vector<received_signal> step(clock::time_point deadline);
+
+private:
+  process_watch() = default;
+
+  std::vector<received_signal> read_signals();
+  void reap();
+  void kill_the_rest();
+
+  sigset_t mask_before_ = {};
+  unique_fd signals_;
+  std::vector<std::unique_ptr<watched_process>> processes_;
+};
+
+} // namespace ringmaster::launch

@@ -1,0 +1,83 @@
+#include "tools/launch/watched_process.hpp"
+
+#include <cerrno>
+#include <poll.h>
+#include <unistd.h>
+
+namespace ringmaster::launch {
+
+watched_process::watched_process(std::string name, child_process child, output_use use)
+  : name_(std::move(name)), child_(std::move(child)), use_(use), output_lines_(name_), error_lines_(name_) {
+}
+
+std::string watched_process::describe_end() const {
+  auto text = status_->describe();
+  return last_words().empty() ? text : text + ": " + last_words();
+}
+
+const std::string& watched_process::last_words() const {
+  return error_lines_.last_line().empty() ? output_lines_.last_line() : error_lines_.last_line();
+}
+
+void watched_process::signal(int number) {
+  if (running())
+    child_.signal(number);
+}
+
+void watched_process::stop() {
+  if (running())
+    child_.stop();
+}
+
+void watched_process::read_output() {
+  read_stream(child_.standard_output(), output_lines_, use_ == output_use::kept);
+  read_stream(child_.standard_error(), error_lines_, false);
+}
+
+void watched_process::on_exit(exit_status status) {
+  // What it has written is in the pipes. What it left running may hold them open for ever: their end is not waited for.
+  read_output();
+  status_ = status;
+  for (auto* lines : {&output_lines_, &error_lines_})
+    if (auto rest = lines->flush(); use_ == output_use::shown)
+      write_to_standard_error(rest);
+  child_.standard_output().close();
+  child_.standard_error().close();
+}
+
+void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, bool keep) {
+  char buffer[16 * 1024];
+  // A bound, so that one process that writes without end cannot keep us from the others.
+  for (int round = 0; fd && round < 16; ++round) {
+    auto count = ::read(fd.get(), buffer, sizeof buffer);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
+      fd.close();
+    if (count < 0 && errno == EAGAIN)
+      return;
+    if (count <= 0)
+      continue;
+    std::string_view bytes(buffer, static_cast<size_t>(count));
+    auto complete = lines.feed(bytes);
+    if (use_ == output_use::shown)
+      write_to_standard_error(complete);
+    else if (keep)
+      kept_.append(bytes.substr(0, max_kept_bytes - kept_.size()));
+  }
+}
+
+void write_to_standard_error(const std::string& text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    auto count = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (count >= 0) {
+      rest.remove_prefix(static_cast<size_t>(count));
+    } else if (errno == EAGAIN) { // whoever gave us the stream made it non-blocking
+      pollfd writable{STDERR_FILENO, POLLOUT, 0};
+      ::poll(&writable, 1, -1);
+    } else if (errno != EINTR) {
+      return; // nobody reads it
+    }
+  }
+}
+
+} // namespace ringmaster::launch

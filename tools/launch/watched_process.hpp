@@ -1,0 +1,62 @@
+#pragma once
+
+#include "tools/launch/child_process.hpp"
+#include "tools/launch/exit_status.hpp"
+#include "tools/launch/line_prefixer.hpp"
+
+#include <optional>
+#include <string>
+
+namespace ringmaster::launch {
+
+/// A child with a name, what it wrote, and how it ended. Owned by a process_watch, which tells it when to read and what
+/// waitpid said.
+class watched_process {
+public:
+  /// What becomes of the output: our own standard error, line by line after the name, or a text for us alone.
+  enum class output_use { shown, kept };
+
+  /// Most bytes of standard output that are kept.
+  static constexpr size_t max_kept_bytes = 256 * 1024;
+
+  watched_process(std::string name, child_process child, output_use use);
+
+  const std::string& name() const { return name_; }
+  const std::optional<exit_status>& status() const { return status_; }
+  bool running() const { return !status_; }
+
+  /// Standard output so far, if kept.
+  const std::string& kept_output() const { return kept_; }
+
+  /// "exited with status 1: cannot open the journal": how it ended and the last line on its standard error, or on its
+  /// standard output where it said nothing there. Only once it has ended.
+  std::string describe_end() const;
+
+  /// The last line that it wrote; empty if none.
+  const std::string& last_words() const;
+
+  /// These do nothing once it has ended.
+  void signal(int number);
+  void stop();
+
+  // -- for the process_watch --
+  child_process& child() { return child_; }
+  void read_output();
+  void on_exit(exit_status status);
+
+private:
+  void read_stream(unique_fd& fd, line_prefixer& lines, bool keep);
+
+  std::string name_;
+  child_process child_;
+  output_use use_;
+  line_prefixer output_lines_;
+  line_prefixer error_lines_;
+  std::string kept_;
+  std::optional<exit_status> status_;
+};
+
+/// Writes all of `text` to standard error, in one write where the system lets us.
+void write_to_standard_error(const std::string& text);
+
+} // namespace ringmaster::launch

@@ -1,0 +1,49 @@
+// The `ringmaster` program: finds the command and hands it its arguments.
+#include "tools/demo_command.hpp"
+#include "tools/log_command.hpp"
+#include "tools/node_commands.hpp"
+
+#include <fmt/format.h>
+#include <map>
+
+namespace {
+
+constexpr auto help = R"(usage: ringmaster COMMAND [options]
+
+  demo          an all-reduce on simulated devices, with one that dies in the middle
+  coordinator   the host side of a cluster of several processes
+  node          a process with devices that joins a coordinator
+  info          who is in a cluster
+  log           what a journal says: list, filter, export as a trace
+  help          this text
+
+ringmaster COMMAND --help says what a command takes. `caf-run` starts a whole cluster.
+)";
+
+using command = int (*)(const std::vector<std::string>&);
+
+int log(const std::vector<std::string>& args) {
+  return ringmaster::log_command(args);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, command> commands{{"demo", ringmaster::demo_command},
+                                                {"coordinator", ringmaster::coordinator_command},
+                                                {"node", ringmaster::node_command},
+                                                {"info", ringmaster::info_command},
+                                                {"log", log}};
+  std::vector<std::string> args{argv + 1, argv + argc};
+  if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {
+    fmt::print("{}", help);
+    return args.empty() ? 2 : 0;
+  }
+  auto found = commands.find(args[0]);
+  if (found == commands.end()) {
+    fmt::print(stderr, "ringmaster: there is no command \"{}\"; `ringmaster help` lists those there are\n", args[0]);
+    return 2;
+  }
+  args.erase(args.begin());
+  return found->second(args);
+}

@@ -1,0 +1,22 @@
+#include "tools/terminal.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace ringmaster {
+
+terminal::terminal(std::FILE* out) : colours_(::isatty(::fileno(out)) == 1 && std::getenv("NO_COLOR") == nullptr) {}
+
+std::string terminal::painted(const char* code, std::string_view text) const {
+  return colours_ ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
+}
+
+std::string with_commas(uint64_t x) {
+  auto digits = std::to_string(x);
+  for (auto i = static_cast<ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+} // namespace ringmaster

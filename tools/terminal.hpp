@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace ringmaster {
+
+/// Colours text where a person reads it: on a terminal, and not when NO_COLOR is set.
+class terminal {
+public:
+  explicit terminal(std::FILE* out);
+
+  std::string bold(std::string_view text) const { return painted("1", text); }
+  std::string dim(std::string_view text) const { return painted("2", text); }
+  std::string good(std::string_view text) const { return painted("32", text); }
+  std::string bad(std::string_view text) const { return painted("31", text); }
+
+private:
+  std::string painted(const char* code, std::string_view text) const;
+
+  bool colours_;
+};
+
+/// "1,048,576"
+std::string with_commas(uint64_t x);
+
+} // namespace ringmaster
