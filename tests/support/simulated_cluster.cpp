@@ -8,11 +8,16 @@ namespace ringmaster::test {
 simulated_cluster::simulated_cluster(const simulation_options& opts) : options(opts), random(opts.seed) {
   static int clusters = 0;
   dir = std::filesystem::path{"/dev/shm"} / fmt::format("ringmaster-test-{}-{}", ::getpid(), ++clusters);
+  if (opts.journaled) {
+    log = std::move(*journal_store::open({}));
+    journal_options settings;
+    settings.store = log;
+    journal_handle = sys.spawn(journal, std::move(settings));
+  }
   coordinator_options host_options;
-  host_options.clock = {};
-  host_options.journal = opts.journal;
+  host_options.journal = journal_handle;
   host_options.communicators.policy = opts.policy;
-  host_options.communicators.journal = opts.journal;
+  host_options.communicators.journal = journal_handle;
   host = sys.spawn(coordinator, host_options);
   device_settings.memory_dir = dir;
   device_settings.memory_bytes = opts.memory_bytes;
@@ -20,18 +25,25 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   device_settings.streams_options.slice_bytes = opts.slice_bytes;
   device_settings.streams_options.chunk_bytes = opts.slice_bytes;
   device_settings.streams_options.offer_memory = opts.offer_memory;
-  device_settings.streams_options.journal = opts.journal;
+  device_settings.streams_options.journal = journal_handle;
   add_devices(opts.devices);
 }
 
 simulated_cluster::~simulated_cluster() {
   for (auto& device : devices)
     self->send_exit(device, caf::exit_reason::kill);
+  if (host_node)
+    self->send_exit(host_node, caf::exit_reason::user_shutdown);
   self->send_exit(host, caf::exit_reason::kill);
+  if (journal_handle)
+    self->send_exit(journal_handle, caf::exit_reason::kill);
   devices.clear();
+  journal_handle = nullptr;
+  device_settings.streams_options.journal = nullptr;
   for (int i = 0; i < 1000000 && step(); ++i)
     ;
   host = nullptr;
+  host_node = nullptr;
   device_settings.coordinator = nullptr;
   std::error_code ignored;
   std::filesystem::remove_all(dir, ignored);
@@ -39,9 +51,10 @@ simulated_cluster::~simulated_cluster() {
 
 bool simulated_cluster::step() {
   auto& jobs = scheduler.jobs;
-  bool hurry = options.hurry_per_mille > 0 && random() % 1000 < options.hurry_per_mille;
-  if (jobs.empty() || (hurry && scheduler.has_pending_timeout()))
-    return scheduler.trigger_timeout() || !jobs.empty();
+  if (options.hurry_per_mille > 0 && random() % 1000 < options.hurry_per_mille)
+    scheduler.advance_time(std::chrono::milliseconds{20});
+  if (jobs.empty())
+    return scheduler.trigger_timeout();
   std::swap(jobs.front(), jobs[random() % jobs.size()]);
   scheduler.run_once();
   return true;
@@ -57,10 +70,29 @@ void simulated_cluster::run_until(const std::function<bool()>& done) {
   }
 }
 
+std::vector<proto::Record> simulated_cluster::history() {
+  auto flushed = call<proto::JournalFlushResponse>(journal_handle, proto::JournalFlushRequest{});
+  REQUIRE(flushed.error() == "");
+  auto records = log->read();
+  if (!records)
+    FAIL(render(records.error()));
+  return std::move(*records);
+}
+
 void simulated_cluster::add_devices(uint32_t count) {
-  auto wanted = static_cast<uint32_t>(devices.size()) + count;
-  for (uint32_t i = 0; i < count; ++i)
-    devices.push_back(sys.spawn(device, device_settings));
+  auto wanted = static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size()) + count;
+  if (options.supervised && !host_node) {
+    node_options settings;
+    settings.name = "node";
+    settings.devices = count;
+    settings.device = device_settings;
+    settings.restarts_max = 100;
+    settings.coordinator = host;
+    host_node = sys.spawn(node, settings);
+  } else {
+    for (uint32_t i = 0; i < count; ++i)
+      devices.push_back(sys.spawn(device, device_settings));
+  }
   proto::ClusterInfoRequest request;
   request.set_min_devices(wanted);
   run_until([&] { return static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(request).devices_size()) >= wanted; });
@@ -77,7 +109,7 @@ void simulated_cluster::copy_in(uint64_t device, uint64_t address, byte_block bl
   gpu_sim::MemcpyRequest request;
   request.mutable_hosttodevice()->mutable_dstdeviceid()->set_value(device);
   request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
-  auto pending = self->request(host, std::chrono::seconds{3600}, std::move(request), std::move(block));
+  auto pending = self->request(host, caf::infinite, std::move(request), std::move(block));
   run_until([&] { return !self->mailbox().empty(); });
   pending.receive([&](const gpu_sim::MemcpyResponse& x, const byte_block&) { REQUIRE(x.error() == ""); },
                   [&](const caf::error& problem) { FAIL(render(problem)); });
@@ -88,7 +120,7 @@ byte_block simulated_cluster::copy_out(uint64_t device, uint64_t address, uint64
   request.mutable_devicetohost()->mutable_srcdeviceid()->set_value(device);
   request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
   request.mutable_devicetohost()->set_numbytes(bytes);
-  auto pending = self->request(host, std::chrono::seconds{3600}, std::move(request), byte_block{});
+  auto pending = self->request(host, caf::infinite, std::move(request), byte_block{});
   run_until([&] { return !self->mailbox().empty(); });
   byte_block result;
   pending.receive(

@@ -2,6 +2,8 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/device.hpp"
+#include "actors/journal.hpp"
+#include "actors/node.hpp"
 #include "tests/support/deterministic_system.hpp"
 
 #include <filesystem>
@@ -17,8 +19,9 @@ struct simulation_options {
   uint64_t slice_bytes = 64;  ///< Small, so that kills fall between the slices of a block.
   bool offer_memory = true;   ///< false: bytes travel in messages, as between processes.
   proto::FailurePolicy policy = proto::SHRINK;
-  uint32_t hurry_per_mille = 0; ///< How often a timeout fires although messages are pending: a slow machine.
-  journal_actor journal;
+  bool supervised = false;    ///< Devices are a node's, and come back when they die.
+  uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.
+  bool journaled = false;     ///< In memory; see `history`.
 };
 
 /// A whole cluster in one thread: virtual time, and whose message is next is drawn from the seed.
@@ -37,7 +40,7 @@ public:
   template <class T, class Handle, class... Ts>
   T call(const Handle& receiver, Ts&&... xs) {
     REQUIRE(self->mailbox().empty());
-    auto pending = self->request(receiver, std::chrono::seconds{3600}, std::forward<Ts>(xs)...);
+    auto pending = self->request(receiver, caf::infinite, std::forward<Ts>(xs)...);
     run_until([&] { return !self->mailbox().empty(); });
     T result;
     pending.receive([&](T& x) { result = std::move(x); },
@@ -59,7 +62,13 @@ public:
   gpu_sim::GetCommStatusResponse wait(uint64_t communicator);
   void inject(uint64_t device, const proto::FaultRequest& fault);
 
+  /// All records so far.
+  std::vector<proto::Record> history();
+
   simulation_options options;
+  std::shared_ptr<journal_store> log;
+  journal_actor journal_handle;
+  node_actor host_node;
   std::mt19937_64 random;
   std::filesystem::path dir;
   device_options device_settings;
