@@ -32,6 +32,7 @@ void stream_state::begin_head() {
 void stream_state::done(uint64_t bytes, const std::string& error, bool journaled) {
   ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
   queue.pop_front();
+  resume_pending_ = 0;
   if (journaled) {
     last_error = error;
     proto::Record record;
@@ -59,17 +60,19 @@ void stream_state::remove_if(const std::function<bool(const command&)>& conditio
 }
 
 void stream_state::resume_later(caf::timespan delay) {
-  if (resume_pending_)
+  if (resume_pending_ != 0)
     return;
-  resume_pending_ = true;
+  resume_pending_ = ++resumes_;
   if (delay.count() > 0)
-    self->delayed_send(self, delay, atom::resume_v);
+    self->delayed_send(self, delay, atom::resume_v, resume_pending_);
   else
-    self->send(self, atom::resume_v);
+    self->send(self, atom::resume_v, resume_pending_);
 }
 
-void stream_state::on_resume() {
-  resume_pending_ = false;
+void stream_state::on_resume(uint64_t call) {
+  if (call != resume_pending_)
+    return; // its command has ended
+  resume_pending_ = 0;
   head_event([&](command& head) { head.resume(*this); });
 }
 
@@ -284,9 +287,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       else
         state.strike(x, state.queue.empty() ? "idle" : state.queue.front()->kind());
     },
-    [&state](atom::resume) {
-      state.on_resume();
-    },
+    [&state](atom::resume, uint64_t call) { state.on_resume(call); },
     [&state](atom::expire, uint64_t number) {
       auto i = std::find_if(state.queue.begin(), state.queue.end(),
                             [=](auto& cmd) { return cmd->number == number; });

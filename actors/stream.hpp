@@ -55,7 +55,7 @@ public:
   void remove_if(const std::function<bool(const command&)>& condition);
   /// Calls the head's `resume` after everything that is in the mailbox now, or after `delay`.
   void resume_later(caf::timespan delay = caf::timespan{0});
-  void on_resume();
+  void on_resume(uint64_t call);
   /// Calls the head's `on_limit` if it has not ended by then.
   void limit_head(caf::timespan limit);
 
@@ -105,7 +105,8 @@ private:
   uint64_t commands_ = 0;
   uint64_t begun_ = 0; ///< The number of the last command that has begun.
   uint64_t head_began_ns_ = 0;
-  bool resume_pending_ = false;
+  uint64_t resumes_ = 0;
+  uint64_t resume_pending_ = 0; ///< The number of the call that counts; 0: none. The head's, never an earlier one's.
   bool beginning_ = false;
 };
 

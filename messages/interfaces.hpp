@@ -45,8 +45,8 @@ using stream_actor = caf::typed_actor<
   caf::replies_to<proto::StreamSynchronizeRequest>::with<proto::StreamSynchronizeResponse>,
   // DEVICE: misbehave.
   caf::reacts_to<proto::FaultRequest>,
-  // INTERNAL: go on with the command at the head; look at the limits.
-  caf::reacts_to<atom::resume>, caf::reacts_to<atom::expire, uint64_t>>;
+  // INTERNAL: go on with the command at the head, if it still is the one that asked; look at the limits.
+  caf::reacts_to<atom::resume, uint64_t>, caf::reacts_to<atom::expire, uint64_t>>;
 
 /// DEVICE: owns memory and streams.
 using device_actor = caf::typed_actor<
