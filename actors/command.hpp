@@ -26,8 +26,8 @@ public:
   virtual void on_taken(stream_state&, const taken&) {}
   virtual void on_refused(stream_state&, const refused&) {}
   virtual void on_chunk(stream_state&, const chunk&) {}
-  /// An event of this device has been recorded.
-  virtual void on_recorded(stream_state&) {}
+  /// A record of an event of this device is made. Told to every command, before it begins, too.
+  virtual void on_recorded(stream_state&, uint64_t /*event*/, uint64_t /*record*/) {}
   /// Its limit has passed.
   virtual void on_limit(stream_state&) {}
 

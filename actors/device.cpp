@@ -131,6 +131,41 @@ std::string device_state::inject(const proto::FaultRequest& x) {
   return {};
 }
 
+caf::result<proto::EventRecordResponse> device_state::record_event(const proto::EventRecordRequest& x) {
+  auto target = stream_of(x.stream_id().value());
+  if (!target)
+    return refusal<proto::EventRecordResponse>(target.error());
+  auto& entry = events[x.event_id()];
+  entry.latest = ++records_;
+  entry.pending.insert(records_);
+  return self->delegate(*target, x, records_);
+}
+
+caf::result<proto::EventWaitResponse> device_state::wait_event(const proto::EventWaitRequest& x) {
+  auto target = stream_of(x.stream_id().value());
+  if (!target)
+    return refusal<proto::EventWaitResponse>(target.error());
+  auto i = events.find(x.event_id());
+  if (i == events.end() || i->second.pending.count(i->second.latest) == 0)
+    return verdict<proto::EventWaitResponse>({}); // never recorded, or made already
+  i->second.waiters.emplace_back(i->second.latest, *target);
+  return self->delegate(*target, x, i->second.latest);
+}
+
+void device_state::recorded(uint64_t number, uint64_t record) {
+  auto i = events.find(number);
+  if (i == events.end())
+    return;
+  auto& [latest, pending, waiters] = i->second;
+  for (auto& waiter : waiters)
+    if (waiter.first == record)
+      self->send(waiter.second, atom::recorded_v, number, record);
+  std::erase_if(waiters, [=](auto& waiter) { return waiter.first == record; });
+  pending.erase(record);
+  if (pending.empty())
+    events.erase(i);
+}
+
 device_actor::behavior_type device(device_pointer self, device_options options) {
   auto& state = self->state;
   state.self = self;
@@ -211,39 +246,15 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
         return refusal<proto::StreamSynchronizeResponse>(target.error());
       return state.self->delegate(*target, x);
     },
-    [&state](const proto::EventRecordRequest& x) {
-      auto target = state.stream_of(x.stream_id().value());
-      if (!target)
-        return refusal<proto::EventRecordResponse>(target.error());
-      state.self->send(*target, x, ++state.events[x.event_id()].calls);
-      return verdict<proto::EventRecordResponse>({});
-    },
-    [&state](const proto::EventWaitRequest& x) {
-      auto target = state.stream_of(x.stream_id().value());
-      if (!target)
-        return refusal<proto::EventWaitResponse>(target.error());
-      auto& waited = state.events[x.event_id()];
-      if (waited.done < waited.calls) {
-        waited.waiters.emplace_back(waited.calls, *target);
-        state.self->send(*target, x, waited.calls);
-      }
-      return verdict<proto::EventWaitResponse>({});
-    },
+    [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
+    [&state](const proto::EventWaitRequest& x) { return state.wait_event(x); },
     [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.inject(x)); },
     [&state](const proto::Members& x, const device_handles& handles) { state.members_changed(x, handles); },
     [&state](const offer& x) { state.route_offer(x); },
     [&state](const gpu_sim::StreamId& x, const gpu_sim::GetStreamStatusResponse& status) {
       state.end_transfer(x.value(), status);
     },
-    [&state](atom::recorded, uint64_t number, uint64_t count) {
-      auto& x = state.events[number];
-      x.done = std::max(x.done, count);
-      auto ready = std::stable_partition(x.waiters.begin(), x.waiters.end(),
-                                         [&](auto& waiter) { return waiter.first > x.done; });
-      for (auto i = ready; i != x.waiters.end(); ++i)
-        state.self->send(i->second, atom::recorded_v, number, count);
-      x.waiters.erase(ready, x.waiters.end());
-    },
+    [&state](atom::recorded, uint64_t event, uint64_t record) { state.recorded(event, record); },
     [&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); },
     [&state](atom::expire, uint64_t channel) { state.early.erase(channel); },
   };

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace ringmaster {
 
@@ -30,11 +31,11 @@ struct transfer {
   device_id peer;
 };
 
-/// An event of this device: how often it was recorded by call, and how often the streams have come by.
+/// An event of this device that some stream has yet to record. A wait is for the latest record called before it.
 struct event {
-  uint64_t calls = 0;
-  uint64_t done = 0;
-  std::vector<std::pair<uint64_t, stream_actor>> waiters; ///< With the count they wait for.
+  uint64_t latest = 0;        ///< The number of the latest record.
+  std::set<uint64_t> pending; ///< Records that no stream has come to yet; never empty.
+  std::vector<std::pair<uint64_t, stream_actor>> waiters; ///< With the record they wait for.
 };
 
 /// The state of a DEVICE. A device and its streams are one failure domain: a stream that dies takes the device with it,
@@ -50,7 +51,7 @@ public:
   std::map<uint64_t, stream_actor> streams; ///< By id; the first is the default stream.
   std::map<uint64_t, transfer> transfers;   ///< By transfer id.
   std::map<uint64_t, offer> early;          ///< Offers of transfers whose receive has not been posted.
-  std::map<uint64_t, event> events;
+  std::map<uint64_t, event> events;         ///< Those with pending records.
   std::map<uint64_t, std::pair<proto::Members, device_handles>> communicators;
 
   /// Opens the memory, starts the streams, tells the coordinator.
@@ -69,12 +70,16 @@ public:
   void end_transfer(uint64_t id, const gpu_sim::GetStreamStatusResponse& status);
   void members_changed(const proto::Members& x, const device_handles& handles);
   std::string inject(const proto::FaultRequest& x);
+  caf::result<proto::EventRecordResponse> record_event(const proto::EventRecordRequest& x);
+  caf::result<proto::EventWaitResponse> wait_event(const proto::EventWaitRequest& x);
+  void recorded(uint64_t event, uint64_t record);
 
 private:
   /// Where a transfer's command goes: the stream asked for, or one of its own.
   caf::expected<stream_actor> runner_for(bool has_stream, uint64_t stream, uint64_t& own);
   uint64_t next_stream_id();
   uint64_t streams_made_ = 0;
+  uint64_t records_ = 0;
   std::deque<uint64_t> ended_; ///< Transfers in the order of their ends: the oldest outcomes are forgotten first.
 };
 

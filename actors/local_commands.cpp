@@ -149,34 +149,39 @@ private:
 
 class event_record_command : public command {
 public:
-  event_record_command(uint64_t event, uint64_t count) : event_(event), count_(count) {}
+  event_record_command(uint64_t event, uint64_t record) : event_(event), record_(record) {}
 
   const char* kind() const override { return "event_record"; }
 
   void begin(stream_state& stream) override {
     if (stream.device)
-      stream.self->send(stream.device, atom::recorded_v, event_, count_);
+      stream.self->send(stream.device, atom::recorded_v, event_, record_);
     stream.done(0, {}, false);
   }
 
 private:
   uint64_t event_;
-  uint64_t count_;
+  uint64_t record_;
 };
 
 class event_wait_command : public command {
 public:
-  event_wait_command(uint64_t event, uint64_t count) : event_(event), count_(count) {}
+  event_wait_command(uint64_t event, uint64_t record) : event_(event), record_(record) {}
 
   const char* kind() const override { return "event_wait"; }
 
   void begin(stream_state& stream) override {
+    if (recorded_)
+      return stream.done(0, {}, false);
+    waits_ = true;
     stream.limit_head(stream.options.wait_limit);
-    on_recorded(stream);
   }
 
-  void on_recorded(stream_state& stream) override {
-    if (stream.recorded[event_] >= count_)
+  void on_recorded(stream_state& stream, uint64_t event, uint64_t record) override {
+    if (event != event_ || record != record_)
+      return;
+    recorded_ = true;
+    if (waits_)
       stream.done(0, {}, false);
   }
 
@@ -189,7 +194,9 @@ public:
 
 private:
   uint64_t event_;
-  uint64_t count_;
+  uint64_t record_;
+  bool recorded_ = false;
+  bool waits_ = false;
 };
 
 class synchronize_command : public command {

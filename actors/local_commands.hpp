@@ -19,11 +19,11 @@ std::unique_ptr<command> make_memcpy(const gpu_sim::MemcpyRequest& request, byte
 std::unique_ptr<command> make_copy(const proto::CopyRequest& request,
                                    caf::typed_response_promise<proto::CopyResponse> promise);
 
-/// Tells the device that `event` has been recorded `count` times.
-std::unique_ptr<command> make_event_record(uint64_t event, uint64_t count);
+/// Tells the device that the record of `event` with this number is made.
+std::unique_ptr<command> make_event_record(uint64_t event, uint64_t record);
 
-/// Waits until `event` has been recorded `count` times.
-std::unique_ptr<command> make_event_wait(uint64_t event, uint64_t count);
+/// Waits until that record is made; it hears of it from the moment it is queued.
+std::unique_ptr<command> make_event_wait(uint64_t event, uint64_t record);
 
 /// Answers when it comes to the head, with the error of the command before it if that failed; or when its limit
 /// passes, saying what the stream is at.

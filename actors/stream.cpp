@@ -162,6 +162,11 @@ void stream_state::head_event(const std::function<void(command&)>& tell) {
     tell(*queue.front());
 }
 
+void stream_state::queue_event(const std::function<void(command&)>& tell) {
+  for (size_t i = queue.size(); i-- > 0;) // the head last: it may go
+    tell(*queue[i]);
+}
+
 namespace {
 
 using stream_pointer = stream_actor::stateful_pointer<stream_state>;
@@ -202,6 +207,15 @@ template <class Response>
 Response refusal(std::string text) {
   Response result;
   result.set_error(std::move(text));
+  return result;
+}
+
+/// Queues a command whose caller waits only for that.
+template <class Response>
+Response accepted(stream_state& state, std::unique_ptr<command> cmd) {
+  state.enqueue(std::move(cmd));
+  Response result;
+  result.set_success(true);
   return result;
 }
 
@@ -258,15 +272,20 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const gpu_sim::DataChunk& x) {
       return receive_data(state, x);
     },
-    [&state](const proto::EventRecordRequest& x, uint64_t count) {
-      state.enqueue(make_event_record(x.event_id(), count));
+    [&state](const proto::EventRecordRequest& x, uint64_t record) {
+      if (!state.full())
+        return accepted<proto::EventRecordResponse>(state, make_event_record(x.event_id(), record));
+      if (state.device) // nobody shall wait for a record that is never made
+        state.self->send(state.device, atom::recorded_v, x.event_id(), record);
+      return refusal<proto::EventRecordResponse>(queue_full(state));
     },
-    [&state](const proto::EventWaitRequest& x, uint64_t count) {
-      state.enqueue(make_event_wait(x.event_id(), count));
+    [&state](const proto::EventWaitRequest& x, uint64_t record) {
+      if (state.full())
+        return refusal<proto::EventWaitResponse>(queue_full(state));
+      return accepted<proto::EventWaitResponse>(state, make_event_wait(x.event_id(), record));
     },
-    [&state](atom::recorded, uint64_t event, uint64_t count) {
-      state.recorded[event] = std::max(state.recorded[event], count);
-      state.head_event([&](command& head) { head.on_recorded(state); });
+    [&state](atom::recorded, uint64_t event, uint64_t record) {
+      state.queue_event([&](command& cmd) { cmd.on_recorded(state, event, record); });
     },
     [&state](const gpu_sim::GetStreamStatusRequest&) {
       gpu_sim::GetStreamStatusResponse result;
@@ -277,6 +296,8 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       return result;
     },
     [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
+      if (state.full())
+        return refusal<proto::StreamSynchronizeResponse>(queue_full(state));
       auto promise = state.self->make_response_promise<proto::StreamSynchronizeResponse>();
       state.synchronize(std::chrono::nanoseconds{x.timeout_ns()}, promise);
       return promise;

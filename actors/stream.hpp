@@ -63,6 +63,8 @@ public:
   void synchronize(caf::timespan limit, caf::typed_response_promise<proto::StreamSynchronizeResponse> promise);
   /// Tells the head something, if it has begun.
   void head_event(const std::function<void(command&)>& tell);
+  /// Tells every command something. Only the head may end by it.
+  void queue_event(const std::function<void(command&)>& tell);
   bool is_head(const command* cmd) const { return !queue.empty() && queue.front().get() == cmd; }
 
   // -- blocks on their way --
@@ -91,7 +93,6 @@ public:
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, device_window> outgoing;
   std::map<uint64_t, uint64_t> epochs;            ///< By communicator.
-  std::map<uint64_t, uint64_t> recorded;          ///< By event: how often.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
   std::string last_error;

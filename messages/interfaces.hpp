@@ -35,9 +35,10 @@ using stream_actor = caf::typed_actor<
   caf::reacts_to<gpu_sim::BeginReceiveRequest, gpu_sim::DeviceId>,
   // DEVICE: bytes from outside for a posted receive.
   caf::replies_to<gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
-  // DEVICE: tell me when the stream gets here; wait until an event was recorded so many times; it has been.
-  caf::reacts_to<proto::EventRecordRequest, uint64_t>,
-  caf::reacts_to<proto::EventWaitRequest, uint64_t>,
+  // DEVICE: tell me when the stream gets here, where the record has this number; wait for this record of the event; the
+  // stream that makes it has come by.
+  caf::replies_to<proto::EventRecordRequest, uint64_t>::with<proto::EventRecordResponse>,
+  caf::replies_to<proto::EventWaitRequest, uint64_t>::with<proto::EventWaitResponse>,
   caf::reacts_to<atom::recorded, uint64_t, uint64_t>,
   // IN_PROGRESS while commands are queued, FAILED if the latest to end did.
   caf::replies_to<gpu_sim::GetStreamStatusRequest>::with<gpu_sim::GetStreamStatusResponse>,
@@ -72,7 +73,7 @@ using device_actor = caf::typed_actor<
   caf::reacts_to<offer>,
   // STREAM: a transfer, or any other command, has ended.
   caf::reacts_to<gpu_sim::StreamId, gpu_sim::GetStreamStatusResponse>,
-  // STREAM: the event has been recorded so many times.
+  // STREAM: the event's record of this number is made.
   caf::reacts_to<atom::recorded, uint64_t, uint64_t>,
   // COORDINATOR: your id.
   caf::reacts_to<proto::DeviceJoinResponse>,
