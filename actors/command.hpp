@@ -26,12 +26,15 @@ public:
   virtual void on_taken(stream_state&, const taken&) {}
   virtual void on_refused(stream_state&, const refused&) {}
   virtual void on_chunk(stream_state&, const chunk&) {}
+  /// The other end of a transfer will not play its part. Told to every command, before it begins, too; the head hears of
+  /// it by `on_refused`.
+  virtual void forewarn(const refused&) {}
   /// A record of an event of this device is made. Told to every command, before it begins, too.
   virtual void on_recorded(stream_state&, uint64_t /*event*/, uint64_t /*record*/) {}
   /// Its limit has passed.
   virtual void on_limit(stream_state&) {}
 
-  /// Whether the block `key` is for it (asked of the head only).
+  /// Whether the block `key` is for it.
   virtual bool expects(const transfer_key&) const { return false; }
 
   /// Given by the stream when it is queued: tells it from all others.

@@ -58,7 +58,7 @@ void device_state::start(device_id given) {
 }
 
 uint64_t device_state::next_stream_id() {
-  return (id.value << 24) + ++streams_made_;
+  return (id.value << 40) + ++streams_made_; // a transfer takes one, too: 2^24 were used up in an hour
 }
 
 stream_actor device_state::add_stream(bool ends_when_idle, uint64_t& stream_number) {
@@ -170,6 +170,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
   auto& state = self->state;
   state.self = self;
   state.options = std::move(options);
+  self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   if (state.options.id.value != 0) {
     state.start(state.options.id);
   } else {
@@ -251,6 +252,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.inject(x)); },
     [&state](const proto::Members& x, const device_handles& handles) { state.members_changed(x, handles); },
     [&state](const offer& x) { state.route_offer(x); },
+    [&state](const refused& x) { state.withdraw_offer(x); },
     [&state](const gpu_sim::StreamId& x, const gpu_sim::GetStreamStatusResponse& status) {
       state.end_transfer(x.value(), status);
     },

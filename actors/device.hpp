@@ -31,6 +31,12 @@ struct transfer {
   device_id peer;
 };
 
+/// The other end of running transfers, monitored as long as there are any.
+struct transfer_peer {
+  caf::strong_actor_ptr device;
+  uint64_t transfers = 0;
+};
+
 /// An event of this device that some stream has yet to record. A wait is for the latest record called before it.
 struct event {
   uint64_t latest = 0;        ///< The number of the latest record.
@@ -50,6 +56,7 @@ public:
   std::shared_ptr<device_memory> memory;
   std::map<uint64_t, stream_actor> streams; ///< By id; the first is the default stream.
   std::map<uint64_t, transfer> transfers;   ///< By transfer id.
+  std::map<uint64_t, transfer_peer> peers;  ///< By device id.
   std::map<uint64_t, offer> early;          ///< Offers of transfers whose receive has not been posted.
   std::map<uint64_t, event> events;         ///< Those with pending records.
   std::map<uint64_t, std::pair<proto::Members, device_handles>> communicators;
@@ -67,6 +74,10 @@ public:
   gpu_sim::BeginReceiveResponse begin_receive(const gpu_sim::BeginReceiveRequest& x);
   /// To the receive that waits for it, or kept until it is posted.
   void route_offer(const offer& x);
+  /// The sender withdraws: its receive need not wait.
+  void withdraw_offer(const refused& x);
+  /// The device at the other end of transfers has died.
+  void on_down(const caf::down_msg& x);
   void end_transfer(uint64_t id, const gpu_sim::GetStreamStatusResponse& status);
   void members_changed(const proto::Members& x, const device_handles& handles);
   std::string inject(const proto::FaultRequest& x);
@@ -78,6 +89,10 @@ private:
   /// Where a transfer's command goes: the stream asked for, or one of its own.
   caf::expected<stream_actor> runner_for(bool has_stream, uint64_t stream, uint64_t& own);
   uint64_t next_stream_id();
+  void start_transfer(uint64_t number, stream_actor runner, uint64_t communicator,
+                      const std::pair<device_id, device_handle>& peer);
+  /// Ends the transfer at this end, whether its command has begun or not.
+  void call_off(uint64_t number, const transfer& moving, const std::string& why);
   uint64_t streams_made_ = 0;
   uint64_t records_ = 0;
   std::deque<uint64_t> ended_; ///< Transfers in the order of their ends: the oldest outcomes are forgotten first.

@@ -28,12 +28,16 @@ gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequ
   auto peer = member(x.commid(), x.dstrank().value());
   if (!peer)
     return fail(peer.error());
+  if (peer->first == id)
+    return fail(make_error(errc::invalid_argument,
+                           fmt::format("rank {} is device 0x{:x} itself: use a copy within the device",
+                                       x.dstrank().value(), id.value)));
   uint64_t own = 0;
   auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
   if (!runner)
     return fail(runner.error());
   auto number = own != 0 ? own : next_stream_id();
-  transfers[number] = {in_progress(), *runner, x.commid(), peer->first};
+  start_transfer(number, *runner, x.commid(), *peer);
   response.set_initiated(true);
   response.mutable_streamid()->set_value(number);
   self->send(*runner, x, response.streamid(), peer->second);
@@ -47,6 +51,11 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
     return response;
   };
   auto number = x.streamid().value();
+  if (number == 0 || streams.count(number) != 0)
+    return fail(make_error(errc::invalid_argument,
+                           fmt::format("stream id {} names no transfer: BeginReceive wants the one that BeginSend "
+                                       "returned on the other device",
+                                       number)));
   auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
   if (!range)
     return fail(range.error());
@@ -61,7 +70,7 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
   auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
   if (!runner)
     return fail(runner.error());
-  transfers[number] = {in_progress(), *runner, x.commid(), peer->first};
+  start_transfer(number, *runner, x.commid(), *peer);
   gpu_sim::DeviceId source;
   source.set_value(peer->first.value);
   self->send(*runner, x, std::move(source));
@@ -89,12 +98,48 @@ void device_state::route_offer(const offer& x) {
   }
 }
 
+void device_state::withdraw_offer(const refused& x) {
+  early.erase(x.key.channel);
+  auto i = transfers.find(x.key.channel);
+  if (i != transfers.end() && i->second.runner)
+    self->send(i->second.runner, x);
+}
+
+void device_state::start_transfer(uint64_t number, stream_actor runner, uint64_t communicator,
+                                  const std::pair<device_id, device_handle>& peer) {
+  transfers[number] = {in_progress(), std::move(runner), communicator, peer.first};
+  auto& watched = peers[peer.first.value];
+  if (watched.transfers++ > 0)
+    return;
+  watched.device = peer.second.device;
+  self->monitor(caf::actor_cast<caf::actor>(watched.device)); // if it is dead already we hear at once
+}
+
+void device_state::call_off(uint64_t number, const transfer& moving, const std::string& why) {
+  self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0}, why});
+}
+
+void device_state::on_down(const caf::down_msg& x) {
+  auto peer = std::find_if(peers.begin(), peers.end(),
+                           [&](auto& entry) { return entry.second.device->address() == x.source; });
+  if (peer == peers.end())
+    return;
+  for (auto& [number, moving] : transfers)
+    if (moving.runner && moving.peer.value == peer->first)
+      call_off(number, moving, fmt::format("device 0x{:x}, the other end of transfer {}, has died: {}", peer->first,
+                                           number, render(x.reason)));
+}
+
 void device_state::end_transfer(uint64_t number, const gpu_sim::GetStreamStatusResponse& status) {
   auto i = transfers.find(number);
   if (i == transfers.end())
     return;
   i->second.status = status;
   i->second.runner = nullptr;
+  if (auto peer = peers.find(i->second.peer.value); peer != peers.end() && --peer->second.transfers == 0) {
+    self->demonitor(peer->second.device->address());
+    peers.erase(peer);
+  }
   ended_.push_back(number);
   if (ended_.size() > options.transfers_max) {
     transfers.erase(ended_.front());
@@ -109,9 +154,8 @@ void device_state::members_changed(const proto::Members& x, const device_handles
   };
   for (auto& [number, moving] : transfers)
     if (moving.runner && (moving.communicator == 0 || moving.communicator == x.comm_id()) && gone(moving.peer))
-      self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0},
-                                        fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
-                                                    moving.peer.value, number, x.comm_id())});
+      call_off(number, moving, fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
+                                           moving.peer.value, number, x.comm_id()));
   if (x.devices_size() == 0)
     communicators.erase(x.comm_id());
   else

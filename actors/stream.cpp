@@ -176,6 +176,11 @@ void on_offer(stream_state& state, const offer& x) {
     return;
   if (!state.queue.empty() && state.queue.front()->expects(x.key))
     state.head_event([&](command& head) { head.on_offer(state, x); });
+  else if (x.key.epoch == 0 && std::none_of(state.queue.begin(), state.queue.end(),
+                                            [&](auto& cmd) { return cmd->expects(x.key); }))
+    state.self->send(caf::actor_cast<stream_actor>(x.sender),
+                     refused{x.key, fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
+                                                x.key.channel, state.memory->id().value)});
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else
@@ -193,13 +198,15 @@ void on_pull(stream_state& state, const pull& x) {
   auto& window = i->second;
   if (x.offset > window.bytes || x.bytes > window.bytes - x.offset)
     return;
+  ++state.pulls_served;
+  if (x.bytes == 0)
+    return; // a sign of life of one that reads the memory itself
   auto source = state.memory->at_runtime(window.address + x.offset, x.bytes);
   if (!source)
     return;
   std::byte* bytes = nullptr;
   auto block = byte_block::uninitialized(x.bytes, bytes);
   block_sink{bytes}.put(0, *source);
-  ++state.pulls_served;
   state.self->send(sender, chunk{x.key, x.offset, std::move(block)});
 }
 
@@ -245,7 +252,10 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const proto::ProgressRequest& x) { collective_command::accept(state, x); },
     [&state](const offer& x) { on_offer(state, x); },
     [&state](const taken& x) { state.head_event([&](command& head) { head.on_taken(state, x); }); },
-    [&state](const refused& x) { state.head_event([&](command& head) { head.on_refused(state, x); }); },
+    [&state](const refused& x) {
+      state.queue_event([&](command& cmd) { cmd.forewarn(x); });
+      state.head_event([&](command& head) { head.on_refused(state, x); });
+    },
     [&state](const pull& x) { on_pull(state, x); },
     [&state](const chunk& x) { state.head_event([&](command& head) { head.on_chunk(state, x); }); },
     [&state](const gpu_sim::MemcpyRequest& x,
@@ -264,10 +274,16 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       return promise;
     },
     [&state](const gpu_sim::BeginSendRequest& x, const gpu_sim::StreamId& transfer, const device_handle& peer) {
-      state.enqueue(make_send(x, transfer.value(), peer));
+      if (state.full())
+        refuse_transfer(state, transfer.value(), queue_full(state));
+      else
+        state.enqueue(make_send(x, transfer.value(), peer));
     },
     [&state](const gpu_sim::BeginReceiveRequest& x, const gpu_sim::DeviceId& source) {
-      state.enqueue(make_receive(x, device_id{source.value()}));
+      if (state.full())
+        refuse_transfer(state, x.streamid().value(), queue_full(state));
+      else
+        state.enqueue(make_receive(x, device_id{source.value()}));
     },
     [&state](const gpu_sim::DataChunk& x) {
       return receive_data(state, x);

@@ -15,8 +15,8 @@ double seconds_of(caf::timespan x) {
   return std::chrono::duration<double>{x}.count();
 }
 
-/// Tells the device how a transfer has ended, then the stream.
-void end_transfer(stream_state& stream, uint64_t transfer, uint64_t bytes, const std::string& error) {
+/// Tells the device how a transfer has ended.
+void report_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
   gpu_sim::StreamId id;
   id.set_value(transfer);
   gpu_sim::GetStreamStatusResponse status;
@@ -24,6 +24,11 @@ void end_transfer(stream_state& stream, uint64_t transfer, uint64_t bytes, const
   status.set_error(error);
   if (stream.device)
     stream.self->send(stream.device, std::move(id), std::move(status));
+}
+
+/// Tells the device, then the stream.
+void end_transfer(stream_state& stream, uint64_t transfer, uint64_t bytes, const std::string& error) {
+  report_transfer(stream, transfer, error);
   stream.done(bytes, error);
 }
 
@@ -36,10 +41,17 @@ public:
 
   const char* kind() const override { return "send"; }
 
+  void forewarn(const refused& x) override {
+    if (x.key == key_)
+      doomed_ = x.reason;
+  }
+
   void begin(stream_state& stream) override {
     auto range = stream.memory->at(request_.sendbuffaddr().value(), request_.numbytes());
     if (!range)
-      return end_transfer(stream, key_.channel, 0, render(range.error()));
+      return withdraw(stream, render(range.error()));
+    if (!doomed_.empty())
+      return end(stream, 0, doomed_);
     stream.offer_block(destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes());
     pulls_seen_ = stream.pulls_served;
     stream.limit_head(stream.options.transfer_limit);
@@ -58,12 +70,17 @@ public:
   void on_limit(stream_state& stream) override {
     if (std::exchange(pulls_seen_, stream.pulls_served) != stream.pulls_served)
       return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
-    end(stream, 0,
-        fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s", request_.dstrank().value(),
-                    key_.channel, seconds_of(stream.options.transfer_limit)));
+    withdraw(stream, fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
+                                 request_.dstrank().value(), key_.channel, seconds_of(stream.options.transfer_limit)));
   }
 
 private:
+  /// Ends on this end's own account: the receiver shall not wait for it, nor read what may change now.
+  void withdraw(stream_state& stream, const std::string& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error});
+    end(stream, 0, error);
+  }
+
   void end(stream_state& stream, uint64_t bytes, const std::string& error) {
     stream.retract(key_);
     end_transfer(stream, key_.channel, bytes, error);
@@ -73,6 +90,7 @@ private:
   device_handle destination_;
   transfer_key key_;
   uint64_t pulls_seen_ = 0;
+  std::string doomed_; ///< What was said before it began.
 };
 
 class receive_command : public command {
@@ -84,15 +102,25 @@ public:
 
   const char* kind() const override { return "receive"; }
 
-  bool expects(const transfer_key& key) const override { return key == key_ && !route_; }
+  bool expects(const transfer_key& key) const override { return key == key_ && !route_ && arrived_ == 0; }
+
+  void forewarn(const refused& x) override {
+    if (x.key == key_)
+      doomed_ = x.reason;
+  }
 
   void begin(stream_state& stream) override {
+    auto early = stream.claim(key_);
+    if (early)
+      sender_ = early->sender;
     auto range = stream.memory->at(request_.recvbuffaddr().value(), request_.numbytes());
     if (!range)
       return end(stream, render(range.error()));
+    if (!doomed_.empty())
+      return end(stream, doomed_);
     sink_.out = range->data();
     stream.limit_head(stream.options.transfer_limit);
-    if (auto early = stream.claim(key_))
+    if (early)
       on_offer(stream, *early);
   }
 
@@ -107,7 +135,14 @@ public:
     resume(stream);
   }
 
-  void resume(stream_state& stream) override { react(stream, route_->advance(stream)); }
+  void resume(stream_state& stream) override {
+    auto progress = route_->advance(stream);
+    if (progress == route::progress::more && stream.now() >= sign_due_) { // or the sender thinks that nobody reads
+      sign_due_ = stream.now() + stream.options.transfer_limit / 4;
+      stream.self->send(caf::actor_cast<stream_actor>(sender_), pull{key_, 0, 0});
+    }
+    react(stream, progress);
+  }
 
   void on_chunk(stream_state& stream, const chunk& x) override {
     if (route_ && x.key == key_)
@@ -184,6 +219,8 @@ private:
   uint64_t arrived_ = 0;
   uint64_t pieces_ = 0; ///< Progress, for the limit.
   uint64_t pieces_seen_ = 0;
+  std::chrono::steady_clock::time_point sign_due_;
+  std::string doomed_; ///< What was said before it began.
 };
 
 } // namespace
@@ -195,6 +232,10 @@ std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uin
 
 std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source) {
   return std::make_unique<receive_command>(request, source);
+}
+
+void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
+  report_transfer(stream, transfer, error);
 }
 
 gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x) {

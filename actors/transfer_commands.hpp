@@ -16,6 +16,9 @@ std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uin
 /// Reads the transfer's block from `source`, or takes chunks from outside, until all its bytes are there.
 std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source);
 
+/// Tells the device that the transfer has failed before it was queued.
+void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error);
+
 /// Bytes from outside for a posted receive.
 gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x);
 

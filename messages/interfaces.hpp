@@ -69,8 +69,8 @@ using device_actor = caf::typed_actor<
   caf::replies_to<proto::FaultRequest>::with<proto::FaultResponse>,
   // COMMUNICATOR: who has which rank now.
   caf::reacts_to<proto::Members, device_handles>,
-  // STREAM of another device: the first word of a transfer that may not have been posted here yet.
-  caf::reacts_to<offer>,
+  // STREAM of another device: the first word of a transfer that may not have been posted here yet; it is off.
+  caf::reacts_to<offer>, caf::reacts_to<refused>,
   // STREAM: a transfer, or any other command, has ended.
   caf::reacts_to<gpu_sim::StreamId, gpu_sim::GetStreamStatusResponse>,
   // STREAM: the event's record of this number is made.

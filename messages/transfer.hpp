@@ -47,13 +47,14 @@ struct taken {
   transfer_key key;
 };
 
-/// RECEIVER -> SENDER: I shall not read it.
+/// RECEIVER -> SENDER: I shall not read it. SENDER -> RECEIVER: the offer is withdrawn.
 struct refused {
   transfer_key key;
   std::string reason;
 };
 
-/// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block.
+/// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block. Of no bytes: I am
+/// still reading.
 struct pull {
   transfer_key key;
   uint64_t offset = 0;

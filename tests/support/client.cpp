@@ -3,7 +3,8 @@
 namespace ringmaster::test {
 
 client::client(simulated_cluster& host) : cluster(host) {
-  actor_ = cluster.sys.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](atom::flush) {}}; });
+  auto idle = [](caf::event_based_actor*, bool) -> caf::behavior { return {[](atom::flush) {}}; };
+  actor_ = cluster.sys.spawn(idle, true);
   auto ready = [&] { return self()->has_behavior(); };
   cluster.run_until(ready);
 }
