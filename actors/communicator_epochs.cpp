@@ -35,8 +35,8 @@ void communicator_state::on_down(const caf::down_msg& x) {
 void communicator_state::lose(uint64_t device, const std::string& cause, const std::string& noticed_by,
                               bool fence) {
   auto i = std::find_if(members.begin(), members.end(), [=](auto& x) { return x.id() == device; });
-  if (i == members.end())
-    return;
+  if (i == members.end() || lost(device))
+    return; // heard of already: a suspicion's fence makes the monitor speak, too
   auto position = i - members.begin();
   if (options.coordinator) {
     proto::MemberLost lost;
