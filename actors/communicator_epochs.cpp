@@ -56,8 +56,11 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
   check_decided();
   if (state == phase::aborted)
     return;
-  if (state == phase::ending)
-    return finish_ending();
+  if (state == phase::ending) {
+    if (quiescing_.empty())
+      reopen(); // it was the last that had not stopped
+    return;
+  }
   async_error_ = reason;
   if (options.policy == proto::ABORT)
     return abort(reason);
@@ -245,7 +248,7 @@ void communicator_state::finish_ending() {
     }
     settle();
   }
-  if (!gone_)
+  if (destroyers_.empty())
     return;
   announce_members();
   proto::Record record;
@@ -256,6 +259,7 @@ void communicator_state::finish_ending() {
   answer.set_success(true);
   for (auto& promise : destroyers_)
     promise.deliver(answer);
+  destroyers_.clear();
   self->quit();
 }
 
