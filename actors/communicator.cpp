@@ -63,9 +63,12 @@ std::string communicator_state::group_end() {
   }
   for (auto& op : calls)
     operations_.push_back(std::move(op));
-  for (auto& op : operations_)
-    if (op.attempts == 0 && state == phase::active)
-      run(op);
+  if (state == phase::active) {
+    end_cancelled();
+    for (auto& op : operations_)
+      if (op.attempts == 0)
+        run(op);
+  }
   keep_ticking();
   return {};
 }

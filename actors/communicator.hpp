@@ -99,6 +99,7 @@ public:
   void run(operation& op);
   void on_report(const proto::RankReport& x);
   void end(uint64_t sequence, const std::string& error);
+  void end_cancelled();
 
   // -- epochs (communicator_epochs.cpp) --
   void on_down(const caf::down_msg& x);

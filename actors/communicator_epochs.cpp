@@ -109,12 +109,7 @@ void communicator_state::on_quiesced(const proto::Quiesced& x) {
 }
 
 void communicator_state::reopen() {
-  std::vector<std::pair<uint64_t, std::string>> cancelled;
-  for (auto& op : operations_)
-    if (op.state == operation::phase::cancelled)
-      cancelled.emplace_back(op.sequence, op.error);
-  for (auto& [sequence, error] : cancelled)
-    end(sequence, error);
+  end_cancelled();
   if (state == phase::ending)
     finish_ending();
   else if (!to_replace_.empty())
@@ -129,24 +124,23 @@ void communicator_state::replace_next() {
   proto::SpareRequest request;
   request.set_comm_id(options.id.value);
   request.set_lost_device_id(lost);
-  for (auto& op : operations_)
-    if (op.state == operation::phase::running)
-      for (auto& x : op.slots)
-        if (x.device == lost) {
-          // Where an earlier operation that runs again writes this input, there is nothing to restore.
-          bool made_here = std::any_of(operations_.begin(), operations_.end(), [&](auto& earlier) {
-            return earlier.sequence < op.sequence && earlier.state == operation::phase::running
-                   && std::any_of(earlier.slots.begin(), earlier.slots.end(), [&](auto& y) {
-                        return y.device == lost && y.output <= x.input
-                               && x.input + op.bytes <= y.output + earlier.bytes;
-                      });
-          });
-          if (made_here || op.bytes == 0)
-            continue;
-          auto& range = *request.add_inputs();
-          range.set_address(x.input);
-          range.set_bytes(op.bytes);
-        }
+  std::vector<slot> made; // by operations that run before; `input` is where the output ends
+  for (auto* queue : {&operations_, &group_})
+    for (auto& op : *queue)
+      for (auto& x : op.slots) {
+        if (x.device != lost || op.state != operation::phase::running || op.bytes == 0)
+          continue;
+        // Where an earlier operation that runs again writes this input, there is nothing to restore.
+        bool made_here = std::any_of(made.begin(), made.end(), [&](auto& earlier) {
+          return earlier.output <= x.input && x.input + op.bytes <= earlier.input;
+        });
+        made.push_back({lost, x.output + op.bytes, x.output});
+        if (made_here)
+          continue;
+        auto& range = *request.add_inputs();
+        range.set_address(x.input);
+        range.set_bytes(op.bytes);
+      }
   if (asked_for_ == lost)
     return; // the answer is under way
   asked_for_ = lost;
@@ -179,11 +173,12 @@ void communicator_state::take_spare(const proto::SpareResponse& x, const device_
         if (y.device == lost && op.state == operation::phase::running)
           y = {place->id(), moved(y.input), moved(y.output)};
   epoch_reason_ += fmt::format("; device 0x{:x} took its place", place->id());
-  for (auto& op : operations_)
-    if (op.state == operation::phase::running && (!x.inputs_restored() || op.sequence > asked_at_))
-      cancel(op, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", place->id(), lost,
-                             x.inputs_restored() ? "the call came while the device was being replaced"
-                                                 : x.inputs_error()));
+  for (auto* queue : {&operations_, &group_})
+    for (auto& op : *queue)
+      if (op.state == operation::phase::running && (!x.inputs_restored() || op.sequence > asked_at_))
+        cancel(op, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", place->id(), lost,
+                               x.inputs_restored() ? "the call came while the device was being replaced"
+                                                   : x.inputs_error()));
   quiesce({}); // what was cancelled leaves the streams
 }
 

@@ -204,6 +204,15 @@ void communicator_state::check_decided() {
     end(sequence, {});
 }
 
+void communicator_state::end_cancelled() {
+  std::vector<std::pair<uint64_t, std::string>> cancelled;
+  for (auto& op : operations_)
+    if (op.state == operation::phase::cancelled)
+      cancelled.emplace_back(op.sequence, op.error);
+  for (auto& [sequence, error] : cancelled)
+    end(sequence, error);
+}
+
 void communicator_state::end(uint64_t sequence, const std::string& error) {
   auto i = std::find_if(operations_.begin(), operations_.end(),
                         [=](auto& op) { return op.sequence == sequence; });
