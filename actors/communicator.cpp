@@ -22,7 +22,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
 
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
-  bool in_flight = !operations_.empty() || !group_.empty();
+  bool in_flight = !operations_.empty() || !group_.empty() || changing();
   result.set_status(in_flight         ? gpu_sim::IN_PROGRESS
                     : error_.empty() ? gpu_sim::SUCCESS
                                      : gpu_sim::FAILED);
@@ -82,7 +82,7 @@ void communicator_state::wait(caf::timespan limit, status_promise promise) {
 }
 
 void communicator_state::settle() {
-  if (!operations_.empty() || !group_.empty())
+  if (!operations_.empty() || !group_.empty() || changing())
     return;
   for (auto& waiter : waiters_)
     waiter.second.deliver(status());

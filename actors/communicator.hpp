@@ -126,7 +126,9 @@ private:
   operation* find(uint64_t sequence);
   /// Whether the member's place waits for a spare.
   bool lost(uint64_t device) const;
-  bool watching() const { return !operations_.empty() || (state != phase::active && state != phase::aborted); }
+  /// Whether members are being stopped or replaced: then its devices may not be what they will be in a moment.
+  bool changing() const { return state != phase::active && state != phase::aborted; }
+  bool watching() const { return !operations_.empty() || changing(); }
   void keep_ticking();
 
   std::deque<operation> operations_; ///< Enqueued and not ended, in order.

@@ -315,23 +315,25 @@ void communicator_state::on_progress(const proto::Progress& x) {
 }
 
 std::string communicator_state::explain() const {
-  if (operations_.empty())
+  if (operations_.empty() && !changing())
     return group_.empty() ? "nothing is in flight"
                           : fmt::format("{} calls wait for GroupEnd on communicator {}", group_.size(), options.id.value);
-  auto& op = operations_.front();
+  const auto* op = operations_.empty() ? nullptr : &operations_.front();
   std::vector<std::string> ranks;
   for (size_t rank = 0; rank < members.size(); ++rank) {
     auto& x = members[rank];
     auto doing = lost(x.id())                      ? "lost, waiting for a spare"
                  : quiescing_.count(x.id()) != 0   ? "has not stopped for the new epoch"
-                 : op.committed.count(x.id()) != 0 ? "done"
-                 : op.finished.count(x.id()) != 0  ? "finished"
+                 : op == nullptr                   ? "has stopped"
+                 : op->committed.count(x.id()) != 0 ? "done"
+                 : op->finished.count(x.id()) != 0 ? "finished"
                  : x.latest.doing().empty()        ? "no word yet"
                                                    : x.latest.doing();
     ranks.push_back(fmt::format("rank {} (device 0x{:x}) {}", rank, x.id(), doing));
   }
-  return fmt::format("{} operations in flight on communicator {}, epoch {}; first is #{}: {}", operations_.size(),
-                     options.id.value, epoch, op.sequence, fmt::join(ranks, ", "));
+  auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
+  return fmt::format("{} operations in flight on communicator {}, epoch {}; {}: {}", operations_.size(),
+                     options.id.value, epoch, first, fmt::join(ranks, ", "));
 }
 
 } // namespace ringmaster
