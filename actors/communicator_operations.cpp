@@ -88,8 +88,12 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
     return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
                                                           options.id.value, options.operations_max));
   auto op = check(request);
-  if (!op)
+  if (!op && async_error_.empty())
     return std::move(op.error());
+  if (!op) // the caller may not know that ranks have changed
+    return make_error(code_of(op.error()),
+                      fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
+                                  render(op.error()), epoch, members.size(), async_error_));
   op->sequence = ++sequences_;
   proto::Record record;
   auto& enqueued = *record.mutable_operation_enqueued();
