@@ -123,6 +123,9 @@ private:
   void finish_ending();
   void announce_members();
   void check_decided();
+  /// The host's copies of the outputs are not what the devices hold any more. Said before any stream puts a result in
+  /// place: a later operation's input must not be restored from before this one.
+  void tell_written(const operation& op);
   operation* find(uint64_t sequence);
   /// Whether the member's place waits for a spare.
   bool lost(uint64_t device) const;

@@ -184,6 +184,7 @@ void communicator_state::on_report(const proto::RankReport& x) {
     op->finished.insert(x.device_id());
     if (op->state == operation::phase::running && op->finished.size() == op->slots.size()) {
       op->state = operation::phase::decided;
+      tell_written(*op);
       proto::Release release;
       release.set_comm_id(options.id.value);
       release.set_epoch(epoch);
@@ -206,6 +207,19 @@ void communicator_state::check_decided() {
       ended.push_back(op.sequence);
   for (auto sequence : ended)
     end(sequence, {});
+}
+
+void communicator_state::tell_written(const operation& op) {
+  if (!options.coordinator)
+    return;
+  proto::OutputsWritten written;
+  for (auto& x : op.slots) {
+    auto& range = *written.add_ranges();
+    range.set_device_id(x.device);
+    range.set_address(x.output);
+    range.set_bytes(op.bytes);
+  }
+  self->send(options.coordinator, std::move(written));
 }
 
 void communicator_state::end_cancelled() {
@@ -237,16 +251,8 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   journal(std::move(record));
   if (!error.empty())
     error_ = error;
-  if (options.coordinator && error.empty()) {
-    proto::OutputsWritten written;
-    for (auto& x : i->slots) {
-      auto& range = *written.add_ranges();
-      range.set_device_id(x.device);
-      range.set_address(x.output);
-      range.set_bytes(i->bytes);
-    }
-    self->send(options.coordinator, std::move(written));
-  }
+  if (!error.empty() && i->attempts > 0 && !i->request.outputs().empty())
+    tell_written(*i); // in part
   operations_.erase(i);
   settle();
 }
