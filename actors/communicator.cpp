@@ -1,5 +1,7 @@
 #include "actors/communicator.hpp"
 
+#include "actors/request_limit.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -148,7 +150,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     },
     [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
       auto promise = state.self->make_response_promise<gpu_sim::GetCommStatusResponse>();
-      state.wait(std::chrono::nanoseconds{x.timeout_ns()}, promise);
+      state.wait(request_limit(x.timeout_ns()), promise);
       return promise;
     },
     [&state](const proto::CommAbortRequest& x) {

@@ -1,5 +1,7 @@
 #include "actors/coordinator.hpp"
 
+#include "actors/request_limit.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -298,8 +300,11 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<proto::FreeResponse, proto::FreeRequest>(state),
     device_call<proto::StreamCreateResponse, proto::StreamCreateRequest>(state),
     [&state](const DeviceId& id, const proto::StreamSynchronizeRequest& x) {
-      auto limit = state.options.request_limit + std::chrono::nanoseconds{x.timeout_ns()};
-      return ask_device<proto::StreamSynchronizeResponse>(state, id.value(), x, limit);
+      auto asked = x;
+      if (asked.timeout_ns() == 0)
+        asked.set_timeout_ns(static_cast<uint64_t>(state.options.request_limit.count()));
+      auto limit = state.options.request_limit + request_limit(asked.timeout_ns()); // the stream's own text comes first
+      return ask_device<proto::StreamSynchronizeResponse>(state, id.value(), asked, limit);
     },
     device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
     device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),

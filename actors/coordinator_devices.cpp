@@ -2,6 +2,7 @@
 #include "actors/coordinator.hpp"
 
 #include "actors/device.hpp"
+#include "actors/request_limit.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -243,7 +244,7 @@ caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto:
   auto number = ++waits_;
   auto promise = self->make_response_promise<proto::ClusterInfo>();
   waiters_[number] = {x.min_devices(), promise};
-  self->delayed_send(self, std::chrono::nanoseconds{x.timeout_ns()}, atom::expire_v, number);
+  self->delayed_send(self, request_limit(x.timeout_ns()), atom::expire_v, number);
   return promise;
 }
 

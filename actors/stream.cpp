@@ -2,6 +2,7 @@
 
 #include "actors/collective_command.hpp"
 #include "actors/local_commands.hpp"
+#include "actors/request_limit.hpp"
 #include "actors/transfer_commands.hpp"
 
 #include <algorithm>
@@ -315,7 +316,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       if (state.full())
         return refusal<proto::StreamSynchronizeResponse>(queue_full(state));
       auto promise = state.self->make_response_promise<proto::StreamSynchronizeResponse>();
-      state.synchronize(std::chrono::nanoseconds{x.timeout_ns()}, promise);
+      state.synchronize(request_limit(x.timeout_ns()), promise);
       return promise;
     },
     [&state](const proto::FaultRequest& x) {

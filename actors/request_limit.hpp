@@ -1,0 +1,18 @@
+#pragma once
+
+#include <caf/timespan.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace ringmaster {
+
+/// A limit as a message has it, in nanoseconds. What is longer than a year is a year: the sum of the time and a limit
+/// must not overflow, and a caller who means for ever says 2^64 - 1.
+inline caf::timespan request_limit(uint64_t limit_ns) {
+  constexpr uint64_t year_ns = uint64_t{365} * 24 * 3600 * 1000 * 1000 * 1000;
+  return std::chrono::nanoseconds{static_cast<int64_t>(std::min(limit_ns, year_ns))};
+}
+
+} // namespace ringmaster
