@@ -31,6 +31,7 @@ void collective_command::begin(stream_state& stream) {
   next_step_ = 0;
   round_started_ = false;
   stalled_until_ = {};
+  sends_pending_ = 0; // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   if (auto problem = prepare())
     return break_off(stream, render(problem));
@@ -66,6 +67,8 @@ caf::error collective_command::prepare() {
   if (!schedule_.steps.empty() && plan_.in_place())
     if (auto problem = reserve(shadow_, bytes))
       return problem;
+  if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
+    memory_->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
     return problem;
   std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction

@@ -78,11 +78,14 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     else
       stream.enter_epoch(x.comm_id(), x.epoch());
   }
+  auto asker = caf::actor_cast<communicator_actor>(stream.self->current_sender());
+  if (!asker)
+    return; // the communicator has died, this is said for it
   proto::Quiesced answer;
   answer.set_comm_id(x.comm_id());
   answer.set_epoch(x.epoch());
   answer.set_device_id(stream.memory->id().value);
-  stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
+  stream.self->send(asker, std::move(answer));
 }
 
 void collective_command::accept(stream_state& stream, const proto::ProgressRequest& x) {
