@@ -86,8 +86,17 @@ auto communicator_call(coordinator_state& state) {
 
 using memcpy_promise = caf::typed_response_promise<gpu_sim::MemcpyResponse, byte_block>;
 
-caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, const gpu_sim::MemcpyRequest& x,
-                                                             const byte_block& block) {
+/// Bytes within the message become bytes beside it.
+byte_block take_bytes(gpu_sim::MemcpyRequest& x) {
+  auto data = std::move(*x.mutable_hosttodevice()->mutable_hostsrcdata());
+  x.mutable_hosttodevice()->clear_hostsrcdata();
+  return byte_block::of(std::vector<char>(data.begin(), data.end()));
+}
+
+caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, gpu_sim::MemcpyRequest x,
+                                                             byte_block block) {
+  if (x.has_hosttodevice() && block.size() == 0)
+    block = take_bytes(x);
   if (x.either_case() == gpu_sim::MemcpyRequest::EITHER_NOT_SET)
     return {refusal<gpu_sim::MemcpyResponse>("Memcpy names neither hostToDevice nor deviceToHost"), byte_block{}};
   auto id = x.has_hosttodevice() ? x.hosttodevice().dstdeviceid().value() : x.devicetohost().srcdeviceid().value();
@@ -98,15 +107,16 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   auto call = state.note_call(**device, [promise](const std::string& text) mutable {
     promise.deliver(refusal<gpu_sim::MemcpyResponse>(text), byte_block{});
   });
-  auto& memory = (*device)->metadata;
   auto to = x.hosttodevice().dstmemaddr().value();
-  if (x.has_hosttodevice() && to >= memory.minmemaddr().value() && to <= memory.maxmemaddr().value()
-      && block.size() <= memory.maxmemaddr().value() - to) // else the device refuses it
-    state.copies.remember(device_id{id}, to, block);
+  // Until the device says that they are there, nobody knows which bytes an operation before this copy has read.
+  bool in = x.has_hosttodevice() && state.overwritten(id, to, block.size());
   state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), state.options.request_limit, x, block)
-    .then([&state, id, call, promise](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
-            if (state.call_ended(id, call))
-              promise.deliver(std::move(y), std::move(bytes));
+    .then([&state, id, call, promise, in, to, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+            if (!state.call_ended(id, call))
+              return;
+            if (in && y.error().empty())
+              state.copies.remember(device_id{id}, to, std::move(block));
+            promise.deliver(std::move(y), std::move(bytes));
           },
           [&state, id, call, promise](const caf::error& problem) mutable {
             if (state.call_ended(id, call))
@@ -122,12 +132,10 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
   auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse>();
   auto bare = x;
   byte_block block;
-  if (x.has_hosttodevice()) {
-    auto& data = *bare.mutable_hosttodevice()->mutable_hostsrcdata();
-    block = byte_block::of(std::vector<char>(data.begin(), data.end()));
-    data.clear();
-  }
-  state.self->request(coordinator_actor{state.self}, caf::infinite, std::move(bare), std::move(block))
+  if (x.has_hosttodevice())
+    block = take_bytes(bare);
+  auto limit = 2 * state.options.request_limit; // the device's own comes first
+  state.self->request(coordinator_actor{state.self}, limit, std::move(bare), std::move(block))
     .then([promise](gpu_sim::MemcpyResponse& y, const byte_block& bytes) mutable {
             if (y.has_devicetohost())
               y.mutable_devicetohost()->set_dstdata(bytes.data(), bytes.size());
@@ -287,13 +295,13 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {
-      state.copies.overwritten(device_id{id.value()}, x.recvbuffaddr().value(), x.numbytes());
+      state.overwritten(id.value(), x.recvbuffaddr().value(), x.numbytes());
       return ask_device<BeginReceiveResponse>(state, id.value(), x, state.options.request_limit);
     },
     device_call<StreamSendResponse, DataChunk>(state),
     device_call<GetStreamStatusResponse, GetStreamStatusRequest>(state),
     [&state](const DeviceId& id, const proto::CopyRequest& x) {
-      state.copies.overwritten(device_id{id.value()}, x.destination().value(), x.bytes());
+      state.overwritten(id.value(), x.destination().value(), x.bytes());
       return ask_device<proto::CopyResponse>(state, id.value(), x, state.options.request_limit);
     },
     device_call<proto::AllocateResponse, proto::AllocateRequest>(state),

@@ -73,6 +73,8 @@ public:
   void member_lost(const proto::MemberLost& x);
   caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
   void outputs_written(const proto::OutputsWritten& x);
+  /// The device is about to change the range. Returns whether it lies within the device's memory: else nothing happens.
+  bool overwritten(uint64_t device, uint64_t address, uint64_t bytes);
   /// Notes which inputs of an operation the host could give to a spare.
   void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
   proto::ClusterInfo info() const;

@@ -196,6 +196,17 @@ caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const 
   return work->promise;
 }
 
+bool coordinator_state::overwritten(uint64_t id, uint64_t address, uint64_t bytes) {
+  auto i = devices.find(id);
+  if (i == devices.end())
+    return false;
+  auto min = i->second.metadata.minmemaddr().value(), max = i->second.metadata.maxmemaddr().value();
+  if (address < min || address > max || bytes > max - address)
+    return false;
+  copies.overwritten(device_id{id}, address, bytes);
+  return true;
+}
+
 void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
   for (auto& range : x.ranges())
     copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
