@@ -35,6 +35,19 @@ gpu_sim::GetStreamStatusResponse refusal(std::string text) {
   return result;
 }
 
+/// Why there is no answer.
+std::string no_answer(const std::string& who, const caf::error& problem, caf::timespan limit) {
+  if (problem == caf::sec::request_timeout)
+    return fmt::format("{} did not answer within {:.1f} s", who, std::chrono::duration<double>{limit}.count());
+  if (problem == caf::sec::request_receiver_down)
+    return who + " has ended";
+  return fmt::format("{} did not answer: {}", who, render(problem));
+}
+
+std::string no_answer(uint64_t device, const caf::error& problem, caf::timespan limit) {
+  return no_answer(fmt::format("device 0x{:x}", device), problem, limit);
+}
+
 /// Asks a device for a client, within `limit`. If the device dies the client hears at once.
 template <class Response, class Request>
 caf::result<Response> ask_device(coordinator_state& state, uint64_t id, const Request& request, caf::timespan limit) {
@@ -51,9 +64,9 @@ caf::result<Response> ask_device(coordinator_state& state, uint64_t id, const Re
             if (state.call_ended(id, call))
               promise.deliver(std::move(x));
           },
-          [&state, id, call, promise](const caf::error& problem) mutable {
+          [&state, id, call, promise, limit](const caf::error& problem) mutable {
             if (state.call_ended(id, call))
-              promise.deliver(refusal<Response>(fmt::format("device 0x{:x} did not answer: {}", id, render(problem))));
+              promise.deliver(refusal<Response>(no_answer(id, problem, limit)));
           });
   return promise;
 }
@@ -67,21 +80,40 @@ auto device_call(coordinator_state& state) {
 
 /// Passes a client's call on to its communicator.
 template <class Response, class Request>
-caf::result<Response> ask_communicator(coordinator_state& state, uint64_t id, const Request& x) {
+caf::result<Response> ask_communicator(coordinator_state& state, uint64_t id, const Request& x, caf::timespan limit) {
   auto target = state.communicator_of(id);
   if (!target)
     return refusal<Response>(render(target.error()));
-  return state.self->delegate(*target, x);
+  auto promise = state.self->make_response_promise<Response>();
+  state.self->request(*target, limit, x)
+    .then([&state, id, promise](Response& y) mutable {
+            if (std::is_same_v<Request, proto::CommDestroyRequest>)
+              state.communicator_ended(id, {}); // before the client can ask for its devices
+            promise.deliver(std::move(y));
+          },
+          [id, promise, limit](const caf::error& problem) mutable {
+            promise.deliver(refusal<Response>(no_answer(fmt::format("communicator {}", id), problem, limit)));
+          });
+  return promise;
 }
 
 template <class Response, class Request>
 auto course_call(coordinator_state& state) {
-  return [&state](const Request& x) { return ask_communicator<Response>(state, x.commid(), x); };
+  return [&state](const Request& x) {
+    return ask_communicator<Response>(state, x.commid(), x, state.options.request_limit);
+  };
 }
 
 template <class Response, class Request>
 auto communicator_call(coordinator_state& state) {
-  return [&state](const Request& x) { return ask_communicator<Response>(state, x.comm_id(), x); };
+  return [&state](const Request& x) {
+    auto limit = state.options.request_limit;
+    if constexpr (std::is_same_v<Request, proto::CommWaitRequest>)
+      limit += request_limit(x.timeout_ns()); // the communicator's own text comes first
+    if constexpr (std::is_same_v<Request, proto::CommDestroyRequest>)
+      limit += state.options.communicators.operation_limit; // for streams that have to be given up
+    return ask_communicator<Response>(state, x.comm_id(), x, limit);
+  };
 }
 
 using memcpy_promise = caf::typed_response_promise<gpu_sim::MemcpyResponse, byte_block>;
@@ -120,8 +152,7 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
           },
           [&state, id, call, promise](const caf::error& problem) mutable {
             if (state.call_ended(id, call))
-              promise.deliver(refusal<gpu_sim::MemcpyResponse>(
-                                fmt::format("device 0x{:x} did not answer: {}", id, render(problem))),
+              promise.deliver(refusal<gpu_sim::MemcpyResponse>(no_answer(id, problem, state.options.request_limit)),
                               byte_block{});
           });
   return promise;
@@ -178,8 +209,9 @@ caf::result<Response> collective(coordinator_state& state, proto::CollectiveRequ
             answer.set_sequence(y.sequence());
             promise.deliver(std::move(answer));
           },
-          [promise](const caf::error& problem) mutable {
-            promise.deliver(refusal<Response>("the communicator did not answer: " + render(problem)));
+          [promise, limit = state.options.request_limit,
+           who = fmt::format("communicator {}", x.comm_id())](const caf::error& problem) mutable {
+            promise.deliver(refusal<Response>(no_answer(who, problem, limit)));
           });
   return promise;
 }
@@ -246,7 +278,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
     handles.push_back(device->handle);
   }
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
-  communicators[opts.id.value] = {handle, opts.policy};
+  communicators[opts.id.value] = {handle, opts.policy, {}};
   response.set_success(true);
   response.set_commid(opts.id.value);
   return response;

@@ -41,6 +41,7 @@ public:
   struct communicator_entry {
     communicator_actor handle;
     proto::FailurePolicy policy = proto::SHRINK;
+    std::vector<uint64_t> lost; ///< Devices whose copies a spare may want.
   };
 
   struct info_waiter {
@@ -70,6 +71,8 @@ public:
   uint64_t give_device_id(const proto::DeviceJoinRequest& x);
   void device_ready(const proto::DeviceReady& x, const device_handle& handle);
   void on_down(const caf::down_msg& x);
+  /// Its devices are free. `reason`: empty where it has stopped them itself.
+  void communicator_ended(uint64_t id, const std::string& reason);
   void member_lost(const proto::MemberLost& x);
   caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
   void outputs_written(const proto::OutputsWritten& x);

@@ -86,15 +86,34 @@ void coordinator_state::on_down(const caf::down_msg& x) {
       return;
     }
   for (auto& [id, entry] : communicators)
-    if (entry.handle.address() == x.source) {
-      for (auto& [number, device] : devices)
-        if (device.communicator == id)
-          device.communicator = 0;
-      if (x.reason)
-        spdlog::error("communicator {} has failed: {}", id, render(x.reason));
-      communicators.erase(id);
-      return;
-    }
+    if (entry.handle.address() == x.source)
+      return communicator_ended(id, x.reason ? render(x.reason) : ""); // ends the loop: the map has changed
+}
+
+void coordinator_state::communicator_ended(uint64_t id, const std::string& reason) {
+  auto entry = communicators.find(id);
+  if (entry == communicators.end())
+    return;
+  if (!reason.empty())
+    spdlog::error("communicator {} has failed: {}", id, reason);
+  proto::Quiesce stop;
+  stop.set_comm_id(id);
+  stop.set_epoch(UINT64_MAX);
+  stop.set_forget(true);
+  proto::Members nobody;
+  nobody.set_comm_id(id);
+  for (auto& [number, device] : devices) {
+    if (device.communicator != id)
+      continue;
+    device.communicator = 0;
+    if (reason.empty())
+      continue;
+    self->anon_send(caf::actor_cast<stream_actor>(device.handle.stream), stop); // its commands would block the stream
+    self->anon_send(caf::actor_cast<device_actor>(device.handle.device), nobody, device_handles{});
+  }
+  for (auto lost : entry->second.lost)
+    copies.forget(device_id{lost});
+  communicators.erase(entry);
 }
 
 void coordinator_state::device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by) {
@@ -117,7 +136,9 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
   auto calls = std::move(i->second.calls);
   auto entry = communicators.find(i->second.communicator);
   if (entry == communicators.end() || entry->second.policy != proto::REPLACE)
-    copies.forget(device_id{id}); // else a spare may want them
+    copies.forget(device_id{id});
+  else
+    entry->second.lost.push_back(id); // a spare may want them
   devices.erase(i);
   gone_[id] = cause;
   if (gone_.size() > gone_max)
