@@ -251,6 +251,9 @@ caf::expected<coordinator_state::device_entry*> coordinator_state::device_of(uin
 gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
   if (x.numdevices() == 0)
     return refusal<gpu_sim::CommInitResponse>("CommInit asks for 0 devices; a communicator has at least 1");
+  if (!x.defaultpolicy() && !proto::FailurePolicy_IsValid(x.policy()))
+    return refusal<gpu_sim::CommInitResponse>(fmt::format("failure policy {} is not one of this version's",
+                                                          static_cast<int>(x.policy())));
   if (communicators.size() >= options.communicators_max)
     return refusal<gpu_sim::CommInitResponse>(
       fmt::format("{} communicators are alive, the limit; destroy some", communicators.size()));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace ringmaster {
 
@@ -94,7 +95,8 @@ private:
   std::map<uint64_t, info_waiter> waiters_;
   uint64_t waits_ = 0;
   uint64_t calls_ = 0;
-  uint64_t device_ids_ = 0;
+  uint64_t device_ids_ = 0;      ///< The highest.
+  std::set<uint64_t> given_ids_; ///< Every one ever given: eight bytes for a device that has lived is not much.
   uint64_t node_ids_ = 0;
   uint64_t communicator_ids_ = 0;
 };

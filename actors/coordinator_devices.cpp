@@ -39,17 +39,18 @@ void coordinator_state::introduce_nodes() {
 }
 
 uint64_t coordinator_state::give_device_id(const proto::DeviceJoinRequest& x) {
-  auto taken = [&](uint64_t id) { return devices.count(id) != 0 || gone_.count(id) != 0; };
-  if (x.wanted_id() != 0 && !taken(x.wanted_id())) {
-    device_ids_ = std::max(device_ids_, x.wanted_id());
-    return x.wanted_id();
-  }
-  return ++device_ids_;
+  auto taken = [&](uint64_t id) { return given_ids_.count(id) != 0; };
+  auto id = x.wanted_id() != 0 && !taken(x.wanted_id()) ? x.wanted_id() : device_ids_ + 1;
+  device_ids_ = std::max(device_ids_, id);
+  given_ids_.insert(id);
+  return id;
 }
 
 void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
   auto id = x.metadata().deviceid().value();
   devices[id] = {x.metadata(), handle, x.node_id(), 0, {}};
+  given_ids_.insert(id); // one that chose its own
+  device_ids_ = std::max(device_ids_, id);
   self->monitor(caf::actor_cast<caf::actor>(handle.device));
   proto::Record record;
   *record.mutable_device_joined()->mutable_metadata() = x.metadata();

@@ -37,6 +37,8 @@ gpu_sim::DeviceMetadata metadata_of(const device_state& state) {
 } // namespace
 
 void device_state::start(device_id given) {
+  if (memory)
+    return;
   id = given;
   auto file = options.memory_dir / fmt::format("device-{:x}.memory", id.value);
   auto opened = device_memory::open({id, file, min_address_of(id), options.memory_bytes});
@@ -57,6 +59,10 @@ void device_state::start(device_id given) {
   self->send(options.coordinator, std::move(ready), std::move(handle));
 }
 
+caf::error device_state::not_joined() const {
+  return make_error(errc::unknown_device, "the device has not joined the cluster yet");
+}
+
 uint64_t device_state::next_stream_id() {
   return (id.value << 40) + ++streams_made_; // a transfer takes one, too: 2^24 were used up in an hour
 }
@@ -71,6 +77,8 @@ stream_actor device_state::add_stream(bool ends_when_idle, uint64_t& stream_numb
 }
 
 caf::expected<stream_actor> device_state::stream_of(uint64_t stream_number) const {
+  if (streams.empty())
+    return not_joined();
   if (stream_number == 0)
     return streams.begin()->second;
   auto i = streams.find(stream_number);
@@ -114,6 +122,8 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(uint64_t
 }
 
 std::string device_state::inject(const proto::FaultRequest& x) {
+  if (!proto::FaultRequest::Kind_IsValid(x.kind()))
+    return fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind()));
   if (x.at_step() || x.stream_id() != 0) {
     auto target = stream_of(x.stream_id());
     if (!target)
@@ -177,12 +187,17 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     proto::DeviceJoinRequest join;
     join.set_node_id(state.options.node);
     join.set_wanted_id(state.options.wanted_id.value);
-    self->request(state.options.coordinator, caf::infinite, std::move(join))
-      .then([&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); });
+    self->request(state.options.coordinator, state.options.join_limit, std::move(join))
+      .then([&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); },
+            [self](const caf::error& problem) {
+              self->quit(make_error(errc::timed_out, "the coordinator gave the device no id: " + render(problem)));
+            });
   }
   return {
     [&state](const gpu_sim::GetDeviceMetadataRequest&) {
       gpu_sim::GetDeviceMetadataResponse result;
+      if (!state.memory)
+        return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
       *result.mutable_metadata() = metadata_of(state);
       return result;
     },
@@ -220,6 +235,8 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
       return state.self->delegate(*target, x);
     },
     [&state](const proto::AllocateRequest& x) {
+      if (!state.memory)
+        return refusal<proto::AllocateResponse>(state.not_joined());
       auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
       if (!address)
         return refusal<proto::AllocateResponse>(address.error());
@@ -228,11 +245,15 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
       return result;
     },
     [&state](const proto::FreeRequest& x) {
+      if (!state.memory)
+        return refusal<proto::FreeResponse>(state.not_joined());
       auto problem = state.memory->free(x.address().value());
       return verdict<proto::FreeResponse>(problem ? render(problem) : "");
     },
     [&state](const proto::StreamCreateRequest&) {
       proto::StreamCreateResponse result;
+      if (!state.memory)
+        return refusal<proto::StreamCreateResponse>(state.not_joined());
       if (state.streams.size() >= state.options.streams_max)
         result.set_error(fmt::format("device 0x{:x} has {} streams, its limit", state.id.value, state.streams.size()));
       uint64_t made = 0;

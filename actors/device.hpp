@@ -19,6 +19,7 @@ struct device_options {
   uint64_t node = 0;
   device_id id;                      ///< 0: ask the coordinator ...
   device_id wanted_id;               ///< ... for this one, if it is free. 0: for any.
+  caf::timespan join_limit = std::chrono::seconds{30}; ///< For its answer; then the device gives up.
   coordinator_actor coordinator;     ///< May be invalid when `id` is given.
   stream_options streams_options;
 };
@@ -67,6 +68,8 @@ public:
 
   /// The stream with this id, or the default one for 0. Errors: unknown_stream, naming those that exist.
   caf::expected<stream_actor> stream_of(uint64_t stream) const;
+  /// What to say before there is memory.
+  caf::error not_joined() const;
   /// The device with `rank` in `communicator` (0: the only one). Errors: unknown_communicator, invalid_argument.
   caf::expected<std::pair<device_id, device_handle>> member(uint64_t communicator, uint32_t rank) const;
 

@@ -22,12 +22,12 @@ gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequ
     response.set_error(render(problem));
     return response;
   };
-  auto range = memory->at(x.sendbuffaddr().value(), x.numbytes());
-  if (!range)
-    return fail(range.error());
   auto peer = member(x.commid(), x.dstrank().value());
   if (!peer)
     return fail(peer.error());
+  auto range = memory->at(x.sendbuffaddr().value(), x.numbytes()); // who is in a communicator has memory
+  if (!range)
+    return fail(range.error());
   if (peer->first == id)
     return fail(make_error(errc::invalid_argument,
                            fmt::format("rank {} is device 0x{:x} itself: use a copy within the device",
@@ -56,12 +56,12 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
                            fmt::format("stream id {} names no transfer: BeginReceive wants the one that BeginSend "
                                        "returned on the other device",
                                        number)));
-  auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
-  if (!range)
-    return fail(range.error());
   auto peer = member(x.commid(), x.srcrank().value());
   if (!peer)
     return fail(peer.error());
+  auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
+  if (!range)
+    return fail(range.error());
   if (transfers.count(number) != 0)
     return fail(make_error(errc::invalid_argument, fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
                                                                "has one BeginReceive, on the other device",
