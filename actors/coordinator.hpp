@@ -87,9 +87,12 @@ public:
   void journal(proto::Record record);
 
 private:
+  using spare_promise = caf::typed_response_promise<proto::SpareResponse, device_handle>;
+
   /// `noticed_by` is empty where the device has left in good order.
   void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by);
   void introduce_nodes();
+  void find_spare(const proto::SpareRequest& x, spare_promise promise);
 
   std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
   std::map<uint64_t, info_waiter> waiters_;

@@ -163,38 +163,54 @@ namespace {
 
 /// A spare whose inputs are being restored.
 struct restoration {
-  caf::typed_response_promise<proto::SpareResponse, device_handle> promise;
   proto::SpareResponse answer;
   device_handle handle;
+  uint64_t moved = 0;        ///< From the lost device's addresses to the spare's.
   size_t copies_pending = 1; ///< And one for the asking itself.
-
-  void copied(const std::string& problem) {
-    if (answer.inputs_error().empty())
-      answer.set_inputs_error(problem);
-    if (--copies_pending > 0)
-      return;
-    answer.set_inputs_restored(answer.inputs_error().empty());
-    promise.deliver(answer, handle);
-  }
 };
 
 } // namespace
 
 caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const proto::SpareRequest& x) {
+  auto promise = self->make_response_promise<proto::SpareResponse, device_handle>();
+  find_spare(x, promise);
+  return promise;
+}
+
+void coordinator_state::find_spare(const proto::SpareRequest& x, spare_promise promise) {
   auto work = std::make_shared<restoration>();
-  auto i = std::find_if(devices.begin(), devices.end(), [](auto& entry) { return entry.second.communicator == 0; });
-  if (i == devices.end()) {
-    work->answer.set_error(fmt::format("no spare is free: all {} devices of the cluster are in communicators",
-                                       devices.size()));
-    return {work->answer, work->handle};
+  auto entry = communicators.find(x.comm_id());
+  auto i = std::find_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicator == 0; });
+  if (i == devices.end() || entry == communicators.end()) {
+    work->answer.set_error(entry == communicators.end()
+                             ? fmt::format("communicator {} has ended", x.comm_id())
+                             : fmt::format("no spare is free: all {} devices of the cluster are in communicators",
+                                           devices.size()));
+    promise.deliver(work->answer, work->handle);
+    return;
   }
   auto& [id, device] = *i;
   device.communicator = x.comm_id();
   work->answer.set_success(true);
   *work->answer.mutable_device() = device.metadata;
   work->handle = device.handle;
-  work->promise = self->make_response_promise<proto::SpareResponse, device_handle>();
-  auto moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
+  work->moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
+  auto copied = [this, work, x, promise](const std::string& problem) mutable {
+    if (work->answer.inputs_error().empty())
+      work->answer.set_inputs_error(problem);
+    if (--work->copies_pending > 0)
+      return;
+    auto spare_id = work->answer.device().deviceid().value();
+    if (devices.count(spare_id) == 0) { // it has died: another one may take its place, with the same inputs
+      auto again = x;
+      again.set_lost_device_id(spare_id);
+      for (auto& input : *again.mutable_inputs())
+        input.set_address(input.address() + work->moved);
+      return find_spare(again, std::move(promise));
+    }
+    work->answer.set_inputs_restored(work->answer.inputs_error().empty());
+    promise.deliver(work->answer, work->handle);
+  };
   for (auto& input : x.inputs()) {
     auto pieces = copies.find(device_id{x.lost_device_id()}, input.address(), input.bytes());
     if (!pieces) {
@@ -203,19 +219,23 @@ caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const 
     }
     for (auto& piece : *pieces) {
       gpu_sim::MemcpyRequest copy;
-      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);
+      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + work->moved);
       auto block = piece.block.part(piece.offset, piece.bytes);
-      copies.remember(device_id{id}, piece.address + moved, block);
+      copies.remember(device_id{id}, piece.address + work->moved, block);
       ++work->copies_pending;
       self->request(caf::actor_cast<device_actor>(device.handle.device), options.request_limit, std::move(copy),
                     std::move(block))
-        .then([work](const gpu_sim::MemcpyResponse& y, const byte_block&) { work->copied(y.error()); },
-              [work](const caf::error& problem) { work->copied(render(problem)); });
+        .then([copied](const gpu_sim::MemcpyResponse& y, const byte_block&) mutable { copied(y.error()); },
+              [this, copied, spare_id = id](const caf::error& problem) mutable {
+                if (problem == caf::sec::request_receiver_down)
+                  device_gone(spare_id, "it died as a spare", "request");
+                copied(render(problem));
+              });
     }
   }
   copies.forget(device_id{x.lost_device_id()});
-  work->copied({});
-  return work->promise;
+  std::erase(entry->second.lost, x.lost_device_id());
+  copied({});
 }
 
 bool coordinator_state::overwritten(uint64_t id, uint64_t address, uint64_t bytes) {
