@@ -131,9 +131,10 @@ caf::error journal_state::write() {
 }
 
 caf::error journal_state::sync() {
-  if (auto err = write())
+  auto err = write();
+  if (err || synced == written)
     return err;
-  auto err = options.store->flush();
+  err = options.store->flush();
   report(sync_failure, err, "sync");
   if (!err)
     synced = written;

@@ -55,7 +55,8 @@ public:
 
   virtual ~journal_store();
 
-  /// Adds the records to the timeline and to their operations, all or none. Errors: io_error.
+  /// Adds the records to the timeline and to their operations, all or none. Errors: io_error; then the next call must
+  /// begin with the same records. It finds out which of them did reach the disk, and adds those no second time.
   virtual caf::error append(std::span<const proto::Record> records) = 0;
   /// Returns when all that was appended is durable. In memory nothing is, and nothing fails.
   virtual caf::error flush() = 0;

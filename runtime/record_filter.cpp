@@ -8,8 +8,9 @@ namespace {
 
 using proto::Record;
 
-constexpr std::array<std::string_view, 11> kinds{"coordinator", "node", "device",     "communicator", "epoch", "operation",
-                                                 "rank",        "checkpoint", "command", "fault",   "unknown"};
+constexpr std::array<std::string_view, 11> kinds{"coordinator", "node",       "device",  "communicator",
+                                                 "epoch",       "operation",  "rank",    "checkpoint",
+                                                 "command",     "fault",      "unknown"};
 
 operation_key key(uint64_t communicator, uint64_t sequence) {
   return {communicator_id{communicator}, sequence_number{sequence}};
@@ -30,6 +31,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kDeviceLeft:
     case Record::kDeviceDied: return "device";
     case Record::kCommunicatorCreated:
+    case Record::kCommunicatorAborted:
     case Record::kCommunicatorDestroyed: return "communicator";
     case Record::kEpochOpened: return "epoch";
     case Record::kOperationEnqueued:
@@ -64,6 +66,7 @@ std::optional<communicator_id> communicator_of(const Record& record) {
   switch (record.event_case()) {
     case Record::kCommunicatorCreated: return communicator_id{record.communicator_created().comm_id()};
     case Record::kEpochOpened: return communicator_id{record.epoch_opened().comm_id()};
+    case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
     case Record::kCommunicatorDestroyed: return communicator_id{record.communicator_destroyed().comm_id()};
     default: return std::nullopt;
   }

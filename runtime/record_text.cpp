@@ -137,10 +137,15 @@ std::string event_text(const Record& record) {
     }
     case Record::kDeviceJoined: return text(record.device_joined());
     case Record::kDeviceLeft:
-      return fmt::format("device {:#x} left{}", record.device_left().device_id(), because(record.device_left().cause()));
+      return fmt::format("device {:#x} left{}", record.device_left().device_id(),
+                         because(record.device_left().cause()));
     case Record::kDeviceDied: return text(record.device_died());
     case Record::kCommunicatorCreated: return text(record.communicator_created());
     case Record::kEpochOpened: return text(record.epoch_opened());
+    case Record::kCommunicatorAborted: {
+      auto& x = record.communicator_aborted();
+      return fmt::format("communicator {} aborted{}", x.comm_id(), because(x.reason()));
+    }
     case Record::kCommunicatorDestroyed: {
       auto& x = record.communicator_destroyed();
       return fmt::format("communicator {} destroyed{}", x.comm_id(), because(x.reason()));
@@ -196,6 +201,7 @@ std::string day_of(const Record& record, std::chrono::seconds utc_offset) {
 
 tone tone_of(const Record& record) {
   switch (record.event_case()) {
+    case Record::kCommunicatorAborted:
     case Record::kDeviceDied: return tone::bad;
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
     case Record::kNodeLeft:

@@ -130,7 +130,7 @@ caf::error rocksdb_directory::inspect_files(bool writing) const {
       return make_error(errc::invalid_argument,
                         fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
                                     path_.string(), durable_mark::file_name));
-    return inspect_families();
+    return inspect_families(writing, mark->value_or(0));
   }
   if (mark->value_or(0) > 0 || (mark->has_value() && has_data_files(path_)))
     return corrupt("its file CURRENT is missing");
@@ -140,7 +140,7 @@ caf::error rocksdb_directory::inspect_files(bool writing) const {
   return caf::none;
 }
 
-caf::error rocksdb_directory::inspect_families() const {
+caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) const {
   std::vector<std::string> names;
   auto status = rocksdb::DB::ListColumnFamilies(database_options(), path_.string(), &names);
   if (!status.ok())
@@ -150,7 +150,13 @@ caf::error rocksdb_directory::inspect_families() const {
       return make_error(errc::wrong_version,
                         fmt::format("journal '{}' has a family '{}' that format {}, the one this program writes, has "
                                     "not: a later version wrote it", path_.string(), name, format_version));
-  return caf::none;
+  if (names.size() == family_names.size())
+    return caf::none;
+  if (durable > 0)
+    return corrupt("it has records, but not all of its families");
+  return writing ? caf::none
+                 : make_error(errc::invalid_argument, fmt::format("there is no journal in '{}': its creation was cut "
+                                                                  "short, or is going on", path_.string()));
 }
 
 caf::error rocksdb_directory::open_for_writing() {
@@ -163,7 +169,8 @@ caf::error rocksdb_directory::open_for_writing() {
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;
   auto status = rocksdb::DB::Open(opts, path_.string(), families(), &families_, &db);
-  if (status.IsIOError() && status.ToString().find("lock ") != std::string::npos)
+  auto reason = status.ToString();
+  if (reason.find("While lock file") != std::string::npos || reason.find("lock hold by") != std::string::npos)
     return explain_lock(status);
   return adopt(status, db);
 }
@@ -229,14 +236,15 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
 }
 
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
-  return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new one",
-                                               path_.string(), reason));
+  return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
+                                               "one", path_.string(), reason));
 }
 
 caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {
   if (status.IsCorruption() || status.IsPathNotFound() || status.IsNotFound())
     return corrupt(status.ToString());
-  return make_error(errc::io_error, fmt::format("cannot {} journal '{}': {}", doing, path_.string(), status.ToString()));
+  return make_error(errc::io_error,
+                    fmt::format("cannot {} journal '{}': {}", doing, path_.string(), status.ToString()));
 }
 
 } // namespace ringmaster

@@ -55,7 +55,7 @@ private:
   caf::error open_for_reading();
   caf::error adopt(const rocksdb::Status& status, rocksdb::DB* db);
   caf::error inspect_files(bool writing) const;
-  caf::error inspect_families() const;
+  caf::error inspect_families(bool writing, uint64_t durable) const;
   caf::error check_version(uint64_t now_ns);
   caf::error explain_lock(const rocksdb::Status& status) const;
 

@@ -1,16 +1,13 @@
 #include "runtime/rocksdb_journal.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/operation_state.hpp"
-#include "runtime/record_bytes.hpp"
+#include "runtime/journal_batch.hpp"
 #include "runtime/rocksdb_tables.hpp"
 
 #include <fmt/format.h>
-#include <rocksdb/write_batch.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <map>
 
 namespace ringmaster {
 namespace {
@@ -20,11 +17,52 @@ constexpr uint64_t trim_records_max = 4096;
 // Attempts to open a journal for reading while its owner replaces files.
 constexpr int read_attempts_max = 5;
 
+// An open database and what it holds.
+struct contents {
+  rocksdb_tables tables;
+  proto::JournalState state;
+};
+
+caf::expected<contents> load(caf::expected<std::unique_ptr<rocksdb_directory>> files, uint64_t durable) {
+  if (!files)
+    return std::move(files.error());
+  rocksdb_tables tables{std::move(*files)};
+  auto state = tables.load(durable);
+  if (!state)
+    return std::move(state.error());
+  return contents{std::move(tables), std::move(*state)};
+}
+
+caf::expected<contents> open_for_reading(const std::filesystem::path& dir) {
+  for (auto attempt = 1;; ++attempt) {
+    auto durable = durable_mark::read(dir); // before the records: a living owner writes both
+    if (!durable)
+      return std::move(durable.error());
+    auto found = load(rocksdb_directory::open_read_only(dir), durable->value_or(0));
+    auto code = found ? errc::ok : code_of(found.error());
+    if (attempt == read_attempts_max || (code != errc::corrupt && code != errc::io_error))
+      return found;
+  }
+}
+
+caf::expected<contents> open_for_writing(const std::filesystem::path& dir, uint64_t now_ns) {
+  // RocksDB repairs what it opens for writing. What a killed process left is looked at before.
+  if (rocksdb_directory::has_log(dir)) {
+    auto found = open_for_reading(dir);
+    if (!found)
+      return std::move(found.error());
+  }
+  auto files = rocksdb_directory::open(dir, now_ns);
+  auto durable = files ? (*files)->mark()->value() : 0;
+  return load(std::move(files), durable);
+}
+
 class rocksdb_journal final : public journal_store {
 public:
-  // `retain_records` is 0 where the journal is open for reading.
-  rocksdb_journal(rocksdb_tables tables, proto::JournalState state, journal_sync sync, uint64_t retain_records)
-    : journal_store(sync), tables_(std::move(tables)), state_(std::move(state)), retain_records_(retain_records) {}
+  // For reading only where `opts.retain_records` is 0.
+  rocksdb_journal(const options& opts, contents found)
+    : journal_store(opts.sync), options_(opts), tables_(std::move(found.tables)), state_(std::move(found.state)),
+      acknowledged_(state_.last_index()) {}
 
   ~rocksdb_journal() override;
 
@@ -33,212 +71,143 @@ public:
   caf::error append(std::span<const proto::Record> records) override;
   caf::error flush() override;
   const proto::JournalState& state() const override { return state_; }
-  caf::expected<std::optional<proto::OperationState>> operation(operation_key key) const override {
-    return tables_.operation(key);
-  }
-  caf::expected<std::vector<proto::OperationState>> operations() const override { return tables_.operations(); }
+  caf::expected<std::optional<proto::OperationState>> operation(operation_key key) const override;
+  caf::expected<std::vector<proto::OperationState>> operations() const override;
 
 protected:
-  caf::error scan(direction towards, uint64_t after, const record_visitor& visit) const override {
-    return tables_.scan(state_, towards == direction::newest_first, after, visit);
-  }
+  caf::error scan(direction towards, uint64_t after, const record_visitor& visit) const override;
 
 private:
-  // What one batch changes.
-  struct change {
-    proto::JournalState state;
-    std::map<operation_key, proto::OperationState> operations; // last_index 0: forgotten
-    rocksdb::WriteBatch batch;
-  };
+  caf::error recover();
+  caf::error write(journal_batch& batch, bool sync);
+  caf::error fail(const rocksdb::Status& status, std::string_view doing);
 
-  caf::error add(change& next, const proto::Record& record) const;
-  caf::error trim(change& next, uint64_t first, std::span<const proto::Record> appended) const;
-  caf::error forget(change& next, const proto::Record& record) const;
-  caf::error write(change& next, bool sync);
-  caf::expected<proto::OperationState*> find(change& next, operation_key key) const;
-  caf::error refuse_reader() const;
-
-  rocksdb_tables tables_;
+  options options_;
+  std::optional<rocksdb_tables> tables_; // none: it failed and could not be opened again
   proto::JournalState state_;
-  uint64_t retain_records_;
-  bool failed_ = false;
+  uint64_t acknowledged_; // the last record whose append succeeded; less than what is there after a recovery
+  caf::error failure_;    // of the last write or sync
 };
 
 rocksdb_journal::~rocksdb_journal() {
-  if (retain_records_ == 0 || state_.last_index() == 0)
+  if (options_.retain_records == 0 || state_.last_index() == 0 || failure_)
     return;
-  if (auto err = flush())
+  if (auto err = flush()) {
     spdlog::error("{}", render(err));
+    return;
+  }
   // What lies in tables need not be replayed when the journal is opened again.
-  auto& files = tables_.files();
+  auto& files = tables_->files();
   auto status = files.db().Flush({}, {files.timeline(), files.operations(), files.meta()});
   if (!status.ok())
     spdlog::error("{}", render(files.error_of(status, "close")));
 }
 
-caf::expected<proto::OperationState*> rocksdb_journal::find(change& next, operation_key key) const {
-  auto i = next.operations.find(key);
-  if (i != next.operations.end())
-    return &i->second;
-  auto stored = operation(key);
-  if (!stored)
-    return std::move(stored.error());
-  return &next.operations.emplace(key, stored->value_or(proto::OperationState{})).first->second;
+caf::expected<std::optional<proto::OperationState>> rocksdb_journal::operation(operation_key key) const {
+  return tables_ ? tables_->operation(key) : failure_;
 }
 
-caf::error rocksdb_journal::add(change& next, const proto::Record& record) const {
-  advance(next.state, record);
-  auto index = next.state.last_index();
-  next.batch.Put(tables_.files().timeline(), timeline_key(index), record_bytes(record));
-  auto key = operation_of(record);
-  if (!key)
+caf::expected<std::vector<proto::OperationState>> rocksdb_journal::operations() const {
+  return tables_ ? tables_->operations() : failure_;
+}
+
+caf::error rocksdb_journal::scan(direction towards, uint64_t after, const record_visitor& visit) const {
+  return tables_ ? tables_->scan(state_, towards == direction::newest_first, after, visit) : failure_;
+}
+
+caf::error rocksdb_journal::fail(const rocksdb::Status& status, std::string_view doing) {
+  return failure_ = tables_->files().error_of(status, doing);
+}
+
+// After a failed write the database is good for nothing more: some builds of RocksDB end the process when its log is
+// touched again. Opened anew it holds all that was written, which may include what seemed to have failed.
+caf::error rocksdb_journal::recover() {
+  if (options_.retain_records == 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+  if (!failure_)
     return caf::none;
-  auto operation = find(next, *key);
-  if (!operation)
-    return std::move(operation.error());
-  advance(**operation, record, index);
+  tables_.reset();
+  auto found = open_for_writing(options_.dir, options_.now_ns);
+  if (!found)
+    return failure_ = std::move(found.error());
+  tables_ = std::move(found->tables);
+  state_ = std::move(found->state);
+  failure_ = caf::none;
   return caf::none;
 }
 
-// The operation of a record that goes: goes, too, if this was its last one.
-caf::error rocksdb_journal::forget(change& next, const proto::Record& record) const {
-  auto key = operation_of(record);
-  if (!key)
-    return caf::none;
-  auto operation = find(next, *key);
-  if (!operation)
-    return std::move(operation.error());
-  if ((*operation)->last_index() < next.state.first_index())
-    (*operation)->Clear();
-  return caf::none;
-}
-
-// Removes the records before `first`. Some of them may be among `appended`, which are in the batch and not stored yet.
-caf::error rocksdb_journal::trim(change& next, uint64_t first, std::span<const proto::Record> appended) const {
-  auto oldest = state_.first_index();
-  next.state.set_first_index(first);
-  next.batch.DeleteRange(tables_.files().timeline(), timeline_key(oldest), timeline_key(first));
-  caf::error failure;
-  auto last_stored = std::min(first - 1, state_.last_index());
-  if (last_stored >= oldest) {
-    auto err = scan(direction::oldest_first, oldest - 1, [&](uint64_t index, proto::Record& record) {
-      failure = forget(next, record);
-      return !failure && index < last_stored;
-    });
-    if (failure || err)
-      return failure ? failure : err;
-  }
-  for (auto index = state_.last_index() + 1; index < first && !failure; ++index)
-    failure = forget(next, appended[index - state_.last_index() - 1]);
-  return failure;
-}
-
-caf::error rocksdb_journal::write(change& next, bool sync) {
-  auto& files = tables_.files();
-  for (auto& [key, operation] : next.operations) {
-    if (operation.last_index() == 0)
-      next.batch.Delete(files.operations(), operations_key(key));
-    else
-      next.batch.Put(files.operations(), operations_key(key), operation.SerializeAsString());
-  }
-  next.batch.Put(files.meta(), "state", next.state.SerializeAsString());
-  if (failed_)
-    files.db().Resume(); // after a failed write RocksDB refuses all others until it is told to try again
+caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
   rocksdb::WriteOptions opts;
   opts.sync = sync;
-  auto status = files.db().Write(opts, &next.batch);
-  failed_ = !status.ok();
-  if (failed_)
-    return files.error_of(status, "write to");
-  state_ = next.state;
-  return sync ? files.mark()->raise(state_.last_index()) : caf::none;
-}
-
-caf::error rocksdb_journal::refuse_reader() const {
-  if (retain_records_ != 0)
-    return caf::none;
-  return make_error(errc::invalid_argument,
-                    fmt::format("journal '{}' is open for reading only", tables_.files().path().string()));
+  auto status = tables_->files().db().Write(opts, &batch.finish());
+  if (!status.ok())
+    return fail(status, "write to");
+  state_ = batch.state();
+  acknowledged_ = state_.last_index();
+  if (sync) // an error is left to the next flush: the records are written and must not be again
+    (void) tables_->files().mark()->raise(state_.last_index());
+  return caf::none;
 }
 
 caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
-  if (auto err = refuse_reader(); err || records.empty())
+  if (auto err = recover())
     return err;
-  change next;
-  next.state = state_;
-  for (auto& record : records)
-    if (auto err = add(next, record))
-      return err;
-  if (next.state.last_index() - next.state.first_index() >= retain_records_) {
-    auto room = std::min(retain_records_ / 8, trim_records_max); // so that the next records need no trimming
-    if (auto err = trim(next, next.state.last_index() + room - retain_records_ + 1, records))
+  records = records.subspan(std::min<size_t>(records.size(), state_.last_index() - acknowledged_));
+  acknowledged_ = state_.last_index();
+  if (records.empty())
+    return caf::none;
+  journal_batch batch{*tables_, state_};
+  if (auto err = batch.add(records))
+    return err;
+  auto last = batch.state().last_index();
+  if (last - state_.first_index() >= options_.retain_records) {
+    auto room = std::min(options_.retain_records / 8, trim_records_max); // so that the next ones need no trimming
+    if (auto err = batch.trim(last + room - options_.retain_records + 1))
       return err;
   }
-  return write(next, sync() == journal_sync::always);
+  return write(batch, sync() == journal_sync::always);
 }
 
 caf::error rocksdb_journal::trim_to_limit() {
-  while (retain_records_ != 0 && state_.last_index() >= state_.first_index() + retain_records_) {
-    change next;
-    next.state = state_;
-    auto first = std::min(state_.last_index() - retain_records_ + 1, state_.first_index() + trim_records_max);
-    if (auto err = trim(next, first, {}))
+  while (state_.last_index() >= state_.first_index() + options_.retain_records) {
+    auto first = std::min(state_.last_index() - options_.retain_records + 1, state_.first_index() + trim_records_max);
+    journal_batch batch{*tables_, state_};
+    if (auto err = batch.trim(first))
       return err;
-    if (auto err = write(next, false))
+    if (auto err = write(batch, false))
       return err;
   }
   return caf::none;
 }
 
 caf::error rocksdb_journal::flush() {
-  if (auto err = refuse_reader())
+  if (auto err = recover())
     return err;
-  auto status = tables_.files().db().SyncWAL();
+  auto status = tables_->files().db().SyncWAL();
   if (!status.ok())
-    return tables_.files().error_of(status, "sync");
-  return tables_.files().mark()->raise(state_.last_index());
-}
-
-caf::expected<std::unique_ptr<journal_store>> read_journal(const std::filesystem::path& dir) {
-  auto durable = durable_mark::read(dir); // before the records: a living owner writes both
-  if (!durable)
-    return std::move(durable.error());
-  auto files = rocksdb_directory::open_read_only(dir);
-  if (!files)
-    return std::move(files.error());
-  rocksdb_tables tables{std::move(*files)};
-  auto state = tables.load(durable->value_or(0));
-  if (!state)
-    return std::move(state.error());
-  return std::make_unique<rocksdb_journal>(std::move(tables), std::move(*state), journal_sync::never, 0);
+    return fail(status, "sync");
+  return tables_->files().mark()->raise(state_.last_index());
 }
 
 } // namespace
 
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal_read_only(const std::filesystem::path& dir) {
-  for (auto attempt = 1;; ++attempt) {
-    auto journal = read_journal(dir);
-    auto code = journal ? errc::ok : code_of(journal.error());
-    if (attempt == read_attempts_max || (code != errc::corrupt && code != errc::io_error))
-      return journal;
-  }
+  auto found = open_for_reading(dir);
+  if (!found)
+    return std::move(found.error());
+  journal_store::options opts;
+  opts.dir = dir;
+  opts.sync = journal_sync::never;
+  opts.retain_records = 0;
+  return std::make_unique<rocksdb_journal>(opts, std::move(*found));
 }
 
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal(const journal_store::options& opts) {
-  // RocksDB repairs what it opens for writing. What a killed process left is looked at before.
-  if (rocksdb_directory::has_log(opts.dir)) {
-    auto journal = open_rocksdb_journal_read_only(opts.dir);
-    if (!journal)
-      return std::move(journal.error());
-  }
-  auto files = rocksdb_directory::open(opts.dir, opts.now_ns);
-  if (!files)
-    return std::move(files.error());
-  rocksdb_tables tables{std::move(*files)};
-  auto state = tables.load(tables.files().mark()->value());
-  if (!state)
-    return std::move(state.error());
-  auto journal = std::make_unique<rocksdb_journal>(std::move(tables), std::move(*state), opts.sync, opts.retain_records);
+  auto found = open_for_writing(opts.dir, opts.now_ns);
+  if (!found)
+    return std::move(found.error());
+  auto journal = std::make_unique<rocksdb_journal>(opts, std::move(*found));
   if (auto err = journal->trim_to_limit())
     return err;
   return journal;

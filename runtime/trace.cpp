@@ -175,9 +175,9 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
   event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
         R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
         quoted(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), x.stream_id()),
-        time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(), x.sequence(), x.rank(),
-        lower(proto::RankReport::Phase_Name(x.phase())), quoted(label.algorithm), label.bytes, x.bytes_received(),
-        quoted(x.error()));
+        time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(),
+        x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), quoted(label.algorithm), label.bytes,
+        x.bytes_received(), quoted(x.error()));
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {

@@ -98,7 +98,9 @@ caf::error list(const log_options& opts, std::FILE* out) {
     auto journal = journal_store::open_read_only(opts.dir);
     if (!journal)
       return std::move(journal.error());
-    auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) { return reading = printer.print(record); });
+    auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
+      return reading = printer.print(record);
+    });
     if (err)
       return err;
     std::fflush(out);
@@ -114,7 +116,8 @@ caf::error list(const log_options& opts, std::FILE* out) {
 
 caf::error write_file(const std::filesystem::path& file, const std::string& text) {
   auto failed = [&] {
-    return make_error(errc::io_error, fmt::format("cannot write the trace '{}': {}", file.string(), std::strerror(errno)));
+    return make_error(errc::io_error,
+                      fmt::format("cannot write the trace '{}': {}", file.string(), std::strerror(errno)));
   };
   auto* stream = std::fopen(file.c_str(), "wb");
   if (stream == nullptr)

@@ -147,9 +147,11 @@ TEST_CASE("journal store: retains no more than it was told, and forgets what it 
       auto kept = indices(*journal, {});
       CHECK(kept.front() == state.first_index());
       CHECK(kept.back() == state.last_index());
-      for (auto& operation : *journal->operations())
+      auto operations = journal->operations();
+      REQUIRE(operations);
+      CHECK(operations->size() <= 7);
+      for (auto& operation : *operations)
         CHECK(operation.last_index() >= state.first_index());
-      CHECK(journal->operations()->size() <= 7);
     }
   }
 }
