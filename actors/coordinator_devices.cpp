@@ -256,21 +256,22 @@ void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
   auto bytes = x.count() * size_of(x.datatype());
-  for (auto& [rank, address] : x.inputs())
+  for (uint32_t rank = 0; rank < x.inputs().size(); ++rank) { // a protobuf map has another order each time
+    auto address = x.inputs().at(rank).value();
     for (auto& [id, device] : devices) {
-      bool here = device.metadata.minmemaddr().value() <= address.value()
-                  && address.value() < device.metadata.maxmemaddr().value();
-      if (!here || !copies.find(device_id{id}, address.value(), bytes))
+      bool here = device.metadata.minmemaddr().value() <= address && address < device.metadata.maxmemaddr().value();
+      if (!here || !copies.find(device_id{id}, address, bytes))
         continue;
       proto::Record record;
       auto& checkpoint = *record.mutable_input_checkpoint();
       checkpoint.set_comm_id(x.comm_id());
       checkpoint.set_sequence(sequence);
       checkpoint.set_device_id(id);
-      checkpoint.set_address(address.value());
+      checkpoint.set_address(address);
       checkpoint.set_bytes(bytes);
       journal(std::move(record));
     }
+  }
 }
 
 proto::ClusterInfo coordinator_state::info() const {

@@ -328,7 +328,7 @@ caf::error demo::last_lines() {
   if (records->size() > lines_max)
     records->erase(records->begin(), records->end() - lines_max);
   for (auto& x : *records)
-    fmt::print("   {}\n", text_of(x));
+    fmt::print("   {}\n", term_.fitted(text_of(x), 3));
   return caf::none;
 }
 

@@ -2,11 +2,22 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace ringmaster {
 
-terminal::terminal(std::FILE* out) : colours_(::isatty(::fileno(out)) == 1 && std::getenv("NO_COLOR") == nullptr) {}
+terminal::terminal(std::FILE* out) : colours_(::isatty(::fileno(out)) == 1 && std::getenv("NO_COLOR") == nullptr) {
+  winsize size{};
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+    columns_ = size.ws_col;
+}
+
+std::string terminal::fitted(std::string text, size_t indent) const {
+  if (indent + text.size() > columns_)
+    text.replace(columns_ - indent - 3, std::string::npos, "...");
+  return text;
+}
 
 std::string terminal::painted(const char* code, std::string_view text) const {
   return colours_ ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};

@@ -17,10 +17,14 @@ public:
   std::string good(std::string_view text) const { return painted("32", text); }
   std::string bad(std::string_view text) const { return painted("31", text); }
 
+  /// The text, cut to what is left of the line behind `indent` columns.
+  std::string fitted(std::string text, size_t indent) const;
+
 private:
   std::string painted(const char* code, std::string_view text) const;
 
   bool colours_;
+  size_t columns_ = 110; ///< Where there is no terminal to ask.
 };
 
 /// "1,048,576"

@@ -68,13 +68,11 @@ private:
 struct fixture {
   explicit fixture(journal_sync sync = journal_sync::never, journal_options opts = {}) {
     opts.store = std::make_shared<counting_store>(books, sync);
-    spdlog::set_level(spdlog::level::off); // failures on purpose
     actor = system.sys.spawn(journal, std::move(opts));
     system.deliver_all();
   }
   ~fixture() {
     system.stop(actor);
-    spdlog::set_level(spdlog::level::info);
   }
 
   void send(const proto::Record& record) { system.self->send(actor, record); }

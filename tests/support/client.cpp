@@ -14,7 +14,9 @@ client::~client() {
 }
 
 caf::event_based_actor* client::self() {
-  return dynamic_cast<caf::event_based_actor*>(caf::actor_cast<caf::abstract_actor*>(actor_));
+  auto result = dynamic_cast<caf::event_based_actor*>(caf::actor_cast<caf::abstract_actor*>(actor_));
+  result->context(nullptr); // it does not run: the unit that ran it last is gone
+  return result;
 }
 
 namespace {

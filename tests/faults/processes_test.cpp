@@ -1,0 +1,82 @@
+// Real processes, real sockets, real signals: what the simulated clusters cannot cover.
+#include "tests/tools/launched_program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+using namespace ringmaster::launch;
+
+namespace {
+
+/// Four nodes with two devices each, and the program.
+std::vector<std::string> under_caf_run(std::vector<std::string> program) {
+  std::vector<std::string> result{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "4", "--"};
+  result.insert(result.end(), program.begin(), program.end());
+  return result;
+}
+
+/// What stands between `before` and the end of the word.
+std::string word_after(const std::string& text, const std::string& before) {
+  auto start = text.find(before);
+  if (start == std::string::npos)
+    return {};
+  start += before.size();
+  return text.substr(start, text.find_first_of(" \n", start) - start);
+}
+
+} // namespace
+
+TEST_CASE("processes: the demo is right on the devices of four nodes") {
+  launched_program run{under_caf_run({RINGMASTER_PROGRAM, "demo", "--elements", "20000", "--seed", "3"})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(run.output.find("a cluster of several processes, 8 simulated devices") != std::string::npos);
+  CHECK(run.output.find("epoch 2 on 7 devices") != std::string::npos);
+  CHECK(run.output.find("Every result was right.") != std::string::npos);
+}
+
+TEST_CASE("processes: a node that is killed, or frozen, takes its devices with it, and the survivors' result is right") {
+  for (auto how : {"kill", "freeze"}) {
+    CAPTURE(how);
+    launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, how})};
+    auto status = run.finish();
+    CAPTURE(run.output);
+    CAPTURE(run.error);
+    CHECK(status == 0);
+    CHECK(run.output.find("right on 6 survivors") != std::string::npos);
+  }
+}
+
+TEST_CASE("processes: a frozen node is noticed by its silence although nothing is asked of it") {
+  launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "freeze-idle"})};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  CHECK(status == 0);
+}
+
+TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") {
+  for (auto command : {"node", "info"}) {
+    launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
+    CHECK(run.finish() == 1);
+    CHECK(run.error.find("no coordinator answers at 127.0.0.1:1") != std::string::npos);
+  }
+}
+
+TEST_CASE("processes: devices that the coordinator's configuration lists are found, with the ids it gives them") {
+  launched_program first{{RINGMASTER_PROGRAM, "node", "--name", "one", "--listen", "0"}};
+  launched_program second{{RINGMASTER_PROGRAM, "node", "--name", "two", "--listen", "0"}};
+  REQUIRE(first.await_output("devices"));
+  REQUIRE(second.await_output("devices"));
+  auto port_of = [](const launched_program& node) { return word_after(node.error, " at 127.0.0.1:"); };
+  auto devices = fmt::format("--cluster.devices=[\"11,127.0.0.1,{}\",\"12,127.0.0.1,{}\",\"21,127.0.0.1,{}\"]",
+                             port_of(first), port_of(first), port_of(second));
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", devices}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "3"}};
+  CHECK(info.finish() == 0);
+  for (auto id : {"device 0xb ", "device 0xc ", "device 0x15 "})
+    CHECK(info.output.find(id) != std::string::npos);
+}
