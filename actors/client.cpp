@@ -67,7 +67,7 @@ caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest req
       },
       [&](const caf::error& problem) { result = no_answer(problem, limit_); });
   if (result && !result->error().empty())
-    return make_error(errc::invalid_argument, result->error());
+    return make_error(errc::refused, result->error());
   return result;
 }
 
@@ -143,7 +143,10 @@ caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator
   proto::CommWaitRequest request;
   request.set_comm_id(communicator);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
-  return ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
+  auto answer = ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
+  if (answer && answer->status() == gpu_sim::IN_PROGRESS)
+    return make_error(errc::timed_out, answer->error());
+  return answer;
 }
 
 caf::error client::abort(uint64_t communicator, const std::string& reason) {

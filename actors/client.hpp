@@ -7,12 +7,14 @@
 #include <caf/expected.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <type_traits>
 #include <vector>
 
 namespace ringmaster {
 
 /// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
-/// values with a sentence. One thread at a time.
+/// values with a sentence: errc::refused where the cluster says no, timed_out and device_lost where it does not answer.
+/// One thread at a time.
 class client {
 public:
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
@@ -40,8 +42,9 @@ public:
   /// Enqueues; returns the operation's sequence number.
   caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
+  /// An operation that failed is no error here: see the answer's status and its `error`.
   caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
-  /// Waits until nothing is in flight. Errors: timed_out, saying which rank does what.
+  /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
   caf::expected<gpu_sim::GetCommStatusResponse> wait(uint64_t communicator, caf::timespan within);
   caf::error abort(uint64_t communicator, const std::string& reason);
   caf::error destroy(uint64_t communicator);
@@ -66,7 +69,7 @@ public:
       .receive([&](Response& x) { result = std::move(x); },
                [&](const caf::error& problem) { result = no_answer(problem, limit); });
     if (result && !error_of(*result).empty())
-      return make_error(errc::invalid_argument, error_of(*result));
+      return make_error(errc::refused, error_of(*result));
     return result;
   }
 
@@ -75,7 +78,9 @@ public:
 private:
   template <class Response>
   static std::string error_of(const Response& x) {
-    if constexpr (requires { x.error(); })
+    if constexpr (std::is_same_v<Response, gpu_sim::GetCommStatusResponse>)
+      return x.epoch() == 0 ? x.error() : std::string{}; // an operation's failure is an answer, not a refusal
+    else if constexpr (requires { x.error(); })
       return x.error();
     else
       return {};

@@ -19,6 +19,7 @@ namespace {
 /// How the supervised parts find each other: whoever starts puts its handle here for those that start after it.
 struct handles {
   journal_actor journal;
+  proto::JournalState known; ///< Of earlier runs in the same journal.
   coordinator_actor coordinator;
 };
 
@@ -46,6 +47,7 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
               }
               settings.store = std::move(*again);
             }
+            found->known = settings.store->state();
             found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
             return caf::actor_cast<caf::actor>(found->journal);
           }};
@@ -54,6 +56,7 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
 child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found) {
   return {"coordinator", [=](caf::event_based_actor* parent) {
             auto settings = coordinator_settings(opts);
+            settings.known = found->known;
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             found->coordinator = parent->spawn(coordinator, std::move(settings));

@@ -298,6 +298,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
   auto& state = self->state;
   state.self = self;
   state.options = std::move(options);
+  state.start_ids_above(state.options.known);
   state.copies = host_copies{state.options.host_copies_bytes_max};
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   proto::Record record;

@@ -15,6 +15,7 @@ struct coordinator_options {
   caf::timespan request_limit = std::chrono::seconds{10}; ///< For a device to answer a client.
   uint64_t host_copies_bytes_max = 256u << 20;            ///< Host-to-device copies kept for spares.
   uint32_t communicators_max = 4096;                      ///< Alive at once.
+  proto::JournalState known;                              ///< Ids of earlier runs in the same journal: new ones start above.
   uint64_t pid = 0;                                       ///< For the journal.
   wall_clock clock;
   journal_actor journal;                                  ///< May be invalid.
@@ -85,6 +86,7 @@ public:
   caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
   void expire(uint64_t waiter);
   void journal(proto::Record record);
+  void start_ids_above(const proto::JournalState& known);
 
 private:
   using spare_promise = caf::typed_response_promise<proto::SpareResponse, device_handle>;

@@ -11,6 +11,12 @@
 
 namespace ringmaster {
 
+void coordinator_state::start_ids_above(const proto::JournalState& known) {
+  node_ids_ = known.node_id();
+  device_ids_ = known.device_id();
+  communicator_ids_ = known.comm_id();
+}
+
 uint64_t coordinator_state::node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
   auto id = ++node_ids_;
   nodes[id] = {x, node};

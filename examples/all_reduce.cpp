@@ -55,6 +55,8 @@ caf::error run(client& host) {
   auto status = host.wait(comm->commid(), std::chrono::seconds{30});
   if (!status)
     return status.error();
+  if (status->status() != gpu_sim::SUCCESS)
+    return make_error(errc::aborted, status->error());
   fmt::print("{} devices, {} float64 each: {}\n", ranks, count, gpu_sim::Status_Name(status->status()));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto device = comm->devices(static_cast<int>(rank)).deviceid().value();

@@ -52,6 +52,8 @@ caf::error run(client& host) {
   auto status = host.wait(comm->commid(), std::chrono::seconds{30});
   if (!status)
     return status.error();
+  if (status->status() != gpu_sim::SUCCESS)
+    return make_error(errc::aborted, status->error());
   fmt::print("status: {}, epoch {}, devices", gpu_sim::Status_Name(status->status()), status->epoch());
   for (auto& device : status->devices())
     fmt::print(" 0x{:x}", device.deviceid().value());

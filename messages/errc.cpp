@@ -29,6 +29,7 @@ std::string to_string(errc code) {
     case errc::in_use: return "in_use";
     case errc::invalid_config: return "invalid_config";
     case errc::gave_up: return "gave_up";
+    case errc::refused: return "refused";
   }
   return "unnamed_errc_" + std::to_string(static_cast<int>(code));
 }

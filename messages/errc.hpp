@@ -29,7 +29,8 @@ enum class errc : uint8_t {
   wrong_version,      ///< Stored by another format version.
   in_use,             ///< Belongs to a living process.
   invalid_config,     ///< A configuration value is not allowed.
-  gave_up             ///< A supervisor restarted a child too often.
+  gave_up,            ///< A supervisor restarted a child too often.
+  refused             ///< Another process said no; its sentence says why.
 };
 
 std::string to_string(errc code);

@@ -87,7 +87,7 @@ std::vector<option_entry> option_entries(options& x) {
     {"suspicion", "window", &x.suspicion.window, "... of the last so many are a hang", 1, 64},
     {"supervisor", "restarts-max", &x.supervisor.restarts_max, "restarts before a supervisor gives up", 0, 1000},
     {"supervisor", "period", &x.supervisor.period, "... within this time", shortest, day},
-    {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: no log"},
+    {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: kept in memory, and gone with the process"},
     {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0,
      {"interval", "always", "never"}},
     {"journal", "sync-interval", &x.journal.sync_interval, "how often, with sync=\"interval\"", shortest, hour},

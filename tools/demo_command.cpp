@@ -124,6 +124,8 @@ caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(const group& g, uint64_
   auto give_up = steady::now() + limit;
   for (polls = 1;; ++polls) {
     auto status = user_.status(g.comm.commid());
+    if (status && status->status() == gpu_sim::FAILED)
+      return make_error(errc::aborted, status->error());
     if (!status || status->status() == gpu_sim::SUCCESS)
       return status;
     if (steady::now() > give_up)
@@ -267,6 +269,8 @@ caf::expected<double> demo::measure(const group& g, const std::string& algorithm
     auto status = user_.wait(g.comm.commid(), std::chrono::seconds{60});
     if (!status)
       return std::move(status.error());
+    if (status->status() != gpu_sim::SUCCESS)
+      return make_error(errc::aborted, status->error());
     if (i >= 2)
       times.push_back(ms_since(start) * 1000);
   }
