@@ -53,20 +53,23 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
   else
     members.erase(i);
   quiescing_.erase(device);
-  check_decided();
   if (state == phase::aborted)
     return;
   if (state == phase::ending) {
+    check_decided();
     if (quiescing_.empty())
       reopen(); // it was the last that had not stopped
     return;
   }
   async_error_ = reason;
   if (options.policy == proto::ABORT)
-    return abort(reason);
-  if (members.empty())
-    return abort(reason + "; no device is left");
-  quiesce(reason);
+    abort(reason);
+  else if (members.empty())
+    abort(reason + "; no device is left");
+  else
+    quiesce(reason);
+  check_decided(); // only now: those who wait shall hear of the new epoch
+  finish_ending();
 }
 
 void communicator_state::cancel(operation& op, const std::string& error) {

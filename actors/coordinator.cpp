@@ -146,7 +146,7 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
     .then([&state, id, call, promise, in, to, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
             if (!state.call_ended(id, call))
               return;
-            if (in && y.error().empty())
+            if (in && y.error().empty() && state.may_replace(id))
               state.copies.remember(device_id{id}, to, std::move(block));
             promise.deliver(std::move(y), std::move(bytes));
           },
@@ -218,6 +218,14 @@ caf::result<Response> collective(coordinator_state& state, proto::CollectiveRequ
 
 } // namespace
 
+bool coordinator_state::may_replace(uint64_t device) const {
+  auto i = devices.find(device);
+  if (i == devices.end())
+    return false;
+  auto comm = communicators.find(i->second.communicator);
+  return comm == communicators.end() || comm->second.policy == proto::REPLACE;
+}
+
 uint64_t coordinator_state::note_call(device_entry& device, std::function<void(const std::string&)> fail) {
   device.calls.emplace(++calls_, std::move(fail));
   return calls_;
@@ -280,6 +288,14 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
     metadata.push_back(device->metadata);
     handles.push_back(device->handle);
   }
+  // The client's next call may be a BeginSend: it must find its ranks, and what we tell a device comes in this order.
+  proto::Members members;
+  members.set_comm_id(opts.id.value);
+  members.set_epoch(1);
+  *members.mutable_devices() = response.devices();
+  auto news = caf::make_message(std::move(members), handles);
+  for (auto device : free)
+    device->handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
   communicators[opts.id.value] = {handle, opts.policy, {}};
   response.set_success(true);

@@ -64,6 +64,8 @@ public:
   /// Errors: unknown_device, saying how it went if it was there once.
   caf::expected<device_entry*> device_of(uint64_t id);
 
+  /// Whether a spare may want what the host copies to this device: it is free, or its communicator's policy says so.
+  bool may_replace(uint64_t device) const;
   /// Keeps how to answer a client if the device dies first.
   uint64_t note_call(device_entry& device, std::function<void(const std::string&)> fail);
   /// Whether the client still waits for this answer.
@@ -94,7 +96,9 @@ private:
   /// `noticed_by` is empty where the device has left in good order.
   void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by);
   void introduce_nodes();
-  void find_spare(const proto::SpareRequest& x, spare_promise promise);
+  /// Any that is in no communicator; 0: none.
+  uint64_t free_device(const std::set<uint64_t>& but) const;
+  void find_spare(const proto::SpareRequest& x, spare_promise promise, std::set<uint64_t> tried);
 
   std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
   std::map<uint64_t, info_waiter> waiters_;

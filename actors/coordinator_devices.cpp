@@ -6,6 +6,7 @@
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
+#include <caf/send.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -115,8 +116,9 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
     device.communicator = 0;
     if (reason.empty())
       continue;
-    self->anon_send(caf::actor_cast<stream_actor>(device.handle.stream), stop); // its commands would block the stream
-    self->anon_send(caf::actor_cast<device_actor>(device.handle.device), nobody, device_handles{});
+    // Its commands would block the stream for ever. Nobody wants the answer.
+    caf::anon_send(caf::actor_cast<stream_actor>(device.handle.stream), stop);
+    caf::anon_send(caf::actor_cast<device_actor>(device.handle.device), nobody, device_handles{});
   }
   for (auto lost : entry->second.lost)
     copies.forget(device_id{lost});
@@ -171,7 +173,7 @@ namespace {
 struct restoration {
   proto::SpareResponse answer;
   device_handle handle;
-  uint64_t moved = 0;        ///< From the lost device's addresses to the spare's.
+  bool restorable = true;
   size_t copies_pending = 1; ///< And one for the asking itself.
 };
 
@@ -179,15 +181,22 @@ struct restoration {
 
 caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const proto::SpareRequest& x) {
   auto promise = self->make_response_promise<proto::SpareResponse, device_handle>();
-  find_spare(x, promise);
+  find_spare(x, promise, {});
   return promise;
 }
 
-void coordinator_state::find_spare(const proto::SpareRequest& x, spare_promise promise) {
+uint64_t coordinator_state::free_device(const std::set<uint64_t>& but) const {
+  auto i = std::find_if(devices.begin(), devices.end(), [&](auto& entry) {
+    return entry.second.communicator == 0 && but.count(entry.first) == 0;
+  });
+  return i == devices.end() ? 0 : i->first;
+}
+
+void coordinator_state::find_spare(const proto::SpareRequest& x, spare_promise promise, std::set<uint64_t> tried) {
   auto work = std::make_shared<restoration>();
   auto entry = communicators.find(x.comm_id());
-  auto i = std::find_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicator == 0; });
-  if (i == devices.end() || entry == communicators.end()) {
+  auto id = free_device(tried);
+  if (id == 0 || entry == communicators.end()) {
     work->answer.set_error(entry == communicators.end()
                              ? fmt::format("communicator {} has ended", x.comm_id())
                              : fmt::format("no spare is free: all {} devices of the cluster are in communicators",
@@ -195,52 +204,52 @@ void coordinator_state::find_spare(const proto::SpareRequest& x, spare_promise p
     promise.deliver(work->answer, work->handle);
     return;
   }
-  auto& [id, device] = *i;
+  auto& device = devices.at(id);
   device.communicator = x.comm_id();
+  tried.insert(id);
   work->answer.set_success(true);
   *work->answer.mutable_device() = device.metadata;
   work->handle = device.handle;
-  work->moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
-  auto copied = [this, work, x, promise](const std::string& problem) mutable {
+  auto copied = [this, work, x, promise, id, tried](const std::string& problem) mutable {
     if (work->answer.inputs_error().empty())
       work->answer.set_inputs_error(problem);
     if (--work->copies_pending > 0)
       return;
-    auto spare_id = work->answer.device().deviceid().value();
-    if (devices.count(spare_id) == 0) { // it has died: another one may take its place, with the same inputs
-      auto again = x;
-      again.set_lost_device_id(spare_id);
-      for (auto& input : *again.mutable_inputs())
-        input.set_address(input.address() + work->moved);
-      return find_spare(again, std::move(promise));
+    auto restored = work->answer.inputs_error().empty();
+    auto i = devices.find(id);
+    if (!restored && work->restorable && (i == devices.end() || free_device(tried) != 0)) {
+      copies.forget(device_id{id}); // it has died, or could not take its inputs: another one may
+      if (i != devices.end())
+        i->second.communicator = 0;
+      return find_spare(x, std::move(promise), std::move(tried));
     }
-    work->answer.set_inputs_restored(work->answer.inputs_error().empty());
+    work->answer.set_inputs_restored(restored);
+    copies.forget(device_id{x.lost_device_id()});
+    if (auto group = communicators.find(x.comm_id()); group != communicators.end())
+      std::erase(group->second.lost, x.lost_device_id());
     promise.deliver(work->answer, work->handle);
   };
+  auto moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
   for (auto& input : x.inputs()) {
     auto pieces = copies.find(device_id{x.lost_device_id()}, input.address(), input.bytes());
     if (!pieces) {
       work->answer.set_inputs_error(render(pieces.error()));
+      work->restorable = false;
       break;
     }
     for (auto& piece : *pieces) {
       gpu_sim::MemcpyRequest copy;
-      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + work->moved);
+      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);
       auto block = piece.block.part(piece.offset, piece.bytes);
-      copies.remember(device_id{id}, piece.address + work->moved, block);
+      if (overwritten(id, piece.address + moved, piece.bytes))
+        copies.remember(device_id{id}, piece.address + moved, block);
       ++work->copies_pending;
       self->request(caf::actor_cast<device_actor>(device.handle.device), options.request_limit, std::move(copy),
                     std::move(block))
         .then([copied](const gpu_sim::MemcpyResponse& y, const byte_block&) mutable { copied(y.error()); },
-              [this, copied, spare_id = id](const caf::error& problem) mutable {
-                if (problem == caf::sec::request_receiver_down)
-                  device_gone(spare_id, "it died as a spare", "request");
-                copied(render(problem));
-              });
+              [copied](const caf::error& problem) mutable { copied(render(problem)); });
     }
   }
-  copies.forget(device_id{x.lost_device_id()});
-  std::erase(entry->second.lost, x.lost_device_id());
   copied({});
 }
 

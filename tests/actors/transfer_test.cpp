@@ -1,3 +1,4 @@
+#include "tests/support/actor_state.hpp"
 #include "tests/support/client.hpp"
 
 using namespace ringmaster;
@@ -186,12 +187,27 @@ TEST_CASE("transfer: a receiver that reads longer than the sender waits is not g
   client host{cluster};
   auto comm = cluster.init(2);
   auto from = comm.devices(0), to = comm.devices(1);
+  host.wait_for(host.copy_in(1, from.minmemaddr().value(), counted_bytes(40, 1)));
   auto sent = host.begin_send(from.deviceid().value(), from.minmemaddr().value(), 40, 1);
   auto transfer = sent.streamid().value();
   cluster.scheduler.advance_time(4900ms);
   REQUIRE(host.begin_receive(to.deviceid().value(), transfer, to.minmemaddr().value(), 40, 0).error() == "");
   // The receiver has begun; the sender's limit passes before it is through.
+  auto first = state_of<device_state>(device_of(cluster, to.deviceid().value())).memory->at(to.minmemaddr().value(), 1);
+  while (first->front() == std::byte{0})
+    REQUIRE(cluster.step());
   cluster.scheduler.advance_time(200ms);
   CHECK(host.ended(to.deviceid().value(), transfer).error() == "");
   CHECK(host.ended(from.deviceid().value(), transfer).error() == "");
+}
+
+TEST_CASE("transfer: a device knows its ranks when CommInit is answered") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    simulation_options how;
+    how.seed = seed;
+    simulated_cluster cluster{how};
+    client host{cluster};
+    auto comm = cluster.init(3);
+    CHECK(host.begin_send(2, comm.devices(1).minmemaddr().value(), 8, 0).error() == "");
+  }
 }

@@ -1,0 +1,126 @@
+#include "tests/support/actor_state.hpp"
+#include "tests/support/client.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+uint64_t join(simulated_cluster& cluster, uint64_t wanted) {
+  proto::DeviceJoinRequest request;
+  request.set_wanted_id(wanted);
+  return cluster.ask_coordinator<proto::DeviceJoinResponse>(request).device_id();
+}
+
+proto::ClusterInfoRequest at_least(uint32_t devices, caf::timespan limit) {
+  proto::ClusterInfoRequest request;
+  request.set_min_devices(devices);
+  request.set_timeout_ns(static_cast<uint64_t>(limit.count()));
+  return request;
+}
+
+} // namespace
+
+TEST_CASE("coordinator: gives every id once, the one that is wanted where it can") {
+  simulated_cluster cluster{{}};
+  CHECK(join(cluster, 0) == 5);
+  CHECK(join(cluster, 3) == 6);  // a living device's
+  CHECK(join(cluster, 20) == 20);
+  CHECK(join(cluster, 20) == 21); // the first is not ready yet
+  CHECK(join(cluster, 10) == 10);
+  CHECK(join(cluster, 10) == 22);
+  caf::anon_send(device_of(cluster, 2), proto::FaultRequest{});
+  cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.count(2) == 0; });
+  CHECK(join(cluster, 2) == 23); // a dead device's
+}
+
+TEST_CASE("coordinator: answers who is there when enough are, or when the time is over") {
+  simulated_cluster cluster{{}};
+  client host{cluster};
+  auto at_once = cluster.ask_coordinator<proto::ClusterInfo>(at_least(4, 1s));
+  CHECK(at_once.devices_size() == 4);
+  auto began = time_of(cluster);
+  CHECK(cluster.ask_coordinator<proto::ClusterInfo>(at_least(5, 2s)).devices_size() == 4);
+  CHECK(time_of(cluster) - began >= 2s);
+  auto pending = host.ask<proto::ClusterInfo>(cluster.host, at_least(6, 3600s));
+  cluster.add_devices(2);
+  CHECK(host.wait_for(pending).devices_size() == 6);
+  auto comm = cluster.init(2);
+  auto info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+  CHECK(info.devices(0).comm_id() == comm.commid());
+  CHECK(info.devices(5).comm_id() == 0);
+}
+
+TEST_CASE("coordinator: bytes travel within the message as the course has it, or beside it") {
+  simulation_options how;
+  how.policy = proto::REPLACE; // else nobody will want the host's copies
+  simulated_cluster cluster{how};
+  client host{cluster};
+  auto comm = cluster.init(2);
+  auto address = comm.devices(0).minmemaddr().value();
+  gpu_sim::MemcpyRequest in, out;
+  in.mutable_hosttodevice()->mutable_dstdeviceid()->set_value(1);
+  in.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
+  in.mutable_hosttodevice()->set_hostsrcdata("within");
+  out.mutable_devicetohost()->mutable_srcdeviceid()->set_value(1);
+  out.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
+  out.mutable_devicetohost()->set_numbytes(6);
+  CHECK(cluster.ask_coordinator<gpu_sim::MemcpyResponse>(in).hosttodevice().success());
+  CHECK(cluster.ask_coordinator<gpu_sim::MemcpyResponse>(out).devicetohost().dstdata() == "within");
+  auto& copies = state_of<coordinator_state>(cluster.host).copies;
+  REQUIRE(copies.find(device_id{1}, address, 6));
+  // The two-part message may carry them within, too: they replace what was known.
+  in.mutable_hosttodevice()->set_hostsrcdata("beside");
+  CHECK(host.wait_for(host.ask<gpu_sim::MemcpyResponse, byte_block>(cluster.host, in, byte_block{})).error() == "");
+  CHECK(cluster.ask_coordinator<gpu_sim::MemcpyResponse>(out).devicetohost().dstdata() == "beside");
+  auto known = copies.find(device_id{1}, address, 6);
+  REQUIRE(known);
+  CHECK(text_of(known->front().block.part(known->front().offset, 6)) == "beside");
+  CHECK(contains(cluster.ask_coordinator<gpu_sim::MemcpyResponse>(gpu_sim::MemcpyRequest{}).error(), "neither"));
+  in.mutable_hosttodevice()->mutable_dstdeviceid()->set_value(99);
+  CHECK(contains(cluster.ask_coordinator<gpu_sim::MemcpyResponse>(in).error(), "there is no device 0x63"));
+}
+
+TEST_CASE("coordinator: what the host knows of a device's bytes ends with anything that may change them") {
+  simulation_options how;
+  how.policy = proto::REPLACE; // else nobody will want the host's copies
+  simulated_cluster cluster{how};
+  client host{cluster};
+  auto comm = cluster.init(2);
+  auto address = comm.devices(0).minmemaddr().value();
+  auto& copies = state_of<coordinator_state>(cluster.host).copies;
+  auto known = [&] { return copies.find(device_id{1}, address, 8).engaged(); };
+  auto remember = [&] {
+    REQUIRE(host.wait_for(host.copy_in(1, address, counted_bytes(8))).error() == "");
+    CHECK(known());
+  };
+  remember();
+  host.wait_for(host.copy(1, address + 64, address + 4, 8));
+  CHECK_FALSE(known());
+  remember();
+  host.begin_receive(1, 4711, address, 4, 1);
+  CHECK_FALSE(known());
+  remember();
+  auto under_way = host.copy_in(1, address, counted_bytes(8, 9));
+  while (known())
+    REQUIRE(cluster.step());
+  CHECK_FALSE(under_way->arrived()); // it is not certain yet what is there
+  host.wait_for(under_way);
+  CHECK(known());
+}
+
+TEST_CASE("coordinator: without a journal it says so") {
+  simulated_cluster cluster{{}};
+  CHECK(contains(cluster.ask_coordinator<proto::JournalFlushResponse>(proto::JournalFlushRequest{}).error(), "no journal"));
+  CHECK(contains(cluster.ask_coordinator<proto::JournalTailResponse>(proto::JournalTailRequest{}).error(), "no journal"));
+}
+
+TEST_CASE("coordinator: when it has died its clients' and devices' requests do not wait for ever") {
+  simulated_cluster cluster{{}};
+  client host{cluster};
+  cluster.self->send_exit(cluster.host, caf::exit_reason::kill);
+  auto pending = host.ask<proto::ClusterInfo>(cluster.host, at_least(1, 1s));
+  cluster.run_until([&] { return pending->arrived(); });
+  CHECK(pending->problem != "");
+}
