@@ -20,7 +20,7 @@ command_line some_line() {
 
 TEST_CASE("node_command: coordinator, node and info get what they need") {
   auto line = some_line();
-  CHECK(coordinator_command(line, "/tmp/p")
+  CHECK(coordinator_command(line, "/tmp/p", true)
         == argument_list{"/opt/ringmaster", "coordinator", "--port", "7000", "--port-file", "/tmp/p"});
   CHECK(node_command(line, {"localhost", "n1", 4, true}, "h:7000")
         == argument_list{"/opt/ringmaster", "node", "--join", "h:7000", "--devices", "4", "--name", "n1"});
@@ -28,11 +28,16 @@ TEST_CASE("node_command: coordinator, node and info get what they need") {
         == argument_list{"/opt/ringmaster", "info", "--join", "h:7000", "--nodes", "node-1,node-2", "--timeout", "2s"});
 }
 
+TEST_CASE("node_command: the coordinator leaves loopback only where another host is to join") {
+  auto coordinator = coordinator_command(some_line(), "p", false);
+  CHECK(argument_list(coordinator.end() - 2, coordinator.end()) == argument_list{"--host", "0.0.0.0"});
+}
+
 TEST_CASE("node_command: hands configuration and journal on") {
   auto line = some_line();
   line.conf = "c.conf";
   line.journal = "log";
-  auto coordinator = coordinator_command(line, "p");
+  auto coordinator = coordinator_command(line, "p", true);
   CHECK(argument_list(coordinator.end() - 4, coordinator.end()) == argument_list{"--journal", "log", "--conf", "c.conf"});
   auto node = node_command(line, {"localhost", "n1", 1, true}, "h:1");
   CHECK(argument_list(node.end() - 2, node.end()) == argument_list{"--conf", "c.conf"});
@@ -56,7 +61,7 @@ TEST_CASE("node_command: the remote command survives two shells") {
   line.conf = "a 'quoted' \"one\"";
   launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1")[4]});
   CHECK(shell.finish() == 4);
-  CHECK(shell.output == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' \"one\">\n");
+  CHECK(shell.output == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' \"one\">\n<--listen-host>\n<far>\n");
 }
 
 TEST_CASE("node_command: the remote node ends when the input of its shell does") {

@@ -68,7 +68,7 @@ int cluster_launch::run() {
 
 bool cluster_launch::start_coordinator(const std::string& host) {
   auto port_file = scratch_->path() + "/port";
-  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file)});
+  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file, host == "127.0.0.1")});
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;

@@ -21,8 +21,10 @@ void add_conf(const command_line& line, argument_list& arguments) {
 
 } // namespace
 
-argument_list coordinator_command(const command_line& line, const std::string& port_file) {
+argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local) {
   argument_list result{line.binary, "coordinator", "--port", std::to_string(line.port), "--port-file", port_file};
+  if (!all_local)
+    result.insert(result.end(), {"--host", "0.0.0.0"});
   if (!line.journal.empty())
     result.insert(result.end(), {"--journal", line.journal});
   add_conf(line, result);
@@ -36,6 +38,7 @@ argument_list node_command(const command_line& line, const node_place& place, co
   add_conf(line, node);
   if (place.local)
     return node;
+  node.insert(node.end(), {"--listen-host", place.host}); // where the other nodes reach it
   std::string words;
   for (auto& word : node)
     words.append(words.empty() ? "" : " ").append(shell_quote(word));

@@ -11,8 +11,9 @@ namespace ringmaster::launch {
 
 using argument_list = std::vector<std::string>;
 
-/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`.
-argument_list coordinator_command(const command_line& line, const std::string& port_file);
+/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens on loopback, unless nodes
+/// on other hosts are to join.
+argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local);
 
 /// `ringmaster node`, joining the coordinator at `address` ("HOST:PORT"); for a remote host, what ssh is to run.
 /// The remote shell ends the node when its standard input ends, which it does however this launcher ends.
