@@ -13,10 +13,14 @@ collective_command::collective_command(caf::strong_actor_ptr communicator,
   : communicator_(std::move(communicator)), memory_(std::move(memory)) {}
 
 collective_command::~collective_command() {
+  free_scratch();
+}
+
+void collective_command::free_scratch() {
   if (shadow_ != 0)
-    memory_->free_scratch(shadow_);
+    memory_->free_scratch(std::exchange(shadow_, 0));
   if (scratch_ != 0)
-    memory_->free_scratch(scratch_);
+    memory_->free_scratch(std::exchange(scratch_, 0));
 }
 
 // -- the walk -----------------------------------------------------------------
@@ -159,6 +163,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   auto& work = ready_.front();
   auto state = work.bytes->advance(stream);
   last_move_ = stream.now();
+  ++pieces_;
   if (state == route::progress::more)
     return turn::over;
   if (state == route::progress::broken) {
@@ -233,6 +238,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
   if (i == under_way_.end())
     return;
   last_move_ = stream.now();
+  ++pieces_;
   switch (i->second.bytes->on_chunk(stream, x)) {
     case route::progress::done: {
       auto ended = std::move(i->second);
@@ -264,11 +270,14 @@ void collective_command::release(stream_state& stream) {
 }
 
 void collective_command::commit_done(stream_state& stream) {
+  free_scratch(); // before the next command begins, which may want as much
   report(stream, proto::RankReport::COMMITTED);
   stream.done(0, {}, false);
 }
 
-void collective_command::quiesce() {
+void collective_command::quiesce(bool for_good) {
+  if (for_good)
+    free_scratch();
   phase_ = phase::waiting;
   awaited_.clear();
   ready_.clear();

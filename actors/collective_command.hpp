@@ -55,7 +55,8 @@ private:
   static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
 
   void take_plan(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
-  void quiesce();
+  /// Stops; `for_good`, it will not run again.
+  void quiesce(bool for_good = false);
   void release(stream_state& stream);
   proto::Progress progress(const stream_state& stream) const;
 
@@ -67,6 +68,7 @@ private:
   turn read_some(stream_state& stream);
   void end_step(stream_state& stream, const reading& work);
   void commit_done(stream_state& stream);
+  void free_scratch();
   void break_off(stream_state& stream, const std::string& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
 
@@ -95,6 +97,7 @@ private:
   std::deque<reading> ready_;                   ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
   uint64_t bytes_received_ = 0;
+  uint64_t pieces_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;
   std::chrono::steady_clock::time_point last_move_;
   std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.

@@ -63,7 +63,8 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     for (auto& entry : stream.queue) {
       auto cmd = dynamic_cast<collective_command*>(entry.get());
       if (cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing)
-        cmd->quiesce(); // a commit reads and writes this device alone, and its outcome is certain: it goes on
+        cmd->quiesce(x.forget()
+                     || std::count(x.cancel().begin(), x.cancel().end(), cmd->plan_.sequence()) > 0); // a commit reads and writes this device alone, and its outcome is certain: it goes on
     }
     auto cancelled = [&](const collective_command& cmd) {
       return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_.sequence()) > 0;
@@ -124,7 +125,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   else if (!awaited_.empty())
     result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
   else if (!under_way_.empty())
-    result.set_doing(fmt::format("waiting for bytes of rank {} at {}", under_way_.begin()->first.source, where()));
+    result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far", under_way_.begin()->first.source,
+                                 where(), pieces_));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
   return result;

@@ -19,17 +19,20 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
     created.add_device_ids(members.back().id());
   }
   journal(std::move(record));
+  if (options.coordinator)
+    self->monitor(options.coordinator);
   announce_members();
 }
 
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
   bool in_flight = !operations_.empty() || !group_.empty() || changing();
-  result.set_status(in_flight         ? gpu_sim::IN_PROGRESS
-                    : error_.empty() ? gpu_sim::SUCCESS
-                                     : gpu_sim::FAILED);
+  auto& error = error_.empty() && state == phase::aborted ? async_error_ : error_;
+  result.set_status(in_flight       ? gpu_sim::IN_PROGRESS
+                    : error.empty() ? gpu_sim::SUCCESS
+                                    : gpu_sim::FAILED);
   if (!in_flight)
-    result.set_error(error_);
+    result.set_error(error);
   result.set_epoch(epoch);
   result.set_asyncerror(async_error_);
   for (auto& x : members)
@@ -48,6 +51,8 @@ std::string communicator_state::group_start() {
 }
 
 std::string communicator_state::group_end() {
+  if (state == phase::aborted || state == phase::ending)
+    return async_error_;
   if (!group_open_)
     return fmt::format("GroupEnd on communicator {} without GroupStart", options.id.value);
   group_open_ = false;

@@ -26,6 +26,10 @@ void communicator_state::announce_members() {
 }
 
 void communicator_state::on_down(const caf::down_msg& x) {
+  if (options.coordinator && x.source == options.coordinator.address()) {
+    self->quit(x.reason); // nobody can reach it any more, but a timeout under way would keep it
+    return;
+  }
   auto i = std::find_if(members.begin(), members.end(),
                         [&](auto& rank) { return rank.handle.device->address() == x.source; });
   if (i != members.end())
@@ -312,7 +316,8 @@ void communicator_state::on_progress(const proto::Progress& x) {
   auto now = self->clock().now();
   auto busy_for = std::chrono::nanoseconds{x.busy() ? x.busy_for_ns() : 0};
   i->suspect.on_answer(x.number(), busy_for, now);
-  if (x.sequence() != i->latest.sequence() || x.epoch() != i->latest.epoch() || x.round() != i->latest.round())
+  if (x.sequence() != i->latest.sequence() || x.epoch() != i->latest.epoch() || x.round() != i->latest.round()
+      || x.doing() != i->latest.doing()) // it tells the pieces of a block, too
     last_progress_ = now;
   i->latest = x;
 }

@@ -168,6 +168,11 @@ void communicator_state::on_report(const proto::RankReport& x) {
   if (op == nullptr || op->epoch != x.epoch())
     return; // of an epoch that is gone
   last_progress_ = self->clock().now();
+  if (x.phase() != proto::RankReport::FINISHED) { // each rank's end, one way or the other
+    proto::Record record;
+    *record.mutable_rank_ended() = x;
+    journal(std::move(record));
+  }
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return;
@@ -176,9 +181,6 @@ void communicator_state::on_report(const proto::RankReport& x) {
     return;
   }
   if (x.phase() == proto::RankReport::COMMITTED) {
-    proto::Record record;
-    *record.mutable_rank_ended() = x;
-    journal(std::move(record));
     op->committed.insert(x.device_id());
   } else {
     op->finished.insert(x.device_id());

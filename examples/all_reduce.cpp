@@ -78,9 +78,11 @@ caf::error run(client& host) {
 int main(int argc, char** argv) {
   configuration cfg;
   caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
+  auto opts = cfg.values();
+  opts.log.level = "warn"; // this program tells it itself
   if (!problem) {
     caf::actor_system system{cfg};
-    auto home = cluster::open(system, cfg.values()); // of our own, or the one that caf-run has started
+    auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
     if (home) {
       client host{system, (*home)->coordinator()};
       problem = run(host);

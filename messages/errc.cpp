@@ -4,6 +4,7 @@
 #include <caf/atom.hpp>
 #include <caf/deep_to_string.hpp>
 #include <caf/exit_reason.hpp>
+#include <caf/sec.hpp>
 
 namespace ringmaster {
 
@@ -61,6 +62,14 @@ std::string render_exit(caf::exit_reason reason) {
 } // namespace
 
 std::string render(const caf::error& err) {
+  if (err == caf::sec::cannot_connect_to_node)
+    return "the connection was refused";
+  if (err == caf::sec::malformed_basp_message || err == caf::sec::incompatible_versions)
+    return "what answers there does not speak CAF's protocol";
+  if (err == caf::sec::cannot_open_port)
+    return "the port cannot be opened";
+  if (err == caf::sec::request_timeout)
+    return "no answer in time";
   if (err && err.category() == caf::atom("exit"))
     return render_exit(static_cast<caf::exit_reason>(err.code()));
   if (!err || err.category() != caf::atom("ringmaster"))

@@ -12,6 +12,7 @@
 #include "tools/terminal.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,12 +71,15 @@ private:
 };
 
 caf::expected<demo::group> demo::set_up() {
-  auto comm = user_.comm_init(options_.devices);
+  auto comm = user_.comm_init(options_.devices, proto::SHRINK); // the story is that of the survivors
   if (!comm)
     return std::move(comm.error());
   group g{std::move(*comm), {}};
+  std::vector<std::string> ids;
+  for (uint32_t rank = 0; rank < g.size(); ++rank)
+    ids.push_back(fmt::format("0x{:x}", g.device(rank)));
   say(fmt::format("CommInit({})", options_.devices),
-      fmt::format("communicator {}, devices 0x{:x} to 0x{:x}", g.comm.commid(), g.device(0), g.device(g.size() - 1)));
+      fmt::format("communicator {}, devices {}", g.comm.commid(), fmt::join(ids, " ")));
   std::vector<byte_block> blocks;
   for (uint32_t rank = 0; rank < g.size(); ++rank) {
     g.inputs.push_back(demo_input(options_.op, options_.elements, options_.seed, rank));
@@ -192,7 +196,10 @@ caf::error demo::act_two() {
     return std::move(g.error());
   auto rounds = plan(proto::ALL_REDUCE, options_.algorithm, {g->size(), 0, options_.elements})->rounds;
   auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
-  auto step = options_.kill_step ? std::min(*options_.kill_step, rounds) : static_cast<uint32_t>(random_() % rounds);
+  if (options_.kill_step && *options_.kill_step > rounds)
+    return make_error(errc::invalid_argument, fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step,
+                                                          rounds));
+  auto step = options_.kill_step ? *options_.kill_step : static_cast<uint32_t>(random_() % rounds);
   proto::FaultRequest fault;
   fault.set_at_step(true);
   fault.set_step(step);
@@ -366,7 +373,8 @@ int demo_command(const std::vector<std::string>& args) {
   auto opts = cfg.values();
   opts.device.count = story.devices;
   opts.device.memory_bytes = std::max<uint64_t>(2 * story.elements * sizeof(double), 1u << 20);
-  if (opts.journal.dir.empty())
+  bool elsewhere = !opts.node.join.empty() || std::getenv("RINGMASTER_COORDINATOR") != nullptr; // it has its own journal
+  if (opts.journal.dir.empty() && !elsewhere)
     opts.journal.dir = journal_dir();
   if (opts.log.level == "info")
     opts.log.level = "warn"; // the story tells it
@@ -391,6 +399,7 @@ int demo_command(const std::vector<std::string>& args) {
     problem = acts.compare_algorithms();
   if (!problem)
     problem = acts.last_lines();
+  std::fflush(stdout);
   if (problem)
     return report(problem);
   if (!remote)

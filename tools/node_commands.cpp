@@ -168,7 +168,9 @@ int node_command(const std::vector<std::string>& args) {
   }
   caf::scoped_actor self{system};
   self->monitor(self_node);
-  spdlog::info("node {} at {}:{} with {} devices", name, opts.node.listen_host, *port, opts.device.count);
+  spdlog::info("node {} at {}:{} with {} devices {}", name, opts.node.listen_host, *port, opts.device.count,
+               host ? "joins " + opts.node.join
+                    : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)");
   if (host) {
     proto::Adopt join;
     join.set_host(opts.node.listen_host);
@@ -227,6 +229,8 @@ int info_command(const std::vector<std::string>& args) {
     for (auto& name : missing)
       fmt::print("missing: {}\n", name);
     if (wanted.empty()) {
+      if (info->nodes().empty())
+        fmt::print("no node has joined\n");
       for (auto& entry : info->nodes())
         fmt::print("node {} (pid {})\n", entry.name(), entry.pid());
       for (auto& entry : info->devices())

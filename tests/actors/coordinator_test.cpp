@@ -124,3 +124,15 @@ TEST_CASE("coordinator: when it has died its clients' and devices' requests do n
   cluster.run_until([&] { return pending->arrived(); });
   CHECK(pending->problem != "");
 }
+
+TEST_CASE("coordinator: its communicators end with it, whatever they wait for") {
+  simulated_cluster cluster{{}};
+  cluster.init(2);
+  auto handle = state_of<coordinator_state>(cluster.host).communicators.begin()->second.handle;
+  cluster.self->monitor(handle);
+  cluster.self->send_exit(cluster.host, caf::exit_reason::kill);
+  cluster.run_until([&] { return !cluster.self->mailbox().empty(); });
+  bool down = false;
+  cluster.self->receive([&](const caf::down_msg& x) { down = x.source == handle.address(); });
+  CHECK(down);
+}

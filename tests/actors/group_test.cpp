@@ -155,3 +155,18 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
   CHECK(cluster.ask_coordinator<proto::CollectiveResponse>(good).sequence() == 2);
   CHECK(cluster.wait(1).error() == "");
 }
+
+TEST_CASE("group: two in-place operations that each fill the memory find room for their shadows one after the other") {
+  simulated_cluster cluster{{}};
+  client host{cluster};
+  auto comm = cluster.init(2);
+  proto::CollectiveRequest request;
+  request.set_comm_id(comm.commid());
+  request.set_algorithm("ring");
+  request.set_count(cluster.options.memory_bytes / sizeof(double));
+  for (int rank = 0; rank < 2; ++rank)
+    (*request.mutable_inputs())[rank] = comm.devices(rank).minmemaddr();
+  for (int i = 0; i < 2; ++i)
+    CHECK(cluster.ask_coordinator<proto::CollectiveResponse>(request).error() == "");
+  CHECK(cluster.wait(comm.commid()).error() == "");
+}

@@ -120,9 +120,9 @@ std::string judge(simulated_cluster& cluster, all_reduce_trial& trial, const sce
     if (alive.count(trial.device(rank)) != 0)
       standing.push_back(rank);
   auto& last = history.ended.at(x.launches);
-  if (status.status() == gpu_sim::FAILED) {
-    if (status.error().empty())
-      return "FAILED without a reason";
+  if (status.status() == gpu_sim::FAILED && status.error().empty())
+    return "FAILED without a reason";
+  if (last.status() == gpu_sim::FAILED) { // else the communicator ended after it
     if (x.faults.empty() && x.cluster.hurry_per_mille == 0)
       return "failed without a fault: " + status.error();
     for (auto rank : standing)
