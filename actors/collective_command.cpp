@@ -300,6 +300,7 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_sequence(plan_.sequence());
   x.set_device_id(memory_->id().value);
   x.set_rank(rank_);
+  x.set_stream_id(stream.id.value);
   x.set_phase(how);
   x.set_error(error);
   x.set_started_ns(started_ns_);

@@ -125,11 +125,16 @@ void trace_writer::learn_operation(const Record& record) {
   }
 }
 
+/// The stream, or 0 for the device's default one.
+static uint64_t other_stream(uint64_t stream_id) {
+  return number_on_device(stream_id) == 1 ? 0 : stream_id;
+}
+
 void trace_writer::learn_track(const Record& record) {
   auto track = [&](const auto& x) {
     auto& streams = streams_[x.device_id()];
-    if (x.stream_id() != 0)
-      streams.insert(x.stream_id());
+    if (other_stream(x.stream_id()) != 0)
+      streams.insert(other_stream(x.stream_id()));
     base_ns_ = std::min(base_ns_, interval_of(x, record.time_ns()).started_ns);
   };
   base_ns_ = std::min(base_ns_, record.time_ns());
@@ -165,7 +170,7 @@ void trace_writer::write_names() {
           pid(device));
     name("thread_name", pid(device), default_stream_tid, "default stream");
     for (auto stream : streams)
-      name("thread_name", pid(device), tid(device, stream), fmt::format("stream {}", stream));
+      name("thread_name", pid(device), tid(device, stream), fmt::format("stream {}", number_on_device(stream)));
   }
 }
 
@@ -174,7 +179,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
   auto label = known == operations_.end() ? operation_label{} : known->second;
   event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
         R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
-        quoted(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), x.stream_id()),
+        quoted(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
         time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(),
         x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), quoted(label.algorithm), label.bytes,
         x.bytes_received(), quoted(x.error()));
@@ -183,7 +188,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
   event(R"({{"ph":"X","cat":"command","name":{},"pid":{},"tid":{},"ts":{},"dur":{},)"
         R"("args":{{"bytes":{},"error":{}}}}})",
-        quoted(x.kind()), pid(x.device_id()), tid(x.device_id(), x.stream_id()), time(when.started_ns),
+        quoted(x.kind()), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())), time(when.started_ns),
         microseconds(when.ended_ns - when.started_ns), x.bytes(), quoted(x.error()));
 }
 
