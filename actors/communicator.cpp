@@ -1,5 +1,7 @@
 #include "actors/communicator.hpp"
 
+#include "actors/answers.hpp"
+
 #include "actors/request_limit.hpp"
 
 #include <algorithm>
@@ -119,18 +121,6 @@ void communicator_state::journal(proto::Record record) {
   record.set_time_ns(unix_ns());
   self->send(options.journal, std::move(record));
 }
-
-namespace {
-
-template <class Response>
-Response verdict(std::string problem) {
-  Response result;
-  result.set_success(problem.empty());
-  result.set_error(std::move(problem));
-  return result;
-}
-
-} // namespace
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
                                                communicator_options options,

@@ -1,5 +1,7 @@
 #include "actors/coordinator.hpp"
 
+#include "actors/answers.hpp"
+
 #include "actors/request_limit.hpp"
 
 #include <algorithm>
@@ -11,29 +13,6 @@ namespace ringmaster {
 namespace {
 
 using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
-
-template <class Response>
-Response refusal(std::string text) {
-  Response result;
-  result.set_error(std::move(text));
-  return result;
-}
-
-template <>
-gpu_sim::GetCommStatusResponse refusal(std::string text) {
-  gpu_sim::GetCommStatusResponse result;
-  result.set_status(gpu_sim::FAILED);
-  result.set_error(std::move(text));
-  return result;
-}
-
-template <>
-gpu_sim::GetStreamStatusResponse refusal(std::string text) {
-  gpu_sim::GetStreamStatusResponse result;
-  result.set_status(gpu_sim::FAILED);
-  result.set_error(std::move(text));
-  return result;
-}
 
 /// Why there is no answer.
 std::string no_answer(const std::string& who, const caf::error& problem, caf::timespan limit) {

@@ -1,5 +1,7 @@
 #include "actors/device.hpp"
 
+#include "actors/answers.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,22 +11,6 @@ namespace ringmaster {
 namespace {
 
 using device_pointer = device_actor::stateful_pointer<device_state>;
-
-template <class Response>
-Response refusal(const caf::error& problem) {
-  Response result;
-  result.set_error(render(problem));
-  return result;
-}
-
-/// Answers a request that the state refuses with a sentence, or empty.
-template <class Response>
-Response verdict(std::string problem) {
-  Response result;
-  result.set_success(problem.empty());
-  result.set_error(std::move(problem));
-  return result;
-}
 
 gpu_sim::DeviceMetadata metadata_of(const device_state& state) {
   gpu_sim::DeviceMetadata result;
@@ -144,7 +130,7 @@ std::string device_state::inject(const proto::FaultRequest& x) {
 caf::result<proto::EventRecordResponse> device_state::record_event(const proto::EventRecordRequest& x) {
   auto target = stream_of(x.stream_id().value());
   if (!target)
-    return refusal<proto::EventRecordResponse>(target.error());
+    return refusal<proto::EventRecordResponse>(render(target.error()));
   auto& entry = events[x.event_id()];
   entry.latest = ++records_;
   entry.pending.insert(records_);
@@ -154,7 +140,7 @@ caf::result<proto::EventRecordResponse> device_state::record_event(const proto::
 caf::result<proto::EventWaitResponse> device_state::wait_event(const proto::EventWaitRequest& x) {
   auto target = stream_of(x.stream_id().value());
   if (!target)
-    return refusal<proto::EventWaitResponse>(target.error());
+    return refusal<proto::EventWaitResponse>(render(target.error()));
   auto i = events.find(x.event_id());
   if (i == events.end() || i->second.pending.count(i->second.latest) == 0)
     return verdict<proto::EventWaitResponse>({}); // never recorded, or made already
@@ -197,7 +183,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const gpu_sim::GetDeviceMetadataRequest&) {
       gpu_sim::GetDeviceMetadataResponse result;
       if (!state.memory)
-        return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
+        return refusal<gpu_sim::GetDeviceMetadataResponse>(render(state.not_joined()));
       *result.mutable_metadata() = metadata_of(state);
       return result;
     },
@@ -217,7 +203,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
       auto target = state.stream_of(x.streamid().value());
       if (target)
         return state.self->delegate(*target, x);
-      auto result = refusal<gpu_sim::GetStreamStatusResponse>(target.error());
+      auto result = refusal<gpu_sim::GetStreamStatusResponse>(render(target.error()));
       result.set_status(gpu_sim::FAILED);
       return result;
     },
@@ -225,35 +211,35 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
              const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
       auto target = state.stream_of(x.onstream().value());
       if (!target)
-        return {refusal<gpu_sim::MemcpyResponse>(target.error()), byte_block{}};
+        return {refusal<gpu_sim::MemcpyResponse>(render(target.error())), byte_block{}};
       return state.self->delegate(*target, x, block);
     },
     [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
       auto target = state.stream_of(x.on_stream().value());
       if (!target)
-        return refusal<proto::CopyResponse>(target.error());
+        return refusal<proto::CopyResponse>(render(target.error()));
       return state.self->delegate(*target, x);
     },
     [&state](const proto::AllocateRequest& x) {
       if (!state.memory)
-        return refusal<proto::AllocateResponse>(state.not_joined());
+        return refusal<proto::AllocateResponse>(render(state.not_joined()));
       auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
       if (!address)
-        return refusal<proto::AllocateResponse>(address.error());
+        return refusal<proto::AllocateResponse>(render(address.error()));
       proto::AllocateResponse result;
       result.mutable_address()->set_value(*address);
       return result;
     },
     [&state](const proto::FreeRequest& x) {
       if (!state.memory)
-        return refusal<proto::FreeResponse>(state.not_joined());
+        return refusal<proto::FreeResponse>(render(state.not_joined()));
       auto problem = state.memory->free(x.address().value());
       return verdict<proto::FreeResponse>(problem ? render(problem) : "");
     },
     [&state](const proto::StreamCreateRequest&) {
       proto::StreamCreateResponse result;
       if (!state.memory)
-        return refusal<proto::StreamCreateResponse>(state.not_joined());
+        return refusal<proto::StreamCreateResponse>(render(state.not_joined()));
       if (state.streams.size() >= state.options.streams_max)
         result.set_error(fmt::format("device 0x{:x} has {} streams, its limit", state.id.value, state.streams.size()));
       uint64_t made = 0;
@@ -265,7 +251,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
       auto target = state.stream_of(x.stream_id().value());
       if (!target)
-        return refusal<proto::StreamSynchronizeResponse>(target.error());
+        return refusal<proto::StreamSynchronizeResponse>(render(target.error()));
       return state.self->delegate(*target, x);
     },
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },

@@ -1,5 +1,6 @@
 #include "actors/stream.hpp"
 
+#include "actors/answers.hpp"
 #include "actors/collective_command.hpp"
 #include "actors/local_commands.hpp"
 #include "actors/request_limit.hpp"
@@ -210,13 +211,6 @@ void on_pull(stream_state& state, const pull& x) {
   auto block = byte_block::uninitialized(x.bytes, bytes);
   block_sink{bytes}.put(0, *source);
   state.self->send(sender, chunk{x.key, x.offset, std::move(block)});
-}
-
-template <class Response>
-Response refusal(std::string text) {
-  Response result;
-  result.set_error(std::move(text));
-  return result;
 }
 
 /// Queues a command whose caller waits only for that.
