@@ -60,15 +60,15 @@ void collective_command::accept(stream_state& stream, const proto::Release& x) {
 
 void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
   if (!stream.stale(x.comm_id(), x.epoch())) {
-    for (auto& entry : stream.queue) {
-      auto cmd = dynamic_cast<collective_command*>(entry.get());
-      if (cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing)
-        cmd->quiesce(x.forget()
-                     || std::count(x.cancel().begin(), x.cancel().end(), cmd->plan_.sequence()) > 0); // a commit reads and writes this device alone, and its outcome is certain: it goes on
-    }
     auto cancelled = [&](const collective_command& cmd) {
       return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_.sequence()) > 0;
     };
+    // A commit reads and writes this device alone, and its outcome is certain: it goes on.
+    for (auto& entry : stream.queue) {
+      auto cmd = dynamic_cast<collective_command*>(entry.get());
+      if (cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing)
+        cmd->quiesce(cancelled(*cmd));
+    }
     stream.remove_if([&](const command& entry) {
       auto cmd = dynamic_cast<const collective_command*>(&entry);
       return cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing
