@@ -90,7 +90,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found));
   if (with_node) {
-    auto memory = memory_directory::open(opts.device.memory_dir);
+    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
     if (!memory)
       return std::move(memory.error());
     result->memory_ = std::move(*memory);

@@ -66,8 +66,11 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     // A commit reads and writes this device alone, and its outcome is certain: it goes on.
     for (auto& entry : stream.queue) {
       auto cmd = dynamic_cast<collective_command*>(entry.get());
-      if (cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing)
-        cmd->quiesce(cancelled(*cmd));
+      if (cmd == nullptr || cmd->plan_.comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
+        continue;
+      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished)
+        cmd->report(stream, proto::RankReport::INTERRUPTED);
+      cmd->quiesce(cancelled(*cmd));
     }
     stream.remove_if([&](const command& entry) {
       auto cmd = dynamic_cast<const collective_command*>(&entry);

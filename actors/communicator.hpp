@@ -19,6 +19,7 @@ struct communicator_options {
   proto::FailurePolicy policy = proto::SHRINK;
   suspicion::options suspect;
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
+  caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
   wall_clock clock;
   coordinator_actor coordinator;                            ///< May be invalid in tests.

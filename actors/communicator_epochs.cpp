@@ -1,6 +1,8 @@
 // A COMMUNICATOR's epochs: who is lost, how the others stop, and what runs again.
 #include "actors/communicator.hpp"
 
+#include "runtime/quantity_text.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,13 +51,18 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
     lost.set_cause(cause);
     lost.set_noticed_by(noticed_by);
     lost.set_fence(fence);
+    lost.set_noticed_ns(unix_ns());
     self->send(options.coordinator, std::move(lost));
   }
   auto reason = fmt::format("rank {} (device 0x{:x}) was lost: {}", position, device, cause);
-  if (options.policy == proto::REPLACE && state != phase::ending && state != phase::aborted)
+  if (options.policy == proto::REPLACE && state != phase::ending && state != phase::aborted) {
     to_replace_.push_back(device);
-  else
+    for (auto& op : operations_)
+      if (op.state == operation::phase::decided && op.committed.count(device) == 0)
+        reason += fmt::format("; its output of operation #{} is lost", op.sequence);
+  } else {
     members.erase(i);
+  }
   quiescing_.erase(device);
   if (state == phase::aborted)
     return;
@@ -130,7 +137,8 @@ void communicator_state::replace_next() {
   auto lost = to_replace_.front();
   proto::SpareRequest request;
   request.set_comm_id(options.id.value);
-  request.set_lost_device_id(lost);
+  request.set_timeout_ns(static_cast<uint64_t>(options.spare_limit.count()));
+  *request.mutable_lost() = std::find_if(members.begin(), members.end(), [=](auto& x) { return x.id() == lost; })->metadata;
   std::vector<slot> made; // by operations that run before; `input` is where the output ends
   for (auto* queue : {&operations_, &group_})
     for (auto& op : *queue)
@@ -157,7 +165,7 @@ void communicator_state::replace_next() {
   };
   if (!options.coordinator)
     return on_error(make_error(errc::unknown_device, "there is no coordinator"));
-  self->request(options.coordinator, options.operation_limit, std::move(request))
+  self->request(options.coordinator, options.spare_limit + options.operation_limit, std::move(request))
     .then([this, lost](const proto::SpareResponse& x, const device_handle& handle) { take_spare(x, handle, lost); },
           on_error);
 }
@@ -201,8 +209,9 @@ void communicator_state::activate() {
   for (auto& op : operations_)
     if (op.state == operation::phase::running && op.attempts > 0)
       opened.add_rerun(op.sequence);
-  spdlog::info("communicator {}: epoch {} on {} devices, {} operations run again: {}", options.id.value, epoch,
-               members.size(), opened.rerun_size(), opened.reason());
+  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options.id.value, epoch,
+               counted(members.size(), "device"), counted(static_cast<uint64_t>(opened.rerun_size()), "operation"),
+               opened.reason());
   journal(std::move(record));
   announce_members();
   last_progress_ = self->clock().now();

@@ -164,15 +164,15 @@ communicator_state::operation* communicator_state::find(uint64_t sequence) {
 }
 
 void communicator_state::on_report(const proto::RankReport& x) {
-  auto op = find(x.sequence());
-  if (op == nullptr || op->epoch != x.epoch())
-    return; // of an epoch that is gone
-  last_progress_ = self->clock().now();
   if (x.phase() != proto::RankReport::FINISHED) { // each rank's end, one way or the other
     proto::Record record;
     *record.mutable_rank_ended() = x;
     journal(std::move(record));
   }
+  auto op = find(x.sequence());
+  if (op == nullptr || op->epoch != x.epoch() || x.phase() == proto::RankReport::INTERRUPTED)
+    return; // of an epoch that is gone
+  last_progress_ = self->clock().now();
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return;

@@ -119,17 +119,22 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
     promise.deliver(refusal<gpu_sim::MemcpyResponse>(text), byte_block{});
   });
   auto to = x.hosttodevice().dstmemaddr().value();
-  // Until the device says that they are there, nobody knows which bytes an operation before this copy has read.
-  bool in = x.has_hosttodevice() && state.overwritten(id, to, block.size());
+  uint64_t number = 0;
+  if (x.has_hosttodevice() && within((*device)->metadata, to, block.size())) {
+    if (state.may_replace(id))
+      number = state.copies.copying(device_id{id}, to, block.size());
+    else
+      state.copies.will_change(device_id{id}, to, block.size());
+  }
   state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), state.options.request_limit, x, block)
-    .then([&state, id, call, promise, in, to, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+    .then([&state, id, call, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
             if (!state.call_ended(id, call))
               return;
-            if (in && y.error().empty() && state.may_replace(id))
-              state.copies.remember(device_id{id}, to, std::move(block));
+            state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
             promise.deliver(std::move(y), std::move(bytes));
           },
-          [&state, id, call, promise](const caf::error& problem) mutable {
+          [&state, id, call, promise, number](const caf::error& problem) mutable {
+            state.copies.copied(number, {});
             if (state.call_ended(id, call))
               promise.deliver(refusal<gpu_sim::MemcpyResponse>(no_answer(id, problem, state.options.request_limit)),
                               byte_block{});
@@ -285,7 +290,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
 void coordinator_state::journal(proto::Record record) {
   if (!options.journal)
     return;
-  record.set_time_ns(options.clock.unix_ns(self->clock().now()));
+  record.set_time_ns(now_ns());
   self->send(options.journal, std::move(record));
 }
 
@@ -326,13 +331,13 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {
-      state.overwritten(id.value(), x.recvbuffaddr().value(), x.numbytes());
+      state.will_change(id.value(), x.recvbuffaddr().value(), x.numbytes());
       return ask_device<BeginReceiveResponse>(state, id.value(), x, state.options.request_limit);
     },
     device_call<StreamSendResponse, DataChunk>(state),
     device_call<GetStreamStatusResponse, GetStreamStatusRequest>(state),
     [&state](const DeviceId& id, const proto::CopyRequest& x) {
-      state.overwritten(id.value(), x.destination().value(), x.bytes());
+      state.will_change(id.value(), x.destination().value(), x.bytes());
       return ask_device<proto::CopyResponse>(state, id.value(), x, state.options.request_limit);
     },
     device_call<proto::AllocateResponse, proto::AllocateRequest>(state),

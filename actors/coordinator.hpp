@@ -80,8 +80,8 @@ public:
   void member_lost(const proto::MemberLost& x);
   caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
   void outputs_written(const proto::OutputsWritten& x);
-  /// The device is about to change the range. Returns whether it lies within the device's memory: else nothing happens.
-  bool overwritten(uint64_t device, uint64_t address, uint64_t bytes);
+  /// A command that has been called will change the range, if it lies within the device's memory.
+  void will_change(uint64_t device, uint64_t address, uint64_t bytes);
   /// Notes which inputs of an operation the host could give to a spare.
   void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
   proto::ClusterInfo info() const;
@@ -91,17 +91,37 @@ public:
   void start_ids_above(const proto::JournalState& known);
 
 private:
-  using spare_promise = caf::typed_response_promise<proto::SpareResponse, device_handle>;
+  /// A lost member's place that waits for a device, or for the device's inputs.
+  struct spare_search {
+    proto::SpareRequest request;
+    caf::typed_response_promise<proto::SpareResponse, device_handle> promise;
+    std::set<uint64_t> tried;
+    proto::SpareResponse answer; ///< With the device whose inputs are being restored.
+    device_handle handle;
+    bool restorable = true;      ///< The host has all inputs.
+    bool expired = false;        ///< It waits no longer for a device.
+    size_t copies_pending = 0;   ///< 0: no device has been found yet.
+  };
 
   /// `noticed_by` is empty where the device has left in good order.
-  void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by);
+  void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
+  uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
   void introduce_nodes();
-  /// Any that is in no communicator; 0: none.
-  uint64_t free_device(const std::set<uint64_t>& but) const;
-  void find_spare(const proto::SpareRequest& x, spare_promise promise, std::set<uint64_t> tried);
+  /// It may still be running: ends it.
+  void fence(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
+  /// Any with enough memory that is in no communicator; 0: none.
+  uint64_t free_device(const spare_search& search) const;
+  void find_spare(uint64_t number);
+  void restore(uint64_t number, uint64_t id);
+  void restored(uint64_t number, uint64_t id, const std::string& problem);
+  void end_search(uint64_t number, const std::string& error);
+  void search_expired(uint64_t number);
+  /// Devices have joined, or left their communicators.
+  void serve_searches();
 
   std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
   std::map<uint64_t, info_waiter> waiters_;
+  std::map<uint64_t, spare_search> searches_;
   uint64_t waits_ = 0;
   uint64_t calls_ = 0;
   uint64_t device_ids_ = 0;      ///< The highest.
@@ -109,6 +129,9 @@ private:
   uint64_t node_ids_ = 0;
   uint64_t communicator_ids_ = 0;
 };
+
+/// Whether the range lies within the device's memory.
+bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t bytes);
 
 coordinator_actor::behavior_type coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
                                              coordinator_options options);

@@ -1,9 +1,8 @@
-// The COORDINATOR's devices and nodes: how they come, how they go, and who stands in for them.
+// The COORDINATOR's devices and nodes: how they come and how they go.
 #include "actors/coordinator.hpp"
 
 #include "actors/device.hpp"
 #include "actors/request_limit.hpp"
-#include "runtime/reduction.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -71,6 +70,7 @@ void coordinator_state::device_ready(const proto::DeviceReady& x, const device_h
     } else {
       ++i;
     }
+  serve_searches();
 }
 
 void coordinator_state::on_down(const caf::down_msg& x) {
@@ -78,7 +78,7 @@ void coordinator_state::on_down(const caf::down_msg& x) {
   bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
   for (auto& [id, device] : devices)
     if (is_source(device.handle.device))
-      return device_gone(id, render(x.reason), left ? "" : "monitor"); // ends the loop: the map has changed
+      return device_gone(id, render(x.reason), left ? "" : "monitor", now_ns()); // ends the loop: the map has changed
   for (auto& [id, node] : nodes)
     if (is_source(node.handle)) {
       proto::Record record;
@@ -123,9 +123,11 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
   for (auto lost : entry->second.lost)
     copies.forget(device_id{lost});
   communicators.erase(entry);
+  serve_searches(); // its devices are free
 }
 
-void coordinator_state::device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by) {
+void coordinator_state::device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by,
+                                    uint64_t noticed_ns) {
   constexpr size_t gone_max = 4096;
   auto i = devices.find(id);
   if (i == devices.end())
@@ -139,6 +141,7 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
     record.mutable_device_died()->set_device_id(id);
     record.mutable_device_died()->set_cause(cause);
     record.mutable_device_died()->set_noticed_by(noticed_by);
+    record.mutable_device_died()->set_noticed_ns(noticed_ns);
     spdlog::info("device 0x{:x} has died, noticed by {}: {}", id, noticed_by, cause);
   }
   journal(std::move(record));
@@ -157,136 +160,22 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
 }
 
 void coordinator_state::member_lost(const proto::MemberLost& x) {
-  auto i = devices.find(x.device_id());
-  if (i == devices.end())
+  if (devices.count(x.device_id()) == 0)
     return; // the coordinator's own monitor was faster
-  auto handle = i->second.handle;
-  device_gone(x.device_id(), x.cause(), x.noticed_by());
   if (x.fence())
-    self->send_exit(caf::actor_cast<caf::actor>(handle.device),
-                    make_error(errc::device_lost, "ended on suspicion: " + x.cause()));
+    fence(x.device_id(), x.cause(), x.noticed_by(), x.noticed_ns());
+  else
+    device_gone(x.device_id(), x.cause(), x.noticed_by(), x.noticed_ns());
 }
 
-namespace {
-
-/// A spare whose inputs are being restored.
-struct restoration {
-  proto::SpareResponse answer;
-  device_handle handle;
-  bool restorable = true;
-  size_t copies_pending = 1; ///< And one for the asking itself.
-};
-
-} // namespace
-
-caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const proto::SpareRequest& x) {
-  auto promise = self->make_response_promise<proto::SpareResponse, device_handle>();
-  find_spare(x, promise, {});
-  return promise;
-}
-
-uint64_t coordinator_state::free_device(const std::set<uint64_t>& but) const {
-  auto i = std::find_if(devices.begin(), devices.end(), [&](auto& entry) {
-    return entry.second.communicator == 0 && but.count(entry.first) == 0;
-  });
-  return i == devices.end() ? 0 : i->first;
-}
-
-void coordinator_state::find_spare(const proto::SpareRequest& x, spare_promise promise, std::set<uint64_t> tried) {
-  auto work = std::make_shared<restoration>();
-  auto entry = communicators.find(x.comm_id());
-  auto id = free_device(tried);
-  if (id == 0 || entry == communicators.end()) {
-    work->answer.set_error(entry == communicators.end()
-                             ? fmt::format("communicator {} has ended", x.comm_id())
-                             : fmt::format("no spare is free: all {} devices of the cluster are in communicators",
-                                           devices.size()));
-    promise.deliver(work->answer, work->handle);
-    return;
-  }
-  auto& device = devices.at(id);
-  device.communicator = x.comm_id();
-  tried.insert(id);
-  work->answer.set_success(true);
-  *work->answer.mutable_device() = device.metadata;
-  work->handle = device.handle;
-  auto copied = [this, work, x, promise, id, tried](const std::string& problem) mutable {
-    if (work->answer.inputs_error().empty())
-      work->answer.set_inputs_error(problem);
-    if (--work->copies_pending > 0)
-      return;
-    auto restored = work->answer.inputs_error().empty();
-    auto i = devices.find(id);
-    if (!restored && work->restorable && (i == devices.end() || free_device(tried) != 0)) {
-      copies.forget(device_id{id}); // it has died, or could not take its inputs: another one may
-      if (i != devices.end())
-        i->second.communicator = 0;
-      return find_spare(x, std::move(promise), std::move(tried));
-    }
-    work->answer.set_inputs_restored(restored);
-    copies.forget(device_id{x.lost_device_id()});
-    if (auto group = communicators.find(x.comm_id()); group != communicators.end())
-      std::erase(group->second.lost, x.lost_device_id());
-    promise.deliver(work->answer, work->handle);
-  };
-  auto moved = device.metadata.minmemaddr().value() - min_address_of(device_id{x.lost_device_id()});
-  for (auto& input : x.inputs()) {
-    auto pieces = copies.find(device_id{x.lost_device_id()}, input.address(), input.bytes());
-    if (!pieces) {
-      work->answer.set_inputs_error(render(pieces.error()));
-      work->restorable = false;
-      break;
-    }
-    for (auto& piece : *pieces) {
-      gpu_sim::MemcpyRequest copy;
-      copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);
-      auto block = piece.block.part(piece.offset, piece.bytes);
-      if (overwritten(id, piece.address + moved, piece.bytes))
-        copies.remember(device_id{id}, piece.address + moved, block);
-      ++work->copies_pending;
-      self->request(caf::actor_cast<device_actor>(device.handle.device), options.request_limit, std::move(copy),
-                    std::move(block))
-        .then([copied](const gpu_sim::MemcpyResponse& y, const byte_block&) mutable { copied(y.error()); },
-              [copied](const caf::error& problem) mutable { copied(render(problem)); });
-    }
-  }
-  copied({});
-}
-
-bool coordinator_state::overwritten(uint64_t id, uint64_t address, uint64_t bytes) {
+void coordinator_state::fence(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns) {
   auto i = devices.find(id);
   if (i == devices.end())
-    return false;
-  auto min = i->second.metadata.minmemaddr().value(), max = i->second.metadata.maxmemaddr().value();
-  if (address < min || address > max || bytes > max - address)
-    return false;
-  copies.overwritten(device_id{id}, address, bytes);
-  return true;
-}
-
-void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
-  for (auto& range : x.ranges())
-    copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
-}
-
-void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  auto bytes = x.count() * size_of(x.datatype());
-  for (uint32_t rank = 0; rank < x.inputs().size(); ++rank) { // a protobuf map has another order each time
-    auto address = x.inputs().at(rank).value();
-    for (auto& [id, device] : devices) {
-      bool here = device.metadata.minmemaddr().value() <= address && address < device.metadata.maxmemaddr().value();
-      if (!here || !copies.find(device_id{id}, address, bytes))
-        continue;
-      proto::Record record;
-      auto& checkpoint = *record.mutable_input_checkpoint();
-      checkpoint.set_comm_id(x.comm_id());
-      checkpoint.set_sequence(sequence);
-      checkpoint.set_device_id(id);
-      checkpoint.set_address(address);
-      checkpoint.set_bytes(bytes);
-      journal(std::move(record));
-    }
-  }
+    return;
+  auto handle = i->second.handle;
+  device_gone(id, cause, noticed_by, noticed_ns);
+  self->send_exit(caf::actor_cast<caf::actor>(handle.device),
+                  make_error(errc::device_lost, "ended on suspicion: " + cause));
 }
 
 proto::ClusterInfo coordinator_state::info() const {
@@ -318,6 +207,7 @@ caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto:
 }
 
 void coordinator_state::expire(uint64_t waiter) {
+  search_expired(waiter);
   auto i = waiters_.find(waiter);
   if (i == waiters_.end())
     return;

@@ -88,10 +88,10 @@ void device_state::route_offer(const offer& x) {
   if (i != transfers.end() && i->second.runner) {
     self->send(i->second.runner, x);
   } else if (i != transfers.end()) {
-    self->send(sender, refused{x.key, i->second.status.error()});
+    self->send(sender, refused{x.key, i->second.status.error(), nullptr});
   } else if (early.size() >= options.transfers_max) {
-    self->send(sender, refused{x.key, fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit",
-                                                  id.value, early.size())});
+    auto reason = fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit", id.value, early.size());
+    self->send(sender, refused{x.key, reason, nullptr});
   } else {
     early.emplace(x.key.channel, x);
     self->delayed_send(self, options.streams_options.transfer_limit, atom::expire_v, x.key.channel);
@@ -102,7 +102,11 @@ void device_state::withdraw_offer(const refused& x) {
   early.erase(x.key.channel);
   auto i = transfers.find(x.key.channel);
   if (i != transfers.end() && i->second.runner)
-    self->send(i->second.runner, x);
+    return self->send(i->second.runner, x); // it answers
+  if (i != transfers.end() && i->second.status.status() == gpu_sim::SUCCESS)
+    return; // `taken` is on its way
+  if (auto sender = caf::actor_cast<stream_actor>(x.sender))
+    self->send(sender, refused{x.key, x.reason, nullptr});
 }
 
 void device_state::start_transfer(uint64_t number, stream_actor runner, uint64_t communicator,
@@ -116,7 +120,7 @@ void device_state::start_transfer(uint64_t number, stream_actor runner, uint64_t
 }
 
 void device_state::call_off(uint64_t number, const transfer& moving, const std::string& why) {
-  self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0}, why});
+  self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0}, why, nullptr});
 }
 
 void device_state::on_down(const caf::down_msg& x) {

@@ -9,6 +9,10 @@ proto::FailurePolicy parse_policy(const std::string& text) {
   return text == "replace" ? proto::REPLACE : text == "abort" ? proto::ABORT : proto::SHRINK;
 }
 
+uint64_t memory_files_bytes(const options& opts) {
+  return opts.device.count * 2 * opts.device.memory_bytes;
+}
+
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
   device_options result;
   result.memory_dir = memory_dir;
@@ -34,6 +38,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.policy = parse_policy(opts.communicator.policy);
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
+  result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;
 }

@@ -14,6 +14,9 @@ device_options device_settings(const options& opts, const std::filesystem::path&
 coordinator_options coordinator_settings(const options& opts);
 node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
 
+/// What the memory files of this process may grow to, scratch included.
+uint64_t memory_files_bytes(const options& opts);
+
 /// "shrink", "replace", "abort"; the options have been validated.
 proto::FailurePolicy parse_policy(const std::string& text);
 

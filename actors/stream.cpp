@@ -183,13 +183,13 @@ void on_offer(stream_state& state, const offer& x) {
                                             [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
                      refused{x.key, fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
-                                                x.key.channel, state.memory->id().value)});
+                                                x.key.channel, state.memory->id().value), nullptr});
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
                      refused{x.key, fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
-                                                state.memory->id().value, state.options.offers_max)});
+                                                state.memory->id().value, state.options.offers_max), nullptr});
 }
 
 /// Answers a pull from what was offered; a block that is not on offer any more belongs to a dead epoch.
@@ -249,7 +249,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const offer& x) { on_offer(state, x); },
     [&state](const taken& x) { state.head_event([&](command& head) { head.on_taken(state, x); }); },
     [&state](const refused& x) {
-      state.queue_event([&](command& cmd) { cmd.forewarn(x); });
+      state.queue_event([&](command& cmd) { cmd.forewarn(state, x); });
       state.head_event([&](command& head) { head.on_refused(state, x); });
     },
     [&state](const pull& x) { on_pull(state, x); },

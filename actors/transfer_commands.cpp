@@ -41,7 +41,7 @@ public:
 
   const char* kind() const override { return "send"; }
 
-  void forewarn(const refused& x) override {
+  void forewarn(stream_state&, const refused& x) override {
     if (x.key == key_)
       doomed_ = x.reason;
   }
@@ -70,15 +70,25 @@ public:
   void on_limit(stream_state& stream) override {
     if (std::exchange(pulls_seen_, stream.pulls_served) != stream.pulls_served)
       return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
-    withdraw(stream, fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
-                                 request_.dstrank().value(), key_.channel, seconds_of(stream.options.transfer_limit)));
+    auto limit_s = seconds_of(stream.options.transfer_limit);
+    if (std::exchange(withdrawn_, true))
+      return end(stream, 0, fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
+                                        request_.dstrank().value(), limit_s, key_.channel));
+    tell_receiver(stream, fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
+                                      request_.dstrank().value(), key_.channel, limit_s));
+    stream.limit_head(stream.options.transfer_limit);
   }
 
 private:
-  /// Ends on this end's own account: the receiver shall not wait for it, nor read what may change now.
+  /// Ends before anything was offered: the receiver shall not wait for it.
   void withdraw(stream_state& stream, const std::string& error) {
-    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error});
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, nullptr});
     end(stream, 0, error);
+  }
+
+  /// The receiver may just have begun to read: its answer decides.
+  void tell_receiver(stream_state& stream, const std::string& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, stream.self->ctrl()});
   }
 
   void end(stream_state& stream, uint64_t bytes, const std::string& error) {
@@ -90,6 +100,7 @@ private:
   device_handle destination_;
   transfer_key key_;
   uint64_t pulls_seen_ = 0;
+  bool withdrawn_ = false;
   std::string doomed_; ///< What was said before it began.
 };
 
@@ -104,9 +115,12 @@ public:
 
   bool expects(const transfer_key& key) const override { return key == key_ && !route_ && arrived_ == 0; }
 
-  void forewarn(const refused& x) override {
-    if (x.key == key_)
-      doomed_ = x.reason;
+  void forewarn(stream_state& stream, const refused& x) override {
+    if (x.key != key_)
+      return;
+    doomed_ = x.reason;
+    if (auto sender = caf::actor_cast<stream_actor>(x.sender))
+      stream.self->send(sender, refused{key_, x.reason, nullptr});
   }
 
   void begin(stream_state& stream) override {
@@ -205,7 +219,7 @@ private:
       if (error.empty())
         stream.self->send(sender, taken{key_});
       else
-        stream.self->send(sender, refused{key_, error});
+        stream.self->send(sender, refused{key_, error, nullptr});
     }
     end_transfer(stream, key_.channel, error.empty() ? request_.numbytes() : 0, error);
   }

@@ -47,10 +47,12 @@ struct taken {
   transfer_key key;
 };
 
-/// RECEIVER -> SENDER: I shall not read it. SENDER -> RECEIVER: the offer is withdrawn.
+/// RECEIVER -> SENDER: I shall not read it. SENDER -> RECEIVER: the offer is withdrawn; `sender`, if set, waits to hear
+/// that it is (`refused`) or that it is too late (`taken`), so that both ends tell the same outcome.
 struct refused {
   transfer_key key;
   std::string reason;
+  caf::strong_actor_ptr sender;
 };
 
 /// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block. Of no bytes: I am
@@ -99,7 +101,7 @@ typename Inspector::result_type inspect(Inspector& f, taken& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, refused& x) {
-  return f(caf::meta::type_name("refused"), x.key, x.reason);
+  return f(caf::meta::type_name("refused"), x.key, x.reason, x.sender);
 }
 
 template <class Inspector>

@@ -30,6 +30,30 @@ void host_copies::remember(device_id device, uint64_t address, byte_block block)
     drop_oldest();
 }
 
+uint64_t host_copies::copying(device_id device, uint64_t address, uint64_t bytes) {
+  will_change(device, address, bytes); // of two copies to one range nobody knows which is the last to be made
+  under_way_.emplace(++last_under_way_, target{device, address, bytes});
+  return last_under_way_;
+}
+
+void host_copies::copied(uint64_t number, byte_block block) {
+  const auto found = under_way_.find(number);
+  if (found == under_way_.end())
+    return;
+  const auto to = found->second;
+  under_way_.erase(found);
+  if (block.size() == to.bytes)
+    remember(to.device, to.address, std::move(block));
+}
+
+void host_copies::will_change(device_id device, uint64_t address, uint64_t bytes) {
+  overwritten(device, address, bytes);
+  std::erase_if(under_way_, [&](const auto& entry) {
+    const auto& to = entry.second;
+    return to.device == device && to.address < address + bytes && address < to.address + to.bytes;
+  });
+}
+
 void host_copies::overwritten(device_id device, uint64_t address, uint64_t bytes) {
   const auto found = devices_.find(device);
   if (found == devices_.end() || bytes == 0)
@@ -79,6 +103,7 @@ caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id devic
 }
 
 void host_copies::forget(device_id device) {
+  std::erase_if(under_way_, [&](const auto& entry) { return entry.second.device == device; });
   const auto found = devices_.find(device);
   if (found == devices_.end())
     return;

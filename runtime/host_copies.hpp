@@ -34,8 +34,17 @@ public:
   /// The host has copied `block` to `address`. Replaces what was known of that range.
   void remember(device_id device, uint64_t address, byte_block block);
 
-  /// A result, a device copy or a receive has changed the range.
+  /// The host is about to copy to the range: until the device answers nobody knows what the operations before it have
+  /// read. Returns the copy's number, for `copied`.
+  uint64_t copying(device_id device, uint64_t address, uint64_t bytes);
+  /// The copy has been made, or has failed (an empty block). Remembers it, unless what was called after it changes its
+  /// range too.
+  void copied(uint64_t number, byte_block block);
+
+  /// A result has changed the range; copies under way come after it.
   void overwritten(device_id device, uint64_t address, uint64_t bytes);
+  /// A device copy or a receive has been called that will change the range, after all copies under way.
+  void will_change(device_id device, uint64_t address, uint64_t bytes);
 
   /// Pieces that cover the range exactly, by address; none for an empty range. Errors: invalid_argument where the range
   /// wraps around; device_lost where a part cannot be given back: the text names the first such sub-range and whether
@@ -67,6 +76,13 @@ private:
     uint64_t kept_bytes = 0;
   };
 
+  /// A copy under way.
+  struct target {
+    device_id device;
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+
   static segments::iterator split(segments& known, uint64_t address);
   static void merge(segments& known, uint64_t begin, uint64_t end);
   static const char* reason(fate state);
@@ -76,6 +92,8 @@ private:
   uint64_t bytes_max_;
   uint64_t held_bytes_ = 0;
   uint64_t last_copy_ = 0;
+  uint64_t last_under_way_ = 0;
+  std::map<uint64_t, target> under_way_;
   std::unordered_map<device_id, segments> devices_;
   std::map<uint64_t, copy> copies_;                        // by age
   std::unordered_map<const std::byte*, uint64_t> holders_; // copies that share the block

@@ -1,15 +1,18 @@
 #include "runtime/memory_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/quantity_text.hpp"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -20,11 +23,26 @@ namespace {
 constexpr auto prefix = "ringmaster-memory-";
 constexpr auto lock_name = "lock";
 
-fs::path fresh_base() {
-  if (::access("/dev/shm", W_OK) == 0)
-    return "/dev/shm";
-  auto temporary = std::getenv("TMPDIR");
-  return temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+/// Where a fresh directory may be made, the best first.
+std::vector<fs::path> bases() {
+  std::vector<fs::path> result{"/dev/shm"};
+  if (auto temporary = std::getenv("TMPDIR"); temporary != nullptr && *temporary != '\0')
+    result.push_back(temporary);
+  result.push_back("/tmp");
+  return result;
+}
+
+uint64_t room_in(const fs::path& dir) {
+  std::error_code problem;
+  auto space = fs::space(dir, problem);
+  return problem ? 0 : space.available;
+}
+
+caf::error no_room(const std::string& places, uint64_t bytes) {
+  return make_error(errc::io_error, fmt::format("the devices' memory files may grow to {} together, and there is room for "
+                                                "{}; fewer devices (device.count) or smaller ones (device.memory-bytes) need "
+                                                "less, device.memory-dir names another directory",
+                                                bytes_text(bytes), places));
 }
 
 /// Removes what killed processes have left: directories whose lock nobody holds.
@@ -50,7 +68,7 @@ caf::error system_error(const fs::path& path, const char* what) {
 
 } // namespace
 
-caf::expected<memory_directory> memory_directory::open(const fs::path& configured) {
+caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes) {
   memory_directory result;
   if (!configured.empty()) {
     std::error_code problem;
@@ -58,11 +76,26 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
     errno = problem.value();
     if (problem)
       return system_error(configured, "make a directory");
+    if (auto room = room_in(configured); room < bytes)
+      return no_room(fmt::format("{} in {}", bytes_text(room), configured.string()), bytes);
     result.path_ = configured;
     return result;
   }
-  auto base = fresh_base();
-  sweep(base);
+  fs::path base;
+  std::vector<std::string> refused;
+  for (auto& candidate : bases()) {
+    if (::access(candidate.c_str(), W_OK) != 0)
+      continue;
+    sweep(candidate);
+    if (auto room = room_in(candidate); room < bytes) {
+      refused.push_back(fmt::format("{} in {}", bytes_text(room), candidate.string()));
+      continue;
+    }
+    base = candidate;
+    break;
+  }
+  if (base.empty())
+    return no_room(fmt::format("{}", fmt::join(refused, ", ")), bytes);
   auto pattern = (base / (std::string{prefix} + "XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr)
     return system_error(base, "make a directory");

@@ -79,6 +79,8 @@ std::vector<option_entry> option_entries(options& x) {
     {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
     {"communicator", "policy", &x.communicator.policy, "what happens when a device is lost", 0, 0,
      {"shrink", "replace", "abort"}},
+    {"communicator", "spare-timeout", &x.communicator.spare_timeout, "how long a lost device's place waits for a spare",
+     shortest, day},
     {"communicator", "operation-timeout", &x.communicator.operation_timeout, "no progress for so long is a failure",
      shortest, day},
     {"suspicion", "interval", &x.suspicion.interval, "between two progress requests", shortest, ns(1min)},

@@ -41,6 +41,7 @@ struct options {
 
   struct {
     std::string policy = "shrink";
+    duration spare_timeout = std::chrono::seconds{5};
     duration operation_timeout = std::chrono::seconds{30};
   } communicator;
 

@@ -39,4 +39,8 @@ std::string duration_text(uint64_t ns) {
   return ns < 1'000'000'000 ? number(value / 1e6) + " ms" : number(value / 1e9) + " s";
 }
 
+std::string counted(uint64_t n, const char* noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 } // namespace ringmaster

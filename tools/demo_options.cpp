@@ -3,8 +3,11 @@
 #include "messages/errc.hpp"
 #include "runtime/schedule.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <iterator>
+#include <string_view>
 
 namespace ringmaster {
 
@@ -26,6 +29,9 @@ The exit status is 0 if every result was right.
 )";
 
 namespace {
+
+constexpr std::string_view known_options[] = {"--devices", "--elements", "--seed",      "--op",
+                                              "--kill",    "--algorithm", "--kill-rank"};
 
 caf::expected<uint64_t> parse_number(const std::string& option, const std::string& text, uint64_t min, uint64_t max) {
   uint64_t value = 0;
@@ -76,12 +82,9 @@ caf::error apply(demo_options& result, const std::string& option, const std::str
     result.kill_step = chosen;
     return caf::none;
   }
-  if (option == "--kill-rank") {
-    auto problem = number(chosen, 0, 63);
-    result.kill_rank = chosen;
-    return problem;
-  }
-  return make_error(errc::invalid_argument, fmt::format("there is no option {}; see ringmaster demo --help", option));
+  auto problem = number(chosen, 0, 63); // --kill-rank
+  result.kill_rank = chosen;
+  return problem;
 }
 
 } // namespace
@@ -93,6 +96,8 @@ caf::expected<demo_options> parse_demo_options(const std::vector<std::string>& a
     auto option = args[i].substr(0, equals);
     if (option.rfind("--", 0) != 0)
       return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option; see ringmaster demo --help", args[i]));
+    if (std::find(std::begin(known_options), std::end(known_options), option) == std::end(known_options))
+      return make_error(errc::invalid_argument, fmt::format("there is no option {}; see ringmaster demo --help", option));
     if (equals == std::string::npos && i + 1 == args.size())
       return make_error(errc::invalid_argument, fmt::format("{} needs a value; see ringmaster demo --help", option));
     auto value = equals != std::string::npos ? args[i].substr(equals + 1) : args[++i];

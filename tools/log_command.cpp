@@ -94,11 +94,13 @@ private:
 caf::error list(const log_options& opts, std::FILE* out) {
   log_printer printer{opts, out};
   auto filter = opts.filter;
+  bool any = false;
   for (auto reading = true; reading;) {
     auto journal = journal_store::open_read_only(opts.dir);
     if (!journal)
       return std::move(journal.error());
     auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
+      any = true;
       return reading = printer.print(record);
     });
     if (err)
@@ -111,6 +113,8 @@ caf::error list(const log_options& opts, std::FILE* out) {
     journal->reset();
     std::this_thread::sleep_for(follow_interval);
   }
+  if (!any && !opts.json)
+    fmt::print(stderr, "no record of {} matches\n", opts.dir.string());
   return caf::none;
 }
 

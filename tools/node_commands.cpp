@@ -145,7 +145,7 @@ int node_command(const std::vector<std::string>& args) {
   start_log(opts);
   block_ending_signals();
   caf::actor_system system{cfg};
-  auto memory = memory_directory::open(opts.device.memory_dir);
+  auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
   if (!memory)
     return report(memory.error());
   coordinator_actor host;
@@ -232,7 +232,7 @@ int info_command(const std::vector<std::string>& args) {
       if (info->nodes().empty())
         fmt::print("no node has joined\n");
       for (auto& entry : info->nodes())
-        fmt::print("node {} (pid {})\n", entry.name(), entry.pid());
+        fmt::print("node {} '{}' (pid {})\n", entry.node_id(), entry.name(), entry.pid());
       for (auto& entry : info->devices())
         fmt::print("device 0x{:x} on node {}, {}\n", entry.metadata().deviceid().value(), entry.node_id(),
                    entry.comm_id() == 0 ? "free" : fmt::format("in communicator {}", entry.comm_id()));

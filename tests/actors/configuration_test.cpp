@@ -97,7 +97,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.device = {3, 8192, 7, "/tmp"};
   changed.transfers = {6s, 4096};
   changed.route = {"messages", 8192, 9};
-  changed.communicator = {"abort", 31s};
+  changed.communicator = {"abort", 4s, 31s};
   changed.suspicion = {101ms, 501ms, 4, 6};
   changed.supervisor = {6, 11s};
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001};

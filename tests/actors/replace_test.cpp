@@ -115,8 +115,39 @@ TEST_CASE("replace: where there is no spare the communicator is aborted and says
   auto status = cluster.wait(1);
   CHECK(status.status() == gpu_sim::FAILED);
   CHECK(contains(status.error(), "rank 1 (device 0x2) was lost"));
-  CHECK(contains(status.error(), "could not be replaced: no spare is free: all 2 devices"));
-  CHECK(contains(trial.launch(), "no spare is free"));
+  CHECK(contains(status.error(), "could not be replaced: no spare with 65536 bytes of memory was free within 5.0 s"));
+  CHECK(contains(trial.launch(), "of the cluster's 2 devices 0 are in no communicator"));
+}
+
+TEST_CASE("replace: a spare that joins, or leaves its communicator, within the limit is in time; a smaller one is none") {
+  for (bool joins : {true, false})
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(joins);
+      CAPTURE(seed);
+      simulated_cluster cluster{with_spares(seed, joins ? 0 : 1)};
+      all_reduce_trial trial{cluster, three_ranks()};
+      gpu_sim::CommInitResponse other;
+      if (!joins)
+        other = cluster.init(1);
+      cluster.device_settings.memory_bytes = 1u << 15;
+      cluster.add_devices(1);
+      cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 2));
+      REQUIRE(trial.launch() == "");
+      auto& comm = state_of<communicator_state>(communicator_of(cluster));
+      cluster.run_until([&] { return comm.state == communicator_state::phase::replacing; });
+      cluster.scheduler.advance_time(3s);
+      if (joins) {
+        cluster.device_settings.memory_bytes = 1u << 16;
+        cluster.add_devices(1);
+      } else {
+        proto::CommDestroyRequest destroy;
+        destroy.set_comm_id(other.commid());
+        REQUIRE(cluster.ask_coordinator<proto::CommDestroyResponse>(destroy).error() == "");
+      }
+      auto status = cluster.wait(1);
+      judge(trial, status);
+      CHECK(status.devices(1).maxmemaddr().value() - status.devices(1).minmemaddr().value() == 1u << 16);
+    }
 }
 
 TEST_CASE("replace: an input that cannot be restored fails the operation with the reason, and the next one has the spare") {

@@ -280,3 +280,37 @@ TEST_CASE("host_copies: agrees with one entry a byte on random calls") {
     }
   }
 }
+
+TEST_CASE("host copies: a copy under way is remembered when it is made, unless a later call changes its range") {
+  host_copies copies{1000};
+  device_id device{1};
+  auto block = [](char fill) { return byte_block::of(std::vector<char>(8, fill)); };
+  copies.remember(device, 64, block('a'));
+  auto first = copies.copying(device, 64, 8);
+  CHECK(!copies.find(device, 64, 8)); // nobody knows which bytes are there
+  copies.overwritten(device, 64, 8);  // a result of an operation before the copy
+  copies.copied(first, block('b'));
+  REQUIRE(copies.find(device, 64, 8));
+  CHECK(copies.find(device, 64, 8)->front().block.as<char>()[0] == 'b');
+
+  auto second = copies.copying(device, 64, 8);
+  copies.will_change(device, 71, 1); // a receive that was called behind the copy
+  copies.copied(second, block('c'));
+  CHECK(!copies.find(device, 64, 8));
+
+  auto third = copies.copying(device, 64, 8);
+  copies.copied(third, {}); // refused by the device
+  CHECK(!copies.find(device, 64, 8));
+
+  auto fourth = copies.copying(device, 64, 8);
+  auto fifth = copies.copying(device, 72, 8);
+  copies.copied(fifth, block('e'));
+  copies.copied(fourth, block('d'));
+  CHECK(copies.find(device, 64, 16));
+
+  auto sixth = copies.copying(device, 64, 8);
+  copies.forget(device);
+  copies.copied(sixth, block('f'));
+  CHECK(!copies.find(device, 64, 8));
+  CHECK(copies.held_bytes() == 0);
+}
