@@ -8,6 +8,11 @@
 #include <cassert>
 #include <utility>
 
+#ifdef RINGMASTER_THREAD_SANITIZER
+extern "C" void __tsan_read_range(void* start, unsigned long bytes);
+extern "C" void __tsan_write_range(void* start, unsigned long bytes);
+#endif
+
 namespace ringmaster {
 
 namespace {
@@ -35,6 +40,17 @@ caf::expected<Value> parse_in(const Table& table, std::string_view noun, std::st
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", name);
   }
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is no {}; there are {}", text, noun, allowed));
+}
+
+/// The kernels are built without the thread sanitizer, which would look at each element: it is told of whole ranges.
+void announce_access([[maybe_unused]] const std::byte* a, [[maybe_unused]] const std::byte* b,
+                     [[maybe_unused]] std::byte* out, [[maybe_unused]] size_t bytes) {
+#ifdef RINGMASTER_THREAD_SANITIZER
+  __tsan_read_range(const_cast<std::byte*>(a), bytes);
+  if (b != nullptr)
+    __tsan_read_range(const_cast<std::byte*>(b), bytes);
+  __tsan_write_range(out, bytes);
+#endif
 }
 
 } // namespace
@@ -69,6 +85,7 @@ void reduce(proto::DataType type, gpu_sim::ReduceOp op, const std::byte* a, cons
             uint64_t count) {
   const auto kernel = kernel_for(type, op, best_instruction_set());
   assert(kernel != nullptr);
+  announce_access(a, b, out, count * size_of(type));
   kernel(a, b, out, count);
 }
 

@@ -123,6 +123,8 @@ caf::error demo::check(const group& g) {
     if (!block)
       return std::move(block.error());
     auto found = block->as<double>();
+    if (std::memcmp(found.data(), right_one.data(), bytes()) == 0)
+      continue;
     for (uint64_t i = 0; i < options_.elements; ++i)
       wrong += std::memcmp(&found[i], &right_one[i], sizeof(double)) != 0;
   }
