@@ -224,6 +224,8 @@ caf::expected<communicator_actor> coordinator_state::communicator_of(uint64_t id
   auto i = communicators.find(id);
   if (i != communicators.end())
     return i->second.handle;
+  if (auto failed = failed_.find(id); failed != failed_.end())
+    return make_error(errc::unknown_communicator, fmt::format("communicator {} has failed: {}", id, failed->second));
   return make_error(errc::unknown_communicator,
                     id != 0 && id <= communicator_ids_
                       ? fmt::format("communicator {} has been destroyed", id)

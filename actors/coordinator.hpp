@@ -120,6 +120,7 @@ private:
   void serve_searches();
 
   std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
+  std::map<uint64_t, std::string> failed_; ///< Communicators that ended by themselves, and why.
   std::map<uint64_t, info_waiter> waiters_;
   std::map<uint64_t, spare_search> searches_;
   uint64_t waits_ = 0;

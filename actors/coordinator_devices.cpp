@@ -102,8 +102,10 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
   auto entry = communicators.find(id);
   if (entry == communicators.end())
     return;
-  if (!reason.empty())
+  if (!reason.empty()) {
     spdlog::error("communicator {} has failed: {}", id, reason);
+    failed_[id] = reason;
+  }
   proto::Quiesce stop;
   stop.set_comm_id(id);
   stop.set_epoch(UINT64_MAX);

@@ -8,11 +8,6 @@
 #include <cassert>
 #include <utility>
 
-#ifdef RINGMASTER_THREAD_SANITIZER
-extern "C" void __tsan_read_range(void* start, unsigned long bytes);
-extern "C" void __tsan_write_range(void* start, unsigned long bytes);
-#endif
-
 namespace ringmaster {
 
 namespace {
@@ -45,7 +40,7 @@ caf::expected<Value> parse_in(const Table& table, std::string_view noun, std::st
 /// The kernels are built without the thread sanitizer, which would look at each element: it is told of whole ranges.
 void announce_access([[maybe_unused]] const std::byte* a, [[maybe_unused]] const std::byte* b,
                      [[maybe_unused]] std::byte* out, [[maybe_unused]] size_t bytes) {
-#ifdef RINGMASTER_THREAD_SANITIZER
+#ifdef RINGMASTER_THREAD_SANITIZER // functions that the compiler declares
   __tsan_read_range(const_cast<std::byte*>(a), bytes);
   if (b != nullptr)
     __tsan_read_range(const_cast<std::byte*>(b), bytes);
