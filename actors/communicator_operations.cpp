@@ -45,7 +45,7 @@ caf::error check_ranks(const google::protobuf::Map<uint32_t, gpu_sim::MemAddr>& 
 
 caf::expected<communicator_state::operation>
 communicator_state::check(const proto::CollectiveRequest& request) const {
-  if (auto known = plan(request.kind(), request.algorithm(), {}); !known)
+  if (auto known = find_algorithm(request.kind(), request.algorithm()); !known)
     return std::move(known.error());
   if (!proto::DataType_IsValid(request.datatype()) || !gpu_sim::ReduceOp_IsValid(request.op()))
     return make_error(errc::invalid_argument, fmt::format("datatype {} or reduction op {} is not one of this version's",

@@ -1,8 +1,9 @@
 #include "runtime/schedule.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/naive_all_reduce.hpp"
-#include "runtime/ring_all_reduce.hpp"
+#include "runtime/algorithms/naive.hpp"
+#include "runtime/algorithms/ring.hpp"
+#include "runtime/blocks.hpp"
 
 #include <fmt/format.h>
 
@@ -21,45 +22,74 @@ std::string names_of(proto::CollectiveKind kind) {
   return names;
 }
 
-} // namespace
-
-const std::vector<algorithm>& algorithms() {
-  static const std::vector<algorithm> all{
-    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce},
-    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce},
-  };
-  return all;
+/// Nobody has anything to send.
+bool is_empty(proto::CollectiveKind kind, const plan_request& request) {
+  if (kind == proto::BARRIER)
+    return false;
+  return std::all_of(request.counts.begin(), request.counts.end(), [](auto count) { return count == 0; })
+         && (!request.counts.empty() || request.count == 0);
 }
 
-caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
-                             const plan_request& request) {
-  const auto& all = algorithms();
-  auto chosen = std::find_if(all.begin(), all.end(), [&](const algorithm& x) {
-    return x.kind == kind && x.name == algorithm_name;
-  });
-  if (chosen == all.end())
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no algorithm \"{}\" for {}; there are: {}", algorithm_name,
-                                  proto::CollectiveKind_Name(kind), names_of(kind)));
-  if (request.world_size == 0)
-    return make_error(errc::invalid_argument, "a collective wants at least one rank, and the world size is 0");
-  if (request.rank >= request.world_size)
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no rank {} in a world of {}: ranks are 0 to {}", request.rank,
-                                  request.world_size, request.world_size - 1));
-  return chosen->plan(request);
-}
-
-schedule plan_alone(uint64_t count) {
+/// What every collective comes to where there is nobody to talk to: one copy from input to output.
+schedule plan_alone(proto::CollectiveKind kind, const plan_request& request) {
   schedule result;
+  auto count = output_count(kind, request, 0);
   if (count == 0)
     return result;
   result.rounds = 1;
   result.steps.push_back({.what = action::copy,
                           .source = {buffer::input, 0, count},
                           .destination = {buffer::output, 0, count},
-                          .finish = true});
+                          .finish = reduces(kind)});
   return result;
+}
+
+} // namespace
+
+const std::vector<algorithm>& algorithms() {
+  static const std::vector<algorithm> all{
+    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce},
+    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce},
+  };
+  return all;
+}
+
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {
+  const auto& all = algorithms();
+  auto chosen = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.kind == kind && x.name == name; });
+  if (chosen == all.end())
+    return make_error(errc::invalid_argument,
+                      fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name, name_of(kind),
+                                  names_of(kind)));
+  return &*chosen;
+}
+
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
+                             const plan_request& request) {
+  auto chosen = find_algorithm(kind, algorithm_name);
+  if (!chosen)
+    return std::move(chosen.error());
+  if (auto problem = check_request(kind, request))
+    return problem;
+  if (is_empty(kind, request))
+    return schedule{};
+  if (request.world_size == 1)
+    return plan_alone(kind, request);
+  return (*chosen)->plan(request);
+}
+
+caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                      const plan_request& request) {
+  auto chosen = find_algorithm(kind, algorithm_name);
+  if (!chosen)
+    return std::move(chosen.error());
+  if (auto problem = check_request(kind, request))
+    return problem;
+  if (is_empty(kind, request))
+    return algorithm_cost{};
+  if (request.world_size == 1)
+    return algorithm_cost{output_count(kind, request, 0) == 0 ? 0u : 1u, 0, 0, 0, 0};
+  return (*chosen)->cost(request);
 }
 
 block_range block_of(buffer where, uint64_t count, uint32_t blocks, uint32_t index) {

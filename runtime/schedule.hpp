@@ -1,6 +1,6 @@
 #pragma once
 
-#include "messages/types.pb.h"
+#include "runtime/collective.hpp"
 
 #include <caf/expected.hpp>
 
@@ -40,46 +40,63 @@ struct step {
   block_range source{};
   block_range destination{};
   bool finish = false; ///< The reduction of this block ends here: AVG divides by the world size.
+  bool then = false;   ///< It starts when the step before it in the list has ended, which is of the same round.
 
   friend bool operator==(const step&, const step&) = default;
 };
 
-/// What one rank does, as rounds. The steps of a round start together and may end in any order; the next round
-/// starts when all have ended. A send ends when the peer has read the block. Steps of one round may therefore read
-/// the same range, but none may write what another one reads or writes. A step that reduces works element by element,
-/// so its own source and destination may be the same range exactly, and may not overlap otherwise. No step writes the
-/// input, and none is empty. A rank may have nothing to do in a round.
+/// What one rank does, as rounds. The steps of a round start together (but those marked `then`) and may end in any
+/// order; the next round starts when all have ended. A send ends when the peer has read the block. Steps of one round
+/// may therefore read the same range, but none may write what another one reads or writes, unless a chain of `then`
+/// lies between the two. A step that reduces works element by element, so its own source and destination may be the
+/// same range exactly, and may not overlap otherwise. No step writes the input, and none is empty. A rank may have
+/// nothing to do in a round.
 struct schedule {
   uint32_t rounds = 0;        ///< The same on every rank.
   uint64_t scratch_count = 0; ///< Elements of scratch the rank needs.
   std::vector<step> steps;    ///< Sorted by round.
+
+  friend bool operator==(const schedule&, const schedule&) = default;
 };
 
-/// What an algorithm plans for.
-struct plan_request {
-  uint32_t world_size = 1;
-  uint32_t rank = 0;
-  uint64_t count = 0; ///< Elements.
+/// What an algorithm takes, over all ranks. On a uniform network, where each rank has one port out and one in, a message
+/// of b bytes keeps both busy for b / bandwidth and is there after another latency, and nobody computes, it takes
+/// latencies x latency + serial_elements x element size / bandwidth: exactly where all blocks have the same size, else
+/// no more.
+struct algorithm_cost {
+  uint64_t rounds = 0;
+  uint64_t elements = 0; ///< Sent by the rank that sends most.
+  uint64_t messages = 0; ///< Sent or received by the rank that has most of them in one direction.
+  uint64_t latencies = 0;
+  uint64_t serial_elements = 0;
+
+  friend bool operator==(const algorithm_cost&, const algorithm_cost&) = default;
 };
 
-/// A collective algorithm: a pure function from the request to the rank's schedule.
+/// A collective algorithm: a pure function from the request to the rank's schedule. It is asked for two ranks or more
+/// and at least one element somewhere, and for a request that `check_request` has passed.
 struct algorithm {
   std::string_view name;
   proto::CollectiveKind kind;
-  std::string_view cost; ///< Rounds and bytes at the busiest rank, as a formula.
-  schedule (*plan)(const plan_request&); ///< Wants a rank below the world size.
+  std::string_view formula; ///< Rounds and elements at the busiest rank, for people.
+  schedule (*plan)(const plan_request&);
+  algorithm_cost (*cost)(const plan_request&); ///< The rank does not matter.
 };
 
 /// All algorithms, in the order in which they are listed to people.
 const std::vector<algorithm>& algorithms();
 
-/// The schedule of `request.rank`. Errors: invalid_argument for an unknown algorithm (the text names those that
-/// exist), a world size of 0, a rank outside of it.
+/// Errors: invalid_argument; the text names the algorithms that the kind has.
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name);
+
+/// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
+/// invalid_argument for an unknown algorithm and for what `check_request` refuses.
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
                              const plan_request& request);
 
-/// What every all-reduce comes to where there is nobody to talk to: one copy from input to output.
-schedule plan_alone(uint64_t count);
+/// Errors as of `plan`.
+caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                      const plan_request& request);
 
 /// Block `index` of `count` elements cut into `blocks` nearly equal parts; the first `count % blocks` of them are
 /// one element larger.

@@ -166,7 +166,7 @@ caf::error demo::act_two() {
   auto g = set_up();
   if (!g)
     return std::move(g.error());
-  auto rounds = plan(proto::ALL_REDUCE, options_.algorithm, {g->size(), 0, options_.elements})->rounds;
+  auto rounds = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
   auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
   if (options_.kill_step && *options_.kill_step > rounds)
     return make_error(errc::invalid_argument, fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step,

@@ -67,7 +67,7 @@ caf::error apply(demo_options& result, const std::string& option, const std::str
   }
   if (option == "--algorithm") {
     result.algorithm = value;
-    auto known = plan(proto::ALL_REDUCE, value, {});
+    auto known = find_algorithm(proto::ALL_REDUCE, value);
     return known ? caf::error{} : known.error();
   }
   uint32_t chosen = 0;

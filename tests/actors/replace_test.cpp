@@ -67,7 +67,7 @@ std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResp
 
 TEST_CASE("replace: whichever rank dies or hangs at whatever step, a spare makes the result that of the whole group") {
   uint64_t seed = 0;
-  auto rounds = plan(proto::ALL_REDUCE, "ring", {3, 0, 13})->rounds;
+  auto rounds = plan(proto::ALL_REDUCE, "ring", {.world_size = 3, .count = 13})->rounds;
   for (auto kind : {proto::FaultRequest::KILL, proto::FaultRequest::HANG})
     for (uint32_t victim = 0; victim < 3; ++victim)
       for (uint32_t step = 0; step <= rounds; ++step)

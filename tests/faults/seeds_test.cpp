@@ -55,7 +55,7 @@ scenario scenario_of(uint64_t seed) {
   x.trial.in_place = below(2) == 0;
   if (!x.trial.in_place)
     x.launches = static_cast<uint32_t>(1 + below(3));
-  auto rounds = plan(proto::ALL_REDUCE, x.trial.algorithm, {x.trial.ranks, 0, x.trial.count})->rounds;
+  auto rounds = plan(proto::ALL_REDUCE, x.trial.algorithm, {.world_size = x.trial.ranks, .count = x.trial.count})->rounds;
   for (auto n = below(4); n > 0; --n) {
     proto::FaultRequest fault;
     fault.set_kind(static_cast<proto::FaultRequest::Kind>(below(3)));

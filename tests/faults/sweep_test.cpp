@@ -10,7 +10,7 @@ using namespace ringmaster::test;
 namespace {
 
 uint32_t rounds_of(const trial_options& x, uint32_t ranks) {
-  return plan(proto::ALL_REDUCE, x.algorithm, {ranks, 0, x.count})->rounds;
+  return plan(proto::ALL_REDUCE, x.algorithm, {.world_size = ranks, .count = x.count})->rounds;
 }
 
 proto::FaultRequest kill_at(uint32_t step) {

@@ -17,7 +17,7 @@ namespace {
 std::vector<schedule> plan_all(std::string_view name, uint32_t world_size, uint64_t count) {
   std::vector<schedule> ranks;
   for (uint32_t rank = 0; rank < world_size; ++rank) {
-    auto planned = plan(proto::ALL_REDUCE, name, {world_size, rank, count});
+    auto planned = plan(proto::ALL_REDUCE, name, {.world_size = world_size, .rank = rank, .count = count});
     REQUIRE(planned);
     ranks.push_back(std::move(*planned));
   }
@@ -156,9 +156,9 @@ TEST_CASE("schedule: a request that makes no sense is refused with a sentence") 
     CHECK(code_of(x.error()) == errc::invalid_argument);
     return render(x.error());
   };
-  CHECK(text_of(plan(proto::ALL_REDUCE, "rnig", {4, 0, 8}))
-        == "there is no algorithm \"rnig\" for ALL_REDUCE; there are: ring, naive");
-  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {0, 0, 8}))
+  CHECK(text_of(plan(proto::ALL_REDUCE, "rnig", {.world_size = 4, .count = 8}))
+        == "there is no algorithm \"rnig\" for all_reduce; there are: ring, naive");
+  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {.world_size = 0, .count = 8}))
         == "a collective wants at least one rank, and the world size is 0");
-  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {4, 4, 8})) == "there is no rank 4 in a world of 4: ranks are 0 to 3");
+  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {.world_size = 4, .rank = 4, .count = 8})) == "there is no rank 4 in a world of 4: ranks are 0 to 3");
 }

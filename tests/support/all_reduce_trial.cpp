@@ -81,7 +81,7 @@ std::vector<std::byte> all_reduce_trial::expected(const std::vector<uint32_t>& c
   std::vector<rank_memory<value>> memory(world_size);
   std::vector<schedule> schedules;
   for (uint32_t i = 0; i < world_size; ++i) {
-    schedules.push_back(*plan(proto::ALL_REDUCE, options.algorithm, {world_size, i, options.count}));
+    schedules.push_back(*plan(proto::ALL_REDUCE, options.algorithm, {.world_size = world_size, .rank = i, .count = options.count}));
     memory[i].input.resize(options.count);
     for (uint64_t k = 0; k < options.count; ++k)
       std::memcpy(memory[i].input[k].data(), inputs[contributors[i]].data() + k * element, element);

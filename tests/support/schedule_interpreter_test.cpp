@@ -12,7 +12,7 @@ constexpr uint64_t count = 8;
 std::vector<schedule> good(std::string_view name = "ring") {
   std::vector<schedule> ranks;
   for (uint32_t rank = 0; rank < 4; ++rank)
-    ranks.push_back(*plan(proto::ALL_REDUCE, name, {4, rank, count}));
+    ranks.push_back(*plan(proto::ALL_REDUCE, name, {.world_size = 4, .rank = rank, .count = count}));
   return ranks;
 }
 

@@ -27,5 +27,6 @@ inline constexpr std::string_view ring_all_reduce_cost
 /// Source: P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations. Journal of
 /// Parallel and Distributed Computing 69(2), 2009.
 schedule plan_ring_all_reduce(const plan_request& request);
+algorithm_cost cost_of_ring_all_reduce(const plan_request& request);
 
 } // namespace ringmaster

@@ -20,5 +20,6 @@ inline constexpr std::string_view naive_all_reduce_cost
 /// Source: a gather with reduction to rank 0 followed by a broadcast from it, with flat trees, as MPI defines
 /// MPI_Allreduce by MPI_Reduce and MPI_Bcast.
 schedule plan_naive_all_reduce(const plan_request& request);
+algorithm_cost cost_of_naive_all_reduce(const plan_request& request);
 
 } // namespace ringmaster

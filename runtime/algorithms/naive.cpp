@@ -1,4 +1,4 @@
-#include "runtime/naive_all_reduce.hpp"
+#include "runtime/algorithms/naive.hpp"
 
 namespace ringmaster {
 
@@ -25,8 +25,6 @@ void plan_other_rank(schedule& result, const plan_request& request, block_range 
 } // namespace
 
 schedule plan_naive_all_reduce(const plan_request& request) {
-  if (request.world_size == 1 || request.count == 0)
-    return plan_alone(request.count);
   block_range input{buffer::input, 0, request.count};
   block_range output{buffer::output, 0, request.count};
   schedule result;
@@ -36,6 +34,11 @@ schedule plan_naive_all_reduce(const plan_request& request) {
   else
     plan_other_rank(result, request, input, output);
   return result;
+}
+
+algorithm_cost cost_of_naive_all_reduce(const plan_request& request) {
+  auto others = uint64_t{request.world_size} - 1;
+  return {request.world_size, others * request.count, others, request.world_size, 2 * others * request.count};
 }
 
 } // namespace ringmaster

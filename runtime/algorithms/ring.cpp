@@ -1,4 +1,6 @@
-#include "runtime/ring_all_reduce.hpp"
+#include "runtime/algorithms/ring.hpp"
+
+#include <algorithm>
 
 namespace ringmaster {
 
@@ -60,14 +62,27 @@ void all_gather(ring& r) {
 } // namespace
 
 schedule plan_ring_all_reduce(const plan_request& request) {
-  if (request.world_size == 1 || request.count == 0)
-    return plan_alone(request.count);
   ring r{request, {}};
   r.result.rounds = 2 * (request.world_size - 1);
   r.result.steps.reserve(4 * size_t{request.world_size - 1});
   reduce_scatter(r);
   all_gather(r);
   return std::move(r.result);
+}
+
+algorithm_cost cost_of_ring_all_reduce(const plan_request& request) {
+  const uint64_t n = request.world_size;
+  const auto rounds = 2 * (n - 1);
+  const auto with_elements = std::min(request.count, n);
+  const auto block = [&](uint64_t index) { return block_of(buffer::output, request.count, request.world_size, static_cast<uint32_t>(index % n)).count; };
+  algorithm_cost cost{rounds, 0, 0, rounds, rounds * ((request.count + n - 1) / n)};
+  for (uint64_t rank = 0; rank < n; ++rank) { // a rank sends each block twice, but for the two that it sends once
+    const auto once = block(rank + 1) + block(rank + 2);
+    const auto missing = (block(rank + 1) != 0 ? 1u : 0u) + (block(rank + 2) != 0 ? 1u : 0u);
+    cost.elements = std::max(cost.elements, 2 * request.count - once);
+    cost.messages = std::max(cost.messages, 2 * with_elements - missing);
+  }
+  return cost;
 }
 
 } // namespace ringmaster

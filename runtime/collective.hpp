@@ -1,0 +1,60 @@
+#pragma once
+
+#include "messages/types.pb.h"
+
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+// What each kind of collective means, apart from any algorithm: which elements a rank has and gets. MPI's and NCCL's
+// words and counts.
+
+/// One collective, as one rank sees it.
+struct plan_request {
+  uint32_t world_size = 1;
+  uint32_t rank = 0;
+  /// Elements. ALL_REDUCE, REDUCE, BROADCAST, SEND_RECV: of the whole. ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER,
+  /// SCATTER: of one block, of which there is one for each rank. BARRIER: ignored. Ignored with `counts`.
+  uint64_t count = 0;
+  uint32_t root = 0; ///< REDUCE, BROADCAST, GATHER, SCATTER; SEND_RECV: who sends
+  uint32_t peer = 0; ///< SEND_RECV: who receives
+  /// The v-variants: elements of each rank's block; ALL_TO_ALL: of the block from rank s to rank r at s * world_size + r.
+  std::vector<uint64_t> counts;
+  uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes
+};
+
+/// "all_reduce", "all_to_all", ...: as people write them.
+std::string_view name_of(proto::CollectiveKind kind);
+/// Takes "all_gather_v", too: the kind is the same, with counts. Errors: invalid_argument, naming what there is.
+caf::expected<proto::CollectiveKind> parse_collective_kind(std::string_view text);
+/// All kinds, in the order of their numbers.
+const std::vector<proto::CollectiveKind>& collective_kinds();
+
+bool has_root(proto::CollectiveKind kind); ///< Including SEND_RECV's sender.
+bool reduces(proto::CollectiveKind kind);
+bool has_v_variant(proto::CollectiveKind kind);
+
+/// Whether the request makes sense for the kind. Errors: invalid_argument, with a sentence: a world size of 0, a rank,
+/// root or peer outside of it, counts where there are none or not as many as needed, more elements than 2^63.
+caf::error check_request(proto::CollectiveKind kind, const plan_request& request);
+
+/// Elements of `rank`'s input and output; 0 where it has none. The request's own rank does not matter.
+uint64_t input_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
+uint64_t output_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
+
+/// Where what belongs into an output element comes from.
+struct element_source {
+  bool all_ranks = false; ///< It is the reduction of every rank's input[index].
+  uint32_t rank = 0;      ///< Otherwise this rank's input[index].
+  uint64_t index = 0;
+};
+
+/// What `output[index]` of `rank` must hold in the end; `index` < output_count.
+element_source meaning_of(proto::CollectiveKind kind, const plan_request& request, uint32_t rank, uint64_t index);
+
+} // namespace ringmaster
