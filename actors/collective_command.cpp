@@ -53,7 +53,7 @@ caf::error collective_command::prepare() {
   auto world_size = static_cast<uint32_t>(plan_.members_size());
   auto planned = world_size == 1 && plan_.in_place()
                    ? schedule{} // alone and in place, the input is the result
-                   : plan(plan_.kind(), plan_.algorithm(), {world_size, rank_, plan_.count(), 0, 0, {}, 0});
+                   : plan(plan_.kind(), plan_.algorithm(), {.world_size = world_size, .rank = rank_, .count = plan_.count()});
   if (!planned)
     return std::move(planned.error());
   schedule_ = std::move(*planned);

@@ -24,7 +24,7 @@ struct plan_request {
   uint32_t root = 0; ///< REDUCE, BROADCAST, GATHER, SCATTER; SEND_RECV: who sends
   uint32_t peer = 0; ///< SEND_RECV: who receives
   /// The v-variants: elements of each rank's block; ALL_TO_ALL: of the block from rank s to rank r at s * world_size + r.
-  std::vector<uint64_t> counts;
+  std::vector<uint64_t> counts = {};
   uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes
 };
 
