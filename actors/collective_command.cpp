@@ -1,5 +1,6 @@
 #include "actors/collective_command.hpp"
 
+#include "actors/operation.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -27,7 +28,9 @@ void collective_command::free_scratch() {
 
 void collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
-    return; // the plan of the new epoch begins it again
+    return; // it waits for the plan of the new epoch, or for the other ranks
+  if (plan_.together())
+    return announce(stream);
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
   last_move_ = stream.now();
@@ -44,16 +47,18 @@ void collective_command::begin(stream_state& stream) {
 
 caf::error collective_command::prepare() {
   element_bytes_ = size_of(plan_.datatype());
-  auto bytes = plan_.count() * element_bytes_;
-  auto& me = plan_.members(static_cast<int>(rank_));
-  if (auto input = memory_->at(me.input_address(), bytes); !input)
-    return std::move(input.error());
-  if (auto output = memory_->at(me.output_address(), bytes); !output)
-    return std::move(output.error());
   auto world_size = static_cast<uint32_t>(plan_.members_size());
-  auto planned = world_size == 1 && plan_.in_place()
-                   ? schedule{} // alone and in place, the input is the result
-                   : plan(plan_.kind(), plan_.algorithm(), {.world_size = world_size, .rank = rank_, .count = plan_.count()});
+  auto request = request_of(plan_, world_size, rank_);
+  auto& me = plan_.members(static_cast<int>(rank_));
+  input_bytes_ = input_count(plan_.kind(), request, rank_) * element_bytes_;
+  output_bytes_ = output_count(plan_.kind(), request, rank_) * element_bytes_;
+  if (auto input = memory_->at(me.input_address(), input_bytes_); !input)
+    return std::move(input.error());
+  if (auto output = memory_->at(me.output_address(), output_bytes_); !output)
+    return std::move(output.error());
+  bool same_place = world_size == 1 && me.input_address() == me.output_address();
+  auto planned = same_place ? schedule{} // alone and in place, the input is the result
+                            : plan(plan_.kind(), plan_.algorithm(), request);
   if (!planned)
     return std::move(planned.error());
   schedule_ = std::move(*planned);
@@ -68,8 +73,8 @@ caf::error collective_command::prepare() {
   };
   if (schedule_.steps.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
     memory_->free_scratch(std::exchange(shadow_, 0));
-  if (!schedule_.steps.empty() && plan_.in_place())
-    if (auto problem = reserve(shadow_, bytes))
+  if (!schedule_.steps.empty() && wants_shadow(request))
+    if (auto problem = reserve(shadow_, output_bytes_))
       return problem;
   if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
     memory_->free_scratch(std::exchange(scratch_, 0));
@@ -80,6 +85,17 @@ caf::error collective_command::prepare() {
   for (auto& x : schedule_.steps)
     block_index_.push_back(counts[{x.peer, x.what == action::send}]++);
   return caf::none;
+}
+
+/// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already, unless
+/// ranks were lost and the others have closed up.
+bool collective_command::wants_shadow(const plan_request& request) const {
+  auto& me = plan_.members(static_cast<int>(rank_));
+  auto in = me.input_address(), out = me.output_address();
+  if (!plan_.in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
+    return false;
+  auto at = in_place(plan_.kind(), request, rank_);
+  return replaces_input(plan_.kind()) || in - out != (at.input - at.output) * element_bytes_;
 }
 
 void collective_command::advance(stream_state& stream) {
@@ -197,7 +213,9 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
 }
 
 void collective_command::resume(stream_state& stream) {
-  if (stream.now() < stalled_until_)
+  if (plan_.together())
+    announce(stream);
+  else if (stream.now() < stalled_until_)
     stream.resume_later(stalled_until_ - stream.now());
   else
     advance(stream);
@@ -262,9 +280,8 @@ void collective_command::release(stream_state& stream) {
   phase_ = phase::committing;
   if (shadow_ == 0)
     return commit_done(stream);
-  auto bytes = plan_.count() * element_bytes_;
-  auto output = memory_->at(plan_.members(static_cast<int>(rank_)).output_address(), bytes);
-  offer own{{}, {memory_->id(), shadow_, bytes, memory_}, nullptr};
+  auto output = memory_->at(plan_.members(static_cast<int>(rank_)).output_address(), output_bytes_);
+  offer own{{}, {memory_->id(), shadow_, output_bytes_, memory_}, nullptr};
   ready_.push_back({nullptr, {}, make_route(own, block_sink{output->data()}), nullptr});
   advance(stream);
 }

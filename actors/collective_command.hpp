@@ -22,7 +22,7 @@ namespace ringmaster {
 class collective_command : public command {
 public:
   // What communicators say to a stream.
-  static void accept(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  static void accept(stream_state& stream, const proto::OperationBatch& batch, const device_handles& members);
   static void accept(stream_state& stream, const proto::Release& x);
   static void accept(stream_state& stream, const proto::Quiesce& x);
   static void accept(stream_state& stream, const proto::ProgressRequest& x);
@@ -40,7 +40,7 @@ public:
   bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
 
 private:
-  enum class phase { waiting, planned, walking, finished, broken, committing };
+  enum class phase { waiting, planned, walking, finished, broken, committing, arrived };
 
   enum class turn { goes_on, over, ended };
 
@@ -54,13 +54,21 @@ private:
 
   static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
 
+  static void accept(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  /// Says how far the stream has come with operations that are run for all ranks together.
+  static void announce(stream_state& stream);
+  static void release_together(stream_state& stream, const proto::Release& x);
+
   void take_plan(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
   /// Stops; `for_good`, it will not run again.
   void quiesce(bool for_good = false);
   void release(stream_state& stream);
+  /// Whether no fault keeps the head from it.
+  bool may_arrive(stream_state& stream);
   proto::Progress progress(const stream_state& stream) const;
 
   caf::error prepare();
+  bool wants_shadow(const plan_request& request) const;
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
@@ -87,6 +95,8 @@ private:
   schedule schedule_;
   std::vector<uint32_t> block_index_; ///< By step: counts the blocks between this rank and the step's peer, by direction.
   uint64_t element_bytes_ = 0;
+  uint64_t input_bytes_ = 0;
+  uint64_t output_bytes_ = 0;
   uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
   uint32_t round_ = 0;

@@ -17,6 +17,13 @@ collective_command* collective_command::find(stream_state& stream, uint64_t comm
   return nullptr;
 }
 
+void collective_command::accept(stream_state& stream, const proto::OperationBatch& batch,
+                                const device_handles& members) {
+  for (auto& plan : batch.plans())
+    accept(stream, plan, members);
+  announce(stream);
+}
+
 void collective_command::accept(stream_state& stream, const proto::OperationPlan& plan,
                                 const device_handles& members) {
   if (stream.stale(plan.comm_id(), plan.epoch()))
@@ -50,9 +57,56 @@ void collective_command::take_plan(stream_state& stream, const proto::OperationP
   phase_ = phase::planned;
 }
 
+void collective_command::announce(stream_state& stream) {
+  collective_command* last = nullptr;
+  bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
+  for (auto i = stream.arrived_run; i < stream.queue.size() && !stream.quitting; ++i) {
+    auto cmd = dynamic_cast<collective_command*>(stream.queue[i].get());
+    auto before = i == 0 ? nullptr : dynamic_cast<collective_command*>(stream.queue[i - 1].get());
+    if (cmd == nullptr || !cmd->plan_.together() || cmd->phase_ != phase::planned || (careful && i > 0)
+        || (before != nullptr && before->plan_.comm_id() != cmd->plan_.comm_id()))
+      break;
+    if (i == 0 && !cmd->may_arrive(stream))
+      return;
+    cmd->phase_ = phase::arrived;
+    stream.arrived_run = i + 1;
+    last = cmd;
+  }
+  if (last == nullptr)
+    return;
+  auto& plan = last->plan_;
+  stream.self->send(caf::actor_cast<communicator_actor>(last->communicator_),
+                    arrived{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
+}
+
+bool collective_command::may_arrive(stream_state& stream) {
+  if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where()))
+    return false;
+  if (stream.fault.delay.count() == 0 || stalled_until_ != decltype(stalled_until_){})
+    return true;
+  last_move_ = stream.now();
+  stalled_until_ = stream.now() + stream.fault.delay;
+  stream.resume_later(stream.fault.delay);
+  return false;
+}
+
+void collective_command::release_together(stream_state& stream, const proto::Release& x) {
+  while (!stream.queue.empty()) {
+    auto head = dynamic_cast<collective_command*>(stream.queue.front().get());
+    if (head == nullptr || head->plan_.comm_id() != x.comm_id() || head->phase_ != phase::arrived
+        || head->plan_.sequence() > x.sequence())
+      return;
+    if (stream.fault.armed && stream.fault.armed->step() > 0 && stream.strike(*stream.fault.armed, head->where()))
+      return;
+    stream.done(0, {}, false);
+  }
+}
+
 void collective_command::accept(stream_state& stream, const proto::Release& x) {
   if (stream.stale(x.comm_id(), x.epoch()))
     return;
+  if (x.first() != 0)
+    return release_together(stream, x);
   auto cmd = find(stream, x.comm_id(), x.sequence());
   if (cmd != nullptr && cmd->plan_.epoch() == x.epoch())
     cmd->release(stream);
@@ -68,10 +122,11 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
       auto cmd = dynamic_cast<collective_command*>(entry.get());
       if (cmd == nullptr || cmd->plan_.comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
         continue;
-      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished)
+      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::arrived)
         cmd->report(stream, proto::RankReport::INTERRUPTED);
       cmd->quiesce(cancelled(*cmd));
     }
+    stream.arrived_run = 0;
     stream.remove_if([&](const command& entry) {
       auto cmd = dynamic_cast<const collective_command*>(&entry);
       return cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing
@@ -112,7 +167,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   result.set_sequence(plan_.sequence());
   result.set_round(round_);
   result.set_rounds(schedule_.rounds);
-  bool stalled = phase_ == phase::walking && !round_started_;
+  bool stalled = (phase_ == phase::walking && !round_started_)
+                 || (phase_ == phase::planned && plan_.together() && stalled_until_ != decltype(stalled_until_){});
   bool busy = stalled || !ready_.empty();
   result.set_busy(busy);
   if (busy)
@@ -121,6 +177,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing("finished, waiting for the other ranks");
   else if (phase_ == phase::waiting)
     result.set_doing("waiting for the plan of the next epoch");
+  else if (phase_ == phase::arrived)
+    result.set_doing("waiting for the other ranks to come to it");
   else if (phase_ == phase::broken)
     result.set_doing("broken off");
   else if (busy)

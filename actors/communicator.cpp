@@ -77,6 +77,7 @@ std::string communicator_state::group_end() {
     for (auto& op : operations_)
       if (op.attempts == 0)
         run(op);
+    flush_plans();
   }
   keep_ticking();
   return {};
@@ -137,11 +138,15 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return verdict<gpu_sim::GroupStartResponse>(state.group_start());
     },
     [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
-    [&state](const proto::CollectiveRequest& x) {
+    [&state](const proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
       auto sequence = state.enqueue(x);
       auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
       answer.set_sequence(sequence ? *sequence : 0);
-      return answer;
+      if (!state.flush_pending())
+        return answer;
+      auto promise = state.self->make_response_promise<proto::CollectiveResponse>();
+      state.answer_when_flushed(std::move(answer), promise);
+      return promise;
     },
     [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
       auto promise = state.self->make_response_promise<gpu_sim::GetCommStatusResponse>();
@@ -158,8 +163,11 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
+    [&state](const arrived& x) { state.on_arrived(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
+    [&state](atom::flush) { state.flush_plans(); },
+    [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },
     [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
   };

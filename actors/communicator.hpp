@@ -1,8 +1,7 @@
 #pragma once
 
+#include "actors/operation.hpp"
 #include "actors/wall_clock.hpp"
-#include "messages/interfaces.hpp"
-#include "runtime/suspicion.hpp"
 
 #include <caf/timespan.hpp>
 #include <caf/typed_response_promise.hpp>
@@ -21,10 +20,14 @@ struct communicator_options {
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
+  bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
+  uint32_t workers = 2;      ///< That move one operation's data at once.
   wall_clock clock;
   coordinator_actor coordinator;                            ///< May be invalid in tests.
   journal_actor journal;                                    ///< May be invalid.
 };
+
+struct direct_job; // actors/direct_worker.hpp
 
 /// The state of a COMMUNICATOR.
 ///
@@ -37,39 +40,6 @@ struct communicator_options {
 class communicator_state {
 public:
   static inline const char* name = "communicator";
-
-  struct member {
-    gpu_sim::DeviceMetadata metadata;
-    device_handle handle;
-    suspicion suspect;
-    proto::Progress latest; ///< Its last answer.
-
-    uint64_t id() const { return metadata.deviceid().value(); }
-  };
-
-  /// One rank's buffers in one operation.
-  struct slot {
-    uint64_t device = 0;
-    uint64_t input = 0;
-    uint64_t output = 0;
-  };
-
-  struct operation {
-    enum class phase { running, decided, cancelled };
-
-    proto::CollectiveRequest request;
-    uint64_t sequence = 0;
-    uint64_t bytes = 0;        ///< Of one rank's input.
-    std::vector<slot> slots;   ///< In rank order; the lost ones are taken out.
-    phase state = phase::running;
-    uint64_t epoch = 0;        ///< Whose plan the ranks have; 0: none that counts.
-    uint32_t world_size = 0;   ///< Of the attempt that counts.
-    uint32_t attempts = 0;
-    uint64_t started_ns = 0;
-    std::set<uint64_t> finished;  ///< Devices.
-    std::set<uint64_t> committed;
-    std::string error;
-  };
 
   enum class phase { active, quiescing, replacing, ending, aborted };
 
@@ -98,9 +68,19 @@ public:
   // -- operations (communicator_operations.cpp) --
   caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request);
   void run(operation& op);
+  /// Sends the plans that have gathered, as one message to each rank.
+  void flush_plans();
+  bool flush_pending() const { return flush_pending_; }
+  /// Whoever has the answer may call on: what he calls must come to the streams behind the plans.
+  void answer_when_flushed(proto::CollectiveResponse answer, caf::typed_response_promise<proto::CollectiveResponse> promise);
   void on_report(const proto::RankReport& x);
   void end(uint64_t sequence, const std::string& error);
   void end_cancelled();
+
+  // -- operations that are run for all ranks together (communicator_together.cpp) --
+  void on_arrived(const arrived& x);
+  /// The workers have moved the data of the job of this number.
+  void moved(uint64_t number);
 
   // -- epochs (communicator_epochs.cpp) --
   void on_down(const caf::down_msg& x);
@@ -116,7 +96,16 @@ public:
   std::string explain() const;
 
 private:
-  caf::expected<operation> check(const proto::CollectiveRequest& request) const;
+  /// Whether all ranks are in this process, and the algorithm is one that has them served together.
+  bool can_run_together(const operation& op) const;
+  /// Runs what everybody has come to.
+  void run_together();
+  void move_data(operation& op);
+  void data_is_there(operation& op);
+  /// Slices that are moved count as progress.
+  void note_moving(std::chrono::steady_clock::time_point now);
+  void release(uint64_t first, uint64_t last);
+  bool everybody_is_at(uint64_t sequence) const;
   void reopen();
   void replace_next();
   void take_spare(const proto::SpareResponse& x, const device_handle& handle, uint64_t lost);
@@ -135,7 +124,20 @@ private:
   bool watching() const { return !operations_.empty() || changing(); }
   void keep_ticking();
 
+  /// Data that workers are moving. It ends whoever is lost: epochs wait for it.
+  struct moving_job {
+    uint64_t number = 0;
+    uint64_t sequence = 0; ///< 0: none.
+    std::shared_ptr<direct_job> work;
+    uint32_t slices_seen = 0;
+  };
+
   std::deque<operation> operations_; ///< Enqueued and not ended, in order.
+  proto::OperationBatch batch_;      ///< Plans that are not sent yet.
+  bool flush_pending_ = false;
+  std::vector<std::pair<proto::CollectiveResponse, caf::typed_response_promise<proto::CollectiveResponse>>> answers_;
+  moving_job moving_;
+  bool quiesce_after_moving_ = false;
   std::deque<operation> group_;      ///< Called since GroupStart.
   bool group_open_ = false;
   uint64_t sequences_ = 0;

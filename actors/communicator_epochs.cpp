@@ -43,6 +43,7 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
   auto i = std::find_if(members.begin(), members.end(), [=](auto& x) { return x.id() == device; });
   if (i == members.end() || lost(device))
     return; // heard of already: a suspicion's fence makes the monitor speak, too
+  flush_plans(); // they were made for the members of now
   auto position = i - members.begin();
   if (options.coordinator) {
     proto::MemberLost lost;
@@ -62,6 +63,11 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
         reason += fmt::format("; its output of operation #{} is lost", op.sequence);
   } else {
     members.erase(i);
+    for (auto* queue : {&operations_, &group_})
+      for (auto& op : *queue)
+        if (op.state == operation::phase::running)
+          if (auto why = op.drop(device); !why.empty())
+            cancel(op, fmt::format("operation #{}: {}", op.sequence, why));
   }
   quiescing_.erase(device);
   if (state == phase::aborted)
@@ -93,6 +99,12 @@ void communicator_state::quiesce(const std::string& reason) {
     state = phase::quiescing;
   if (!reason.empty())
     epoch_reason_ += epoch_reason_.empty() ? reason : "; " + reason;
+  flush_plans();
+  if (moving_.sequence != 0) { // its ranks shall go on with the result
+    quiesce_after_moving_ = true;
+    keep_ticking();
+    return;
+  }
   ++epoch;
   proto::Quiesce order;
   order.set_comm_id(options.id.value);
@@ -139,22 +151,22 @@ void communicator_state::replace_next() {
   request.set_comm_id(options.id.value);
   request.set_timeout_ns(static_cast<uint64_t>(options.spare_limit.count()));
   *request.mutable_lost() = std::find_if(members.begin(), members.end(), [=](auto& x) { return x.id() == lost; })->metadata;
-  std::vector<slot> made; // by operations that run before; `input` is where the output ends
+  std::vector<operation::slot> made; // by operations that run before; `input` is where the output ends
   for (auto* queue : {&operations_, &group_})
     for (auto& op : *queue)
       for (auto& x : op.slots) {
-        if (x.device != lost || op.state != operation::phase::running || op.bytes == 0)
+        if (x.device != lost || op.state != operation::phase::running || x.input_bytes == 0)
           continue;
         // Where an earlier operation that runs again writes this input, there is nothing to restore.
         bool made_here = std::any_of(made.begin(), made.end(), [&](auto& earlier) {
-          return earlier.output <= x.input && x.input + op.bytes <= earlier.input;
+          return earlier.output <= x.input && x.input + x.input_bytes <= earlier.input;
         });
-        made.push_back({lost, x.output + op.bytes, x.output});
+        made.push_back({lost, x.output + x.output_bytes, x.output});
         if (made_here)
           continue;
         auto& range = *request.add_inputs();
         range.set_address(x.input);
-        range.set_bytes(op.bytes);
+        range.set_bytes(x.input_bytes);
       }
   if (asked_for_ == lost)
     return; // the answer is under way
@@ -186,7 +198,7 @@ void communicator_state::take_spare(const proto::SpareResponse& x, const device_
     for (auto& op : *queue)
       for (auto& y : op.slots)
         if (y.device == lost && op.state == operation::phase::running)
-          y = {place->id(), moved(y.input), moved(y.output)};
+          y = {place->id(), moved(y.input), moved(y.output), moved(y.buffer), y.input_bytes, y.output_bytes};
   epoch_reason_ += fmt::format("; device 0x{:x} took its place", place->id());
   for (auto* queue : {&operations_, &group_})
     for (auto& op : *queue)
@@ -215,9 +227,12 @@ void communicator_state::activate() {
   journal(std::move(record));
   announce_members();
   last_progress_ = self->clock().now();
+  for (auto& x : members)
+    x.arrived = 0;
   for (auto& op : operations_)
     if (op.state == operation::phase::running)
       run(op);
+  flush_plans();
   settle();
 }
 
@@ -307,6 +322,7 @@ void communicator_state::tick() {
       x.suspect.on_request(requests_, now);
       self->send(caf::actor_cast<stream_actor>(x.handle.stream), request);
     }
+  note_moving(now);
   if (now - last_progress_ > options.operation_limit && state == phase::active) {
     auto reason = fmt::format("no progress for {:.1f} s: {}",
                               std::chrono::duration<double>{options.operation_limit}.count(), explain());

@@ -1,85 +1,11 @@
 // A COMMUNICATOR's operations: what is asked, who runs it, when its outcome is certain.
 #include "actors/communicator.hpp"
 
-#include "runtime/reduction.hpp"
-#include "runtime/schedule.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace ringmaster {
-
-namespace {
-
-/// Whether [address, address + bytes) is within the device's memory.
-caf::error check_range(const gpu_sim::DeviceMetadata& device, uint32_t rank, const char* what, uint64_t address,
-                       uint64_t bytes) {
-  auto min = device.minmemaddr().value();
-  auto max = device.maxmemaddr().value();
-  if (address >= min && address <= max && bytes <= max - address)
-    return caf::none;
-  return make_error(errc::out_of_range,
-                    fmt::format("rank {}: the {} of {} bytes at 0x{:x} is not within the memory of device 0x{:x}, "
-                                "[0x{:x}, 0x{:x})",
-                                rank, what, bytes, address, device.deviceid().value(), min, max));
-}
-
-/// One address for each rank, no more, no less.
-caf::error check_ranks(const google::protobuf::Map<uint32_t, gpu_sim::MemAddr>& addresses, const char* what,
-                       size_t world_size) {
-  std::vector<uint32_t> missing;
-  for (uint32_t rank = 0; rank < world_size; ++rank)
-    if (addresses.count(rank) == 0)
-      missing.push_back(rank);
-  if (!missing.empty())
-    return make_error(errc::invalid_argument, fmt::format("no {} address for rank {}: the communicator has ranks 0 to {}",
-                                                          what, fmt::join(missing, ", "), world_size - 1));
-  if (addresses.size() != world_size)
-    return make_error(errc::invalid_argument, fmt::format("{} {} addresses for a communicator of {} ranks",
-                                                          addresses.size(), what, world_size));
-  return caf::none;
-}
-
-} // namespace
-
-caf::expected<communicator_state::operation>
-communicator_state::check(const proto::CollectiveRequest& request) const {
-  if (auto known = find_algorithm(request.kind(), request.algorithm()); !known)
-    return std::move(known.error());
-  if (!proto::DataType_IsValid(request.datatype()) || !gpu_sim::ReduceOp_IsValid(request.op()))
-    return make_error(errc::invalid_argument, fmt::format("datatype {} or reduction op {} is not one of this version's",
-                                                          static_cast<int>(request.datatype()),
-                                                          static_cast<int>(request.op())));
-  auto element_bytes = size_of(request.datatype());
-  if (request.count() > UINT64_MAX / element_bytes)
-    return make_error(errc::invalid_argument, fmt::format("count {} of {} is more bytes than an address can count",
-                                                          request.count(), name_of(request.datatype())));
-  if (auto problem = check_ranks(request.inputs(), "input", members.size()))
-    return problem;
-  bool in_place = request.outputs().empty();
-  if (!in_place)
-    if (auto problem = check_ranks(request.outputs(), "output", members.size()))
-      return problem;
-  operation op;
-  op.request = request;
-  op.bytes = request.count() * element_bytes;
-  for (uint32_t rank = 0; rank < members.size(); ++rank) {
-    slot x{members[rank].id(), request.inputs().at(rank).value(), 0};
-    x.output = in_place ? x.input : request.outputs().at(rank).value();
-    if (auto problem = check_range(members[rank].metadata, rank, "input", x.input, op.bytes))
-      return problem;
-    if (auto problem = check_range(members[rank].metadata, rank, "output", x.output, op.bytes))
-      return problem;
-    if (!in_place && x.input < x.output + op.bytes && x.output < x.input + op.bytes)
-      return make_error(errc::invalid_argument,
-                        fmt::format("rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to "
-                                    "give no outputs",
-                                    rank, x.input, x.output, op.bytes));
-    op.slots.push_back(x);
-  }
-  return op;
-}
 
 caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request) {
   if (state == phase::aborted || state == phase::ending)
@@ -87,7 +13,7 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
   if (operations_.size() + group_.size() >= options.operations_max)
     return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
                                                           options.id.value, options.operations_max));
-  auto op = check(request);
+  auto op = make_operation(request, members);
   if (!op && async_error_.empty())
     return std::move(op.error());
   if (!op) // the caller may not know that ranks have changed
@@ -112,6 +38,8 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
   operations_.push_back(std::move(*op));
   if (state == phase::active)
     run(operations_.back());
+  if (batch_.plans_size() > 0 && !std::exchange(flush_pending_, true))
+    self->send(self, atom::flush_v); // behind the calls that are in the mailbox already
   keep_ticking();
   return sequences_;
 }
@@ -122,32 +50,19 @@ void communicator_state::run(operation& op) {
   op.started_ns = unix_ns();
   op.finished.clear();
   ++op.attempts;
-  // A member that was lost while the call waited in a group takes no part.
-  std::erase_if(op.slots, [&](const slot& x) {
-    return std::none_of(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; });
-  });
-  proto::OperationPlan plan;
-  plan.set_comm_id(options.id.value);
+  op.lay_out();
+  auto& plan = *batch_.add_plans();
+  plan = op.plan;
   plan.set_epoch(epoch);
   plan.set_sequence(op.sequence);
-  plan.set_kind(op.request.kind());
-  plan.set_algorithm(op.request.algorithm());
-  plan.set_datatype(op.request.datatype());
-  plan.set_op(op.request.op());
-  plan.set_count(op.request.count());
-  plan.set_in_place(op.request.outputs().empty());
+  plan.set_together(can_run_together(op));
+  op.together = plan.together();
   for (auto& x : op.slots) {
     auto& rank = *plan.add_members();
     rank.set_device_id(x.device);
     rank.set_input_address(x.input);
     rank.set_output_address(x.output);
   }
-  device_handles handles;
-  for (auto& x : members)
-    handles.push_back(x.handle);
-  auto order = caf::make_message(std::move(plan), std::move(handles)); // one message for all ranks
-  for (auto& x : members)
-    tell(x.handle.stream, order);
   proto::Record record;
   auto& started = *record.mutable_operation_started();
   started.set_comm_id(options.id.value);
@@ -157,7 +72,27 @@ void communicator_state::run(operation& op) {
   journal(std::move(record));
 }
 
-communicator_state::operation* communicator_state::find(uint64_t sequence) {
+void communicator_state::flush_plans() {
+  flush_pending_ = false;
+  if (batch_.plans_size() > 0) {
+    device_handles handles;
+    for (auto& x : members)
+      handles.push_back(x.handle);
+    auto order = caf::make_message(std::exchange(batch_, {}), std::move(handles)); // one message for all ranks
+    for (auto& x : members)
+      if (!lost(x.id()))
+        tell(x.handle.stream, order);
+  }
+  for (auto& [answer, promise] : std::exchange(answers_, {}))
+    promise.deliver(std::move(answer));
+}
+
+void communicator_state::answer_when_flushed(proto::CollectiveResponse answer,
+                                             caf::typed_response_promise<proto::CollectiveResponse> promise) {
+  answers_.emplace_back(std::move(answer), std::move(promise));
+}
+
+operation* communicator_state::find(uint64_t sequence) {
   auto i = std::find_if(operations_.begin(), operations_.end(),
                         [=](auto& op) { return op.sequence == sequence; });
   return i == operations_.end() ? nullptr : &*i;
@@ -202,7 +137,7 @@ void communicator_state::on_report(const proto::RankReport& x) {
 void communicator_state::check_decided() {
   std::vector<uint64_t> ended;
   for (auto& op : operations_)
-    if (op.state == operation::phase::decided
+    if (op.state == operation::phase::decided && op.sequence != moving_.sequence
         && std::all_of(members.begin(), members.end(), [&](auto& x) {
              return lost(x.id()) || op.finished.count(x.id()) == 0 || op.committed.count(x.id()) != 0;
            }))
@@ -212,14 +147,14 @@ void communicator_state::check_decided() {
 }
 
 void communicator_state::tell_written(const operation& op) {
-  if (!options.coordinator)
+  if (!options.coordinator || options.policy != proto::REPLACE) // else no copies are kept
     return;
   proto::OutputsWritten written;
   for (auto& x : op.slots) {
     auto& range = *written.add_ranges();
     range.set_device_id(x.device);
     range.set_address(x.output);
-    range.set_bytes(op.bytes);
+    range.set_bytes(x.output_bytes);
   }
   self->send(options.coordinator, std::move(written));
 }
@@ -250,10 +185,13 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   ended.set_algorithm(i->request.algorithm());
   ended.set_kind(i->request.kind());
   ended.set_world_size(i->world_size);
+  if (i->together)
+    for (auto& x : i->slots)
+      ended.add_device_ids(x.device);
   journal(std::move(record));
   if (!error.empty())
     error_ = error;
-  if (!error.empty() && i->attempts > 0 && !i->request.outputs().empty())
+  if (!error.empty() && i->attempts > 0 && !(i->in_place() && replaces_input(i->plan.kind())))
     tell_written(*i); // in part
   operations_.erase(i);
   settle();

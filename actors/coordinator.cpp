@@ -270,6 +270,8 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
   device_handles handles;
   for (auto device : free) {
     device->communicator = opts.id.value;
+    if (opts.policy != proto::REPLACE) // nobody will say what becomes of them
+      copies.forget(device_id{device->metadata.deviceid().value()});
     *response.add_devices() = device->metadata;
     metadata.push_back(device->metadata);
     handles.push_back(device->handle);

@@ -161,9 +161,19 @@ void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
 }
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  auto bytes = x.count() * size_of(x.datatype());
-  for (uint32_t rank = 0; rank < x.inputs().size(); ++rank) { // a protobuf map has another order each time
-    auto address = x.inputs().at(rank).value();
+  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs().size(), x.outputs().size())),
+                     .count = x.count(),
+                     .root = x.root(),
+                     .peer = x.peer(),
+                     .counts = {x.counts().begin(), x.counts().end()}};
+  for (uint32_t rank = 0; rank < world.world_size; ++rank) { // a protobuf map has another order each time
+    auto given = x.inputs().find(rank);
+    auto bytes = input_count(x.kind(), world, rank) * size_of(x.datatype());
+    if (given == x.inputs().end() || bytes == 0)
+      continue;
+    auto address = given->second.value();
+    if (x.outputs().empty())
+      address += in_place(x.kind(), world, rank).input * size_of(x.datatype());
     for (auto& [id, device] : devices) {
       bool here = device.metadata.minmemaddr().value() <= address && address < device.metadata.maxmemaddr().value();
       if (!here || !copies.find(device_id{id}, address, bytes))

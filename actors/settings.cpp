@@ -1,6 +1,8 @@
 #include "actors/settings.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ringmaster {
@@ -38,6 +40,8 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.policy = parse_policy(opts.communicator.policy);
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
+  result.communicators.share_memory = opts.route.in_process == "memory";
+  result.communicators.workers = std::max(1u, std::thread::hardware_concurrency());
   result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;

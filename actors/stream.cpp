@@ -34,6 +34,7 @@ void stream_state::begin_head() {
 void stream_state::done(uint64_t bytes, const std::string& error, bool journaled) {
   ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
   queue.pop_front();
+  arrived_run -= arrived_run > 0 ? 1 : 0;
   resume_pending_ = 0;
   if (journaled) {
     last_error = error;
@@ -240,8 +241,8 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
   state.device = std::move(device);
   state.ends_when_idle = ends_when_idle;
   return {
-    [&state](const proto::OperationPlan& plan, const device_handles& members) {
-      collective_command::accept(state, plan, members);
+    [&state](const proto::OperationBatch& batch, const device_handles& members) {
+      collective_command::accept(state, batch, members);
     },
     [&state](const proto::Release& x) { collective_command::accept(state, x); },
     [&state](const proto::Quiesce& x) { collective_command::accept(state, x); },

@@ -13,9 +13,9 @@ namespace ringmaster {
 
 /// STREAM: runs one device's commands strictly in order.
 using stream_actor = caf::typed_actor<
-  // COMMUNICATOR: enqueue this collective, or take this new plan for one that waits for it. The handles are the
+  // COMMUNICATOR: enqueue these collectives, or take the new plans for those that wait for one. The handles are the
   // members', in rank order.
-  caf::reacts_to<proto::OperationPlan, device_handles>,
+  caf::reacts_to<proto::OperationBatch, device_handles>,
   // COMMUNICATOR: the outcome is certain, put the result in place.
   caf::reacts_to<proto::Release>,
   // COMMUNICATOR: a new epoch opens. Answers by a Quiesced message.
@@ -94,7 +94,10 @@ using communicator_actor = caf::typed_actor<
   // End. Answers when no stream touches memory for it any more.
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   // STREAM of a member.
-  caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>, caf::reacts_to<proto::Progress>,
+  caf::reacts_to<proto::RankReport>, caf::reacts_to<arrived>, caf::reacts_to<proto::Quiesced>,
+  caf::reacts_to<proto::Progress>,
+  // INTERNAL: send the plans that have gathered; the data of the operation of this number has been moved.
+  caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
   caf::reacts_to<atom::tick>,
   // INTERNAL: a CommWait's limit has passed.

@@ -70,6 +70,16 @@ struct chunk {
   byte_block block;
 };
 
+/// STREAM -> COMMUNICATOR: I have come to this operation, which is to be run for all ranks together; nothing but such
+/// operations is before it. `memory` is set only while the message stays in the process of the device.
+struct arrived {
+  uint64_t communicator = 0;
+  uint64_t epoch = 0;
+  uint64_t sequence = 0;
+  device_id device;
+  std::shared_ptr<device_memory> memory;
+};
+
 /// How others reach a device and the stream that runs its collectives.
 struct device_handle {
   caf::strong_actor_ptr device;
@@ -112,6 +122,11 @@ typename Inspector::result_type inspect(Inspector& f, pull& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, chunk& x) {
   return f(caf::meta::type_name("chunk"), x.key, x.offset, x.block);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, arrived& x) {
+  return f(caf::meta::type_name("arrived"), x.communicator, x.epoch, x.sequence, x.device);
 }
 
 template <class Inspector>

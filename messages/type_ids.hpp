@@ -51,7 +51,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
 
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveRequest))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveResponse))
-  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::OperationPlan))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankReport))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Release))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Quiesce))
@@ -100,6 +99,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalFlushResponse))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalTailRequest))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalTailResponse))
+
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::OperationBatch))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::arrived))
 
   // An atom's text is at most 10 characters in CAF 0.17.
   CAF_ADD_ATOM(ringmaster, ringmaster::atom, tick, "tick")

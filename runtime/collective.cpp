@@ -45,7 +45,8 @@ caf::error check_counts(CollectiveKind kind, const plan_request& request) {
   for (auto count : request.counts)
     if (count >= elements_max || (total += count) >= elements_max)
       return invalid(fmt::format("the counts of {} are together more than 2^63", name_of(kind)));
-  if (request.counts.empty() && request.count >= elements_max / request.world_size)
+  auto parts = has_v_variant(kind) ? request.world_size : 1;
+  if (request.counts.empty() && request.count >= elements_max / parts)
     return invalid(fmt::format("count {} for {} ranks is more than 2^63 elements", request.count, request.world_size));
   return caf::none;
 }
@@ -144,6 +145,21 @@ uint64_t output_count(CollectiveKind kind, const plan_request& request, uint32_t
     case proto::ALL_TO_ALL: return blocks::received(request, rank).total();
     default: return 0;
   }
+}
+
+placement in_place(CollectiveKind kind, const plan_request& request, uint32_t rank) {
+  auto own_block = [&] { return blocks::of(kind, request, rank).start(rank); };
+  switch (kind) {
+    case proto::ALL_GATHER: return {own_block(), 0};
+    case proto::GATHER: return {rank == request.root ? own_block() : 0, 0};
+    case proto::REDUCE_SCATTER: return {0, own_block()};
+    case proto::SCATTER: return {0, rank == request.root ? own_block() : 0};
+    default: return {};
+  }
+}
+
+bool replaces_input(CollectiveKind kind) {
+  return reduces(kind) || kind == proto::ALL_TO_ALL;
 }
 
 element_source meaning_of(CollectiveKind kind, const plan_request& request, uint32_t rank, uint64_t index) {

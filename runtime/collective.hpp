@@ -47,6 +47,17 @@ caf::error check_request(proto::CollectiveKind kind, const plan_request& request
 uint64_t input_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
 uint64_t output_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
 
+/// In place a rank has one buffer, as large as the larger of its input and output. Where the two start in it, in elements:
+/// at 0, but for a rank's own block, which has its place in the whole (NCCL's rule for ALL_GATHER and REDUCE_SCATTER).
+struct placement {
+  uint64_t input = 0;
+  uint64_t output = 0;
+};
+placement in_place(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
+
+/// Whether an in-place output differs from the input that lies there.
+bool replaces_input(proto::CollectiveKind kind);
+
 /// Where what belongs into an output element comes from.
 struct element_source {
   bool all_ranks = false; ///< It is the reduction of every rank's input[index].

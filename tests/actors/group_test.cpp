@@ -140,7 +140,7 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
   check("datatype 99", [](auto& x) { x.set_datatype(static_cast<proto::DataType>(99)); });
   check("reduction op 77", [](auto& x) { x.set_op(static_cast<gpu_sim::ReduceOp>(77)); });
   check("is more bytes than an address can count", [](auto& x) { x.set_count(UINT64_MAX / 4); });
-  check("is not within the memory", [](auto& x) { x.set_count(UINT64_MAX / 8); });
+  check("is not within the memory", [](auto& x) { x.set_count(UINT64_MAX / 32); });
   check("there is no communicator 5", [](auto& x) { x.set_comm_id(5); });
   {
     auto bad = good;
