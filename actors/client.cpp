@@ -133,6 +133,32 @@ caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& reque
   return answer->sequence();
 }
 
+void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
+  while (calls_.size() >= calls_max)
+    take_oldest_answer();
+  calls_.push_back(self_->request(coordinator_, limit_, request));
+}
+
+void client::take_oldest_answer() {
+  auto keep = [this](caf::error problem) {
+    if (!call_error_)
+      call_error_ = std::move(problem);
+  };
+  calls_.front().receive(
+    [&](const proto::CollectiveResponse& x) {
+      if (!x.error().empty())
+        keep(make_error(errc::refused, x.error()));
+    },
+    [&](const caf::error& problem) { keep(no_answer(problem, limit_)); });
+  calls_.pop_front();
+}
+
+caf::error client::finish_calls() {
+  while (!calls_.empty())
+    take_oldest_answer();
+  return std::exchange(call_error_, {});
+}
+
 caf::expected<gpu_sim::GetCommStatusResponse> client::status(uint64_t communicator) {
   gpu_sim::GetCommStatusRequest request;
   request.set_commid(communicator);

@@ -7,7 +7,9 @@
 #include <caf/expected.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <deque>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
@@ -42,6 +44,11 @@ public:
   /// Enqueues; returns the operation's sequence number.
   caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
+  /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
+  /// first error of any of them is kept for `finish_calls`.
+  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
+  /// Waits until every call begun has been answered. Errors: the first of theirs.
+  caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.
   caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
   /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
@@ -89,9 +96,16 @@ private:
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
   caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
 
+  using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
+    std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
+
+  void take_oldest_answer();
+
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
   caf::timespan limit_;
+  std::deque<pending_call> calls_;
+  caf::error call_error_;
 };
 
 } // namespace ringmaster

@@ -1,4 +1,5 @@
 // The `ringmaster` program: finds the command and hands it its arguments.
+#include "tools/bench_command.hpp"
 #include "tools/demo_command.hpp"
 #include "tools/log_command.hpp"
 #include "tools/node_commands.hpp"
@@ -11,6 +12,7 @@ namespace {
 constexpr auto help = R"(usage: ringmaster COMMAND [options]
 
   demo          an all-reduce on simulated devices, with one that dies in the middle
+  bench         how fast collectives are here, in nccl-tests' columns
   coordinator   the host side of a cluster of several processes
   node          a process with devices that joins a coordinator
   info          who is in a cluster
@@ -30,6 +32,7 @@ int log(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, command> commands{{"demo", ringmaster::demo_command},
+                                                {"bench", ringmaster::bench_command},
                                                 {"coordinator", ringmaster::coordinator_command},
                                                 {"node", ringmaster::node_command},
                                                 {"info", ringmaster::info_command},
