@@ -24,6 +24,10 @@ std::vector<schedule> plan_all(std::string_view name, uint32_t world_size, uint6
   return ranks;
 }
 
+proof prove_all_reduce(const std::vector<schedule>& ranks, uint64_t count, uint64_t seed) {
+  return prove(proto::ALL_REDUCE, {.world_size = static_cast<uint32_t>(ranks.size()), .count = count}, ranks, seed);
+}
+
 std::set<uint64_t> counts_for(uint64_t world_size) {
   return {0, 1, 2, world_size - 1, world_size, world_size + 1, 1000, 1001};
 }
@@ -94,12 +98,12 @@ TEST_CASE("schedule: the ring takes the rounds, steps and bytes that its formula
       for (uint32_t rank = 0; rank < world_size; ++rank) {
         CHECK(ranks[rank].rounds == (count == 0 ? 0 : 2 * (world_size - 1)));
         CHECK(ranks[rank].scratch_count == 0);
-        CHECK(result.sent[rank]
+        CHECK(result.elements_sent[rank]
               == 2 * count - block_size(count, world_size, rank + 1) - block_size(count, world_size, rank + 2));
-        CHECK(result.received[rank]
+        CHECK(result.elements_received[rank]
               == 2 * count - block_size(count, world_size, rank) - block_size(count, world_size, rank + 1));
-        CHECK(result.sent[rank] <= 2 * (world_size - 1) * ((count + world_size - 1) / world_size));
-        steps += result.steps[rank];
+        CHECK(result.elements_sent[rank] <= 2 * (world_size - 1) * ((count + world_size - 1) / world_size));
+        steps += ranks[rank].steps.size();
       }
       CHECK(steps == 4 * (world_size - 1) * blocks_of(count, world_size));
     }
@@ -115,9 +119,9 @@ TEST_CASE("schedule: the naive algorithm takes the rounds, steps and bytes that 
       for (uint32_t rank = 0; rank < world_size; ++rank) {
         auto peers = rank == 0 ? world_size - 1 : 1;
         CHECK(ranks[rank].rounds == (count == 0 ? 0 : world_size));
-        CHECK(result.sent[rank] == peers * count);
-        CHECK(result.received[rank] == peers * count);
-        CHECK(result.steps[rank] == (count == 0 ? 0 : 2 * peers));
+        CHECK(result.elements_sent[rank] == peers * count);
+        CHECK(result.elements_received[rank] == peers * count);
+        CHECK(ranks[rank].steps.size() == (count == 0 ? 0 : 2 * peers));
       }
     }
 }
