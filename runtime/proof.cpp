@@ -81,14 +81,14 @@ private:
     return range.where == buffer::input ? all.input : range.where == buffer::output ? all.output : all.scratch;
   }
 
-  /// "the finished reduction of ranks 0 to 3, elements from 2 on": of the element at `position`.
+  /// "the finished reduction of ranks 0 to 3 from element 2 on": of the element at `position`.
   std::string describe(const symbol_run& x, uint64_t position) const {
     if (x.of == rank_sets::empty)
       return "nothing";
-    return fmt::format("{}{}, elements from {} on",
-                       x.finished          ? "the finished reduction of "
-                       : reduces(kind_)    ? "the unfinished reduction of "
-                                           : "the input of ",
+    return fmt::format("the {} of {} from element {} on",
+                       x.finished              ? "finished reduction"
+                       : sets_.size(x.of) == 1 ? "input"
+                                               : "unfinished reduction",
                        sets_.text(x.of), position + x.shift);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ringmaster {
 
@@ -92,6 +93,10 @@ bool rank_sets::contains(id set, uint32_t rank) const {
   return std::any_of(begin(set), end(set), [&](const run& x) { return x.first <= rank && rank < x.last; });
 }
 
+uint32_t rank_sets::size(id set) const {
+  return std::accumulate(begin(set), end(set), 0u, [](auto sum, const run& x) { return sum + x.last - x.first; });
+}
+
 std::string rank_sets::text(id set) const {
   if (set == empty)
     return "nobody";
@@ -99,8 +104,7 @@ std::string rank_sets::text(id set) const {
   for (const auto* x = begin(set); x != end(set); ++x)
     result += fmt::format("{}{}{}", result.empty() ? "" : ", ", x->first,
                           x->last - x->first == 1 ? "" : fmt::format(" to {}", x->last - 1));
-  auto one = places_[set].size == 1 && begin(set)->last - begin(set)->first == 1;
-  return (one ? "rank " : "ranks ") + result;
+  return (size(set) == 1 ? "rank " : "ranks ") + result;
 }
 
 } // namespace ringmaster

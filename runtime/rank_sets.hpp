@@ -28,6 +28,7 @@ public:
   united unite(id a, id b);
 
   bool contains(id set, uint32_t rank) const;
+  uint32_t size(id set) const;
   /// "ranks 0 to 3, 7"; "rank 2"; "nobody".
   std::string text(id set) const;
 

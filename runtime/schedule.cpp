@@ -44,14 +44,36 @@ schedule plan_alone(proto::CollectiveKind kind, const plan_request& request) {
   return result;
 }
 
-} // namespace
-
-const std::vector<algorithm>& algorithms() {
-  static const std::vector<algorithm> all{
+std::vector<algorithm>& known_algorithms() {
+  static std::vector<algorithm> all{
     {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce},
     {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce},
   };
   return all;
+}
+
+} // namespace
+
+const std::vector<algorithm>& algorithms() {
+  return known_algorithms();
+}
+
+caf::error register_algorithm(const algorithm& added) {
+  auto refused = [&](std::string_view why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("the algorithm \"{}\" for {} cannot be registered: {}", added.name,
+                                  name_of(added.kind), why));
+  };
+  if (!proto::CollectiveKind_IsValid(added.kind))
+    return refused("there is no such collective");
+  if (added.name.empty())
+    return refused("it has no name");
+  if (added.plan == nullptr || added.cost == nullptr)
+    return refused("it needs a function for its plan and one for its cost");
+  if (find_algorithm(added.kind, added.name))
+    return refused("there is one of that name");
+  known_algorithms().push_back(added);
+  return caf::none;
 }
 
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {

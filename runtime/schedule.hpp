@@ -86,6 +86,12 @@ struct algorithm {
 /// All algorithms, in the order in which they are listed to people.
 const std::vector<algorithm>& algorithms();
 
+/// Adds an algorithm to `algorithms()`: from then on it is found, planned and proved as those that are built in. Its
+/// name and formula must stay where they are. Called when a program starts, before anything else looks at the
+/// algorithms: pointers to them do not outlive it. Errors: invalid_argument for a name that is empty or that the kind
+/// has already, and for a missing function.
+caf::error register_algorithm(const algorithm& added);
+
 /// Errors: invalid_argument; the text names the algorithms that the kind has.
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name);
 
