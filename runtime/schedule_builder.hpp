@@ -10,7 +10,7 @@ namespace ringmaster {
 /// What algorithms write their steps with. Blocks without elements are left out; their rounds stay.
 class schedule_builder {
 public:
-  explicit schedule_builder(const plan_request& request) : request(request) {}
+  explicit schedule_builder(const plan_request& asked) : request(asked) {}
 
   void send(uint32_t round, uint32_t peer, block_range source) {
     add({.what = action::send, .round = round, .peer = peer, .source = source}, source.count);

@@ -1,44 +1,109 @@
 #include "runtime/algorithms/naive.hpp"
 
+#include "runtime/schedule_builder.hpp"
+
 namespace ringmaster {
 
 namespace {
 
-void plan_rank_0(schedule& result, uint32_t world_size, block_range input, block_range output) {
-  for (uint32_t peer = 1; peer < world_size; ++peer)
-    result.steps.push_back({.what = action::recv_reduce,
-                            .round = peer - 1,
-                            .peer = peer,
-                            .source = peer == 1 ? input : output,
-                            .destination = output,
-                            .finish = peer + 1 == world_size});
-  for (uint32_t peer = 1; peer < world_size; ++peer)
-    result.steps.push_back({.what = action::send, .round = world_size - 1, .peer = peer, .source = output});
+uint64_t others(const plan_request& request) { return uint64_t{request.world_size} - 1; }
+
+block_range whole(const plan_request& request, buffer where) { return {where, 0, request.count}; }
+
+/// N-1 rounds, one for each rank but the root, in rank order.
+void reduce_to(schedule_builder& b, uint32_t root) {
+  const auto& request = b.request;
+  const auto input = whole(request, buffer::input);
+  const auto output = whole(request, buffer::output);
+  auto round_of = [root](uint32_t peer) { return peer < root ? peer : peer - 1; };
+  if (request.rank != root) {
+    b.send(round_of(request.rank), root, input);
+    return;
+  }
+  const auto adds_itself_later = root > 1; // x0 + x1 needs no extra step if the root is one of the two
+  const auto is_last = root + 1 == request.world_size;
+  for (uint32_t peer = 0; peer < request.world_size; ++peer) {
+    if (peer == root)
+      continue;
+    const auto round = round_of(peer);
+    if (round == 0 && adds_itself_later)
+      b.recv(round, peer, output);
+    else
+      b.recv_reduce(round, peer, round == 0 ? input : output, output,
+                    round + 2 == request.world_size && !(adds_itself_later && is_last));
+    if (adds_itself_later && peer + 1 == root) {
+      b.reduce(round, input, output, is_last);
+      b.then();
+    }
+  }
 }
 
-void plan_other_rank(schedule& result, const plan_request& request, block_range input, block_range output) {
-  result.steps.push_back({.what = action::send, .round = request.rank - 1, .peer = 0, .source = input});
-  result.steps.push_back(
-    {.what = action::recv, .round = request.world_size - 1, .peer = 0, .destination = output});
+/// One round.
+void broadcast_from(schedule_builder& b, uint32_t root, uint32_t round, buffer source) {
+  if (b.request.rank != root) {
+    b.recv(round, root, whole(b.request, buffer::output));
+    return;
+  }
+  for (uint32_t peer = 0; peer < b.request.world_size; ++peer)
+    if (peer != root)
+      b.send(round, peer, whole(b.request, source));
 }
 
 } // namespace
 
 schedule plan_naive_all_reduce(const plan_request& request) {
-  block_range input{buffer::input, 0, request.count};
-  block_range output{buffer::output, 0, request.count};
-  schedule result;
-  result.rounds = request.world_size;
-  if (request.rank == 0)
-    plan_rank_0(result, request.world_size, input, output);
-  else
-    plan_other_rank(result, request, input, output);
-  return result;
+  schedule_builder b{request};
+  reduce_to(b, 0);
+  broadcast_from(b, 0, request.world_size - 1, buffer::output);
+  return b.take(request.world_size);
 }
 
 algorithm_cost cost_of_naive_all_reduce(const plan_request& request) {
-  auto others = uint64_t{request.world_size} - 1;
-  return {request.world_size, others * request.count, others, request.world_size, 2 * others * request.count};
+  const auto elements = others(request) * request.count;
+  return {request.world_size, elements, others(request), request.world_size, 2 * elements};
+}
+
+schedule plan_naive_broadcast(const plan_request& request) {
+  schedule_builder b{request};
+  broadcast_from(b, request.root, 0, buffer::input);
+  if (request.rank == request.root)
+    b.copy(0, whole(request, buffer::input), whole(request, buffer::output));
+  return b.take(1);
+}
+
+algorithm_cost cost_of_naive_broadcast(const plan_request& request) {
+  const auto elements = others(request) * request.count;
+  return {1, elements, others(request), 1, elements};
+}
+
+schedule plan_naive_reduce(const plan_request& request) {
+  schedule_builder b{request};
+  reduce_to(b, request.root);
+  return b.take(request.world_size - 1);
+}
+
+algorithm_cost cost_of_naive_reduce(const plan_request& request) {
+  return {others(request), request.count, others(request), others(request), others(request) * request.count};
+}
+
+schedule plan_naive_barrier(const plan_request& request) {
+  schedule_builder b{request};
+  b.scratch(request.rank == 0 ? request.world_size : 1); // rank 0: where each rank's token comes in, and its own
+  auto token_of = [&](uint32_t rank) { return block_range{buffer::scratch, request.rank == 0 ? rank : 0, 1}; };
+  if (request.rank != 0) {
+    b.send(0, 0, token_of(request.rank));
+    b.recv(1, 0, token_of(0));
+    return b.take(2);
+  }
+  for (uint32_t peer = 1; peer < request.world_size; ++peer)
+    b.recv(0, peer, token_of(peer));
+  for (uint32_t peer = 1; peer < request.world_size; ++peer)
+    b.send(1, peer, token_of(0));
+  return b.take(2);
+}
+
+algorithm_cost cost_of_naive_barrier(const plan_request& request) {
+  return {2, others(request), others(request), 2, 2 * others(request)};
 }
 
 } // namespace ringmaster
