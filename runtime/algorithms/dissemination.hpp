@@ -8,7 +8,8 @@ inline constexpr std::string_view dissemination_barrier_cost = "ceil(log2 N) rou
 
 /// Barrier without a root: in round k, rank r sends a token to rank r + 2^k and waits for the one from r - 2^k, around
 /// the circle. A rank that ends round k knows of the 2^(k+1) ranks up to itself that they have come, since each token
-/// is sent only after those of the rounds before were received; so it knows of all after ceil(log2 N) rounds, for any N.
+/// is sent only after those of the rounds before were received. So it knows of all after ceil(log2 N) rounds, for
+/// any N.
 ///
 /// The tokens are elements of scratch: one is sent, the other received into, in each round.
 ///

@@ -3,6 +3,8 @@
 #include "runtime/algorithms/pieces.hpp"
 #include "runtime/algorithms/two_trees.hpp"
 
+#include <array>
+
 namespace ringmaster {
 
 namespace {

@@ -28,8 +28,8 @@ inline constexpr std::string_view double_tree_all_reduce_cost
 // Parallel Computing 35(12), 2009. All-reduce: S. Jeaugey: Massively scale your deep learning training with NCCL 2.4.
 // NVIDIA, 2019.
 
-/// Broadcast: the root sends the pieces of both halves by turns; each rank hands on what it received in the round before
-/// or in the one before that.
+/// Broadcast: the root sends the pieces of both halves by turns; each rank hands on what it received in the round
+/// before or in the one before that.
 ///
 /// Cost: D + 2P - 1 rounds, a latency and a piece each. An inner rank with two children sends 2P messages of its half,
 /// the root 2P messages with count elements; each rank but the root receives as many.

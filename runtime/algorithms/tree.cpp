@@ -3,6 +3,7 @@
 #include "runtime/schedule_builder.hpp"
 
 #include <bit>
+#include <vector>
 
 namespace ringmaster {
 
