@@ -1,63 +1,67 @@
 #include "runtime/reduction.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/reduction_kernels.hpp"
+#include "runtime/reducer.hpp"
 
 #include <fmt/format.h>
 
 #include <cassert>
+#include <string>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
 
-constexpr std::pair<proto::DataType, std::string_view> datatypes[] = {
-  {proto::FLOAT64, "float64"}, {proto::FLOAT32, "float32"}, {proto::INT32, "int32"}, {proto::INT64, "int64"}};
+struct known_datatype {
+  proto::DataType value;
+  std::string_view name;
+  size_t element_bytes;
+};
 
-constexpr std::pair<gpu_sim::ReduceOp, std::string_view> reduce_ops[] = {
-  {gpu_sim::SUM, "sum"}, {gpu_sim::PROD, "prod"}, {gpu_sim::MIN, "min"}, {gpu_sim::MAX, "max"}, {gpu_sim::AVG, "avg"}};
+constexpr known_datatype datatypes[] = {
+  {proto::FLOAT64, "float64", 8},         {proto::FLOAT32, "float32", 4},
+  {proto::INT32, "int32", 4},             {proto::INT64, "int64", 8},
+  {proto::INT8, "int8", 1},               {proto::UINT8, "uint8", 1},
+  {proto::UINT32, "uint32", 4},           {proto::UINT64, "uint64", 8},
+  {proto::FLOAT16, "float16", 2},         {proto::BFLOAT16, "bfloat16", 2},
+  {proto::FLOAT8_E4M3, "float8_e4m3", 1}, {proto::FLOAT8_E5M2, "float8_e5m2", 1}};
+
+struct known_reduce_op {
+  gpu_sim::ReduceOp value;
+  std::string_view name;
+};
+
+constexpr known_reduce_op reduce_ops[] = {{gpu_sim::SUM, "sum"}, {gpu_sim::PROD, "prod"}, {gpu_sim::MIN, "min"},
+                                          {gpu_sim::MAX, "max"}, {gpu_sim::AVG, "avg"},
+                                          {gpu_sim::PREMUL_SUM, "premul_sum"}};
 
 template <class Table, class Value>
 std::string_view name_in(const Table& table, Value value) {
-  for (const auto& [known, name] : table)
-    if (known == value)
-      return name;
+  for (const auto& known : table)
+    if (known.value == value)
+      return known.name;
   return "unknown";
 }
 
 template <class Value, class Table>
 caf::expected<Value> parse_in(const Table& table, std::string_view noun, std::string_view text) {
   std::string allowed;
-  for (const auto& [value, name] : table) {
-    if (name == text)
-      return value;
-    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", name);
+  for (const auto& known : table) {
+    if (known.name == text)
+      return known.value;
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", known.name);
   }
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is no {}; there are {}", text, noun, allowed));
-}
-
-/// The kernels are built without the thread sanitizer, which would look at each element: it is told of whole ranges.
-void announce_access([[maybe_unused]] const std::byte* a, [[maybe_unused]] const std::byte* b,
-                     [[maybe_unused]] std::byte* out, [[maybe_unused]] size_t bytes) {
-#ifdef RINGMASTER_THREAD_SANITIZER // functions that the compiler declares
-  __tsan_read_range(const_cast<std::byte*>(a), bytes);
-  if (b != nullptr)
-    __tsan_read_range(const_cast<std::byte*>(b), bytes);
-  __tsan_write_range(out, bytes);
-#endif
 }
 
 } // namespace
 
 size_t size_of(proto::DataType type) {
-  switch (type) {
-    case proto::FLOAT64:
-    case proto::INT64: return 8;
-    case proto::FLOAT32:
-    case proto::INT32: return 4;
-    default: return 0;
-  }
+  for (const auto& known : datatypes)
+    if (known.value == type)
+      return known.element_bytes;
+  return 0;
 }
 
 std::string_view name_of(proto::DataType type) {
@@ -65,7 +69,7 @@ std::string_view name_of(proto::DataType type) {
 }
 
 std::string_view name_of(gpu_sim::ReduceOp op) {
-  return name_in(reduce_ops, op);
+  return op == gpu_sim::USER ? "user" : name_in(reduce_ops, op);
 }
 
 caf::expected<proto::DataType> parse_datatype(std::string_view text) {
@@ -78,19 +82,18 @@ caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text) {
 
 void reduce(proto::DataType type, gpu_sim::ReduceOp op, const std::byte* a, const std::byte* b, std::byte* out,
             uint64_t count) {
-  const auto kernel = kernel_for(type, op, best_instruction_set());
-  assert(kernel != nullptr);
-  announce_access(a, b, out, count * size_of(type));
-  kernel(a, b, out, count);
+  const auto combine = reducer::of(type, op);
+  assert(combine.engaged());
+  (*combine)(a, b, out, count);
 }
 
 void finish_reduction(proto::DataType type, gpu_sim::ReduceOp op, uint32_t world_size, std::byte* values,
                       uint64_t count) {
   if (op != gpu_sim::AVG)
     return;
-  const auto divide = division_for(type, best_instruction_set());
-  assert(divide != nullptr && world_size > 0);
-  divide(values, count, world_size);
+  const auto combine = reducer::of(type, op);
+  assert(combine.engaged());
+  combine->finish(world_size, values, count);
 }
 
 } // namespace ringmaster

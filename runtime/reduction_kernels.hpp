@@ -2,37 +2,54 @@
 
 #include "messages/gpu_sim.pb.h"
 #include "messages/types.pb.h"
+#include "runtime/instruction_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
-// The loops behind runtime/reduction.hpp, one a datatype, operation and instruction set. Use that header; this one is
-// for tests and benchmarks that choose the instruction set.
+// The loops over elements, one a datatype, operation and instruction set, for runtime/reduction_tiles.cpp and tests.
+// Pointers need no alignment.
+//
+// Arithmetic is in an element's wide type: float32 for the floats narrower than it, otherwise the datatype itself.
+// Narrow floats have no arithmetic loops: they are decoded and encoded.
 
 namespace ringmaster {
 
-/// What the loops are compiled for. On x86-64 the baseline is SSE2, avx512 is F, DQ, BW and VL; other machines have the
-/// baseline only.
-enum class instruction_set : uint8_t { baseline, avx2, avx512 };
+/// out[i] = a[i] op b[i], with one NaN for all. `out` may be `a` or `b`.
+using pair_kernel = void (*)(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count);
+/// accumulated[i] = inputs[0][first + i] op inputs[1][first + i] ..., or accumulated[i] op inputs[0][first + i] ...
+using accumulation_kernel = void (*)(const std::byte* const* inputs, uint64_t first, std::byte* accumulated,
+                                     uint64_t count);
+/// out[i] = in[i], of another type or with one NaN for all.
+using conversion_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count);
+/// out[i] = in[i] / divisor; `divisor` > 0; `out` may be `in`.
+using division_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, uint32_t divisor);
+/// out[i] = in[i] * *factor; `out` may be `in`.
+using scaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, const std::byte* factor);
 
-std::string_view name_of(instruction_set set);
+/// What depends on the operation, in the wide type. AVG and PREMUL_SUM add.
+struct operation_kernels {
+  pair_kernel pair = nullptr;
+  accumulation_kernel begin_2 = nullptr; ///< with two inputs, ...
+  accumulation_kernel begin_4 = nullptr;
+  accumulation_kernel begin_8 = nullptr;
+  accumulation_kernel extend_1 = nullptr; ///< by one input, ...
+  accumulation_kernel extend_2 = nullptr;
+  accumulation_kernel extend_4 = nullptr;
+};
 
-/// The instruction sets of this machine, narrowest first; the baseline is always there.
-const std::vector<instruction_set>& supported_instruction_sets();
+/// What does not.
+struct datatype_kernels {
+  size_t element_bytes = 0;
+  size_t wide_bytes = 0;
+  conversion_kernel decode = nullptr; ///< To the wide type, exactly; nullptr where it is the datatype.
+  conversion_kernel encode = nullptr; ///< From the wide type, rounded.
+  division_kernel divide = nullptr;   ///< In the wide type, as the next.
+  scaling_kernel scale = nullptr;
+};
 
-/// The widest of them, found out once.
-instruction_set best_instruction_set();
-
-/// out[i] = op(a[i], b[i]), as `reduce` says. Any alignment.
-using reduction_kernel = void (*)(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count);
-
-/// values[i] /= divisor; `divisor` > 0. Any alignment.
-using division_kernel = void (*)(std::byte* values, uint64_t count, uint32_t divisor);
-
-/// nullptr for a datatype or operation that does not exist. AVG adds.
-reduction_kernel kernel_for(proto::DataType type, gpu_sim::ReduceOp op, instruction_set set);
-division_kernel division_for(proto::DataType type, instruction_set set);
+/// All nullptr for a datatype or operation that does not exist, and for USER.
+operation_kernels operation_kernels_for(proto::DataType type, gpu_sim::ReduceOp op, instruction_set set);
+datatype_kernels datatype_kernels_for(proto::DataType type, instruction_set set);
 
 } // namespace ringmaster
