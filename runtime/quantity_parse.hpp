@@ -1,0 +1,19 @@
+#pragma once
+
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace ringmaster {
+
+// Quantities as people write them in options. Errors: invalid_argument, with the text and what is allowed.
+
+/// "4096", "64K", "1.5M", "1G", "2T": powers of 1024, as in nccl-tests, also as "64KiB"; "64KB", "1MB": powers of 1000.
+caf::expected<uint64_t> parse_bytes(std::string_view text);
+/// "5us", "200ns", "1.5ms", "2s", "700ps", "0"; in picoseconds.
+caf::expected<int64_t> parse_duration_ps(std::string_view text);
+/// "50GB/s", "12.5GiB/s", "400Gbit/s"; in bytes a second, more than 0.
+caf::expected<double> parse_bandwidth(std::string_view text);
+
+} // namespace ringmaster
