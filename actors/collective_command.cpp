@@ -22,6 +22,8 @@ void collective_command::free_scratch() {
     memory_->free_scratch(std::exchange(shadow_, 0));
   if (scratch_ != 0)
     memory_->free_scratch(std::exchange(scratch_, 0));
+  if (scaled_ != 0)
+    memory_->free_scratch(std::exchange(scaled_, 0));
 }
 
 // -- the walk -----------------------------------------------------------------
@@ -38,7 +40,7 @@ void collective_command::begin(stream_state& stream) {
   next_step_ = 0;
   round_started_ = false;
   stalled_until_ = {};
-  sends_pending_ = 0; // a block of the broken walk may have been taken since
+  sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   if (auto problem = prepare())
     return break_off(stream, render(problem));
@@ -80,10 +82,33 @@ caf::error collective_command::prepare() {
     memory_->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
     return problem;
+  if (auto problem = prepare_reduction())
+    return problem;
   std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction
   block_index_.clear();
   for (auto& x : schedule_.steps)
     block_index_.push_back(counts[{x.peer, x.what == action::send}]++);
+  return caf::none;
+}
+
+caf::error collective_command::prepare_reduction() {
+  auto reduction = reducer::of(plan_.datatype(), plan_.op(), plan_.user_op());
+  if (!reduction)
+    return std::move(reduction.error());
+  combine_.emplace(std::move(*reduction));
+  if (plan_.op() != gpu_sim::PREMUL_SUM || !reduces(plan_.kind()))
+    return caf::none;
+  if (scaled_ == 0 && input_bytes_ > 0) {
+    auto range = memory_->allocate_scratch(input_bytes_);
+    if (!range)
+      return std::move(range.error());
+    scaled_ = *range;
+  }
+  offer own{{}, {memory_->id(), plan_.members(static_cast<int>(rank_)).input_address(), input_bytes_, memory_}, nullptr};
+  auto factor = plan_.factors(plan_.factors_size() == 1 ? 0 : static_cast<int>(rank_));
+  block_sink sink{memory_->at_runtime(scaled_, input_bytes_)->data(), nullptr, nullptr, factor, plan_.datatype()};
+  if (input_bytes_ > 0)
+    ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
   return caf::none;
 }
 
@@ -110,7 +135,7 @@ void collective_command::advance(stream_state& stream) {
         return; // after turn::ended, this command does not exist any more
       continue;
     }
-    if (round_started_ && (sends_pending_ > 0 || !awaited_.empty() || !under_way_.empty()))
+    if (round_started_ && (!sends_pending_.empty() || !awaited_.empty() || !under_way_.empty()))
       return; // somebody else owes the next move
     if (round_started_) {
       round_started_ = false;
@@ -137,10 +162,16 @@ bool collective_command::start_round(stream_state& stream) {
   }
   stalled_until_ = {};
   round_started_ = true;
-  while (next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_
-         && phase_ == phase::walking)
-    start_step(stream, next_step_++);
+  for (; next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_ && phase_ == phase::walking;
+       ++next_step_)
+    if (!schedule_.steps[next_step_].then)
+      start_step(stream, next_step_);
   return true;
+}
+
+void collective_command::start_next(stream_state& stream, size_t index) {
+  if (index + 1 < schedule_.steps.size() && schedule_.steps[index + 1].then && phase_ == phase::walking)
+    start_step(stream, index + 1);
 }
 
 void collective_command::start_step(stream_state& stream, size_t index) {
@@ -149,12 +180,11 @@ void collective_command::start_step(stream_state& stream, size_t index) {
     return offer{{}, {memory_->id(), address_of(range), bytes_of(range), memory_}, nullptr};
   };
   auto sink = [&](const block_range* operand) {
-    return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, plan_.datatype(),
-                      plan_.op()};
+    return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
   };
   switch (todo.what) {
     case action::send:
-      ++sends_pending_;
+      sends_pending_.emplace(key_of(index, rank_, todo.peer), index);
       stream.offer_block(members_[todo.peer].stream, key_of(index, rank_, todo.peer), address_of(todo.source),
                          bytes_of(todo.source));
       break;
@@ -193,6 +223,8 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
     under_way_.emplace(key, std::move(current));
     return turn::goes_on;
   }
+  if (current.todo == nullptr && phase_ == phase::walking)
+    return turn::goes_on; // the input is scaled
   if (current.todo == nullptr) {
     commit_done(stream);
     return turn::ended;
@@ -204,12 +236,12 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
   if (todo.finish)
-    finish_reduction(plan_.datatype(), plan_.op(), static_cast<uint32_t>(plan_.members_size()),
-                     bytes_at(todo.destination), todo.destination.count);
+    combine_->finish(static_cast<uint32_t>(plan_.members_size()), bytes_at(todo.destination), todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);
     stream.self->send(sender, taken{work.key});
   }
+  start_next(stream, static_cast<size_t>(work.todo - schedule_.steps.data()));
 }
 
 void collective_command::resume(stream_state& stream) {
@@ -234,15 +266,18 @@ void collective_command::take(stream_state& stream, const offer& x) {
                                          x.source.bytes, rank_, bytes_of(todo.destination), where()));
   awaited_.erase(i);
   block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
-                  plan_.datatype(), plan_.op()};
+                  &*combine_};
   ready_.push_back({&todo, x.key, make_route(x, sink), x.sender});
 }
 
 void collective_command::on_taken(stream_state& stream, const taken& x) {
-  if (stream.outgoing.count(x.key) == 0)
+  auto i = sends_pending_.find(x.key);
+  if (i == sends_pending_.end())
     return;
+  auto index = i->second;
+  sends_pending_.erase(i);
   stream.retract(x.key);
-  --sends_pending_;
+  start_next(stream, index);
   advance(stream);
 }
 
@@ -299,7 +334,7 @@ void collective_command::quiesce(bool for_good) {
   awaited_.clear();
   ready_.clear();
   under_way_.clear();
-  sends_pending_ = 0;
+  sends_pending_.clear();
   round_started_ = false;
 }
 

@@ -3,11 +3,13 @@
 #include "actors/command.hpp"
 #include "actors/route.hpp"
 #include "actors/stream.hpp"
+#include "runtime/reducer.hpp"
 #include "runtime/schedule.hpp"
 
 #include <chrono>
 #include <deque>
 #include <map>
+#include <optional>
 
 namespace ringmaster {
 
@@ -46,7 +48,7 @@ private:
 
   /// A block that is being read, and the step it is for.
   struct reading {
-    const step* todo = nullptr; ///< nullptr: the commit
+    const step* todo = nullptr; ///< nullptr: the commit, or the scaling of the input before the walk
     transfer_key key;
     std::unique_ptr<route> bytes;
     caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
@@ -68,10 +70,14 @@ private:
   proto::Progress progress(const stream_state& stream) const;
 
   caf::error prepare();
+  /// What blocks are combined with; for PREMUL_SUM a scaled copy of the input takes the input's place.
+  caf::error prepare_reduction();
   bool wants_shadow(const plan_request& request) const;
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
+  /// What was to start behind this step.
+  void start_next(stream_state& stream, size_t index);
   void take(stream_state& stream, const offer& x);
   turn read_some(stream_state& stream);
   void end_step(stream_state& stream, const reading& work);
@@ -99,10 +105,12 @@ private:
   uint64_t output_bytes_ = 0;
   uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
+  uint64_t scaled_ = 0;               ///< The input times the rank's factor.
+  std::optional<reducer> combine_;
   uint32_t round_ = 0;
   size_t next_step_ = 0;              ///< The first step of the next round.
   bool round_started_ = false;
-  uint32_t sends_pending_ = 0;
+  std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
   std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
   std::deque<reading> ready_;                   ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.

@@ -195,7 +195,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
 
 uint64_t collective_command::address_of(const block_range& range) const {
   auto& me = plan_.members(static_cast<int>(rank_));
-  auto start = range.where == buffer::input     ? me.input_address()
+  auto start = range.where == buffer::input     ? (scaled_ != 0 ? scaled_ : me.input_address())
                : range.where == buffer::scratch ? scratch_
                : shadow_ != 0                   ? shadow_
                                                 : me.output_address();

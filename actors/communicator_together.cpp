@@ -60,12 +60,16 @@ void communicator_state::run_together() {
 }
 
 void communicator_state::move_data(operation& op) {
-  direct_operation work{op.plan.kind(), request_of(op.plan, op.world_size, 0), op.plan.datatype(), op.plan.op(), {}, {}};
+  auto combine = reducer::of(op.plan.datatype(), op.plan.op(), op.plan.user_op()); // checked when it was called
+  direct_operation work{op.plan.kind(), request_of(op.plan, op.world_size, 0), std::move(*combine), {}, {}, {}};
+  if (op.plan.op() == gpu_sim::PREMUL_SUM && reduces(op.plan.kind()))
+    for (int rank = 0; rank < static_cast<int>(op.world_size); ++rank)
+      work.factors.push_back(op.plan.factors(op.plan.factors_size() == 1 ? 0 : rank));
   std::vector<std::shared_ptr<device_memory>> memories;
   for (auto& x : op.slots) {
     auto& memory = std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; })->memory;
     auto bytes_at = [&](uint64_t address, uint64_t bytes) {
-      return bytes == 0 ? nullptr : memory->at(address, bytes)->data(); // checked when it was called
+      return bytes == 0 ? nullptr : memory->at(address, bytes)->data(); // checked, too
     };
     work.inputs.push_back(bytes_at(x.input, x.input_bytes));
     work.outputs.push_back(bytes_at(x.output, x.output_bytes));

@@ -1,7 +1,7 @@
 #include "actors/operation.hpp"
 
 #include "runtime/blocks.hpp"
-#include "runtime/reduction.hpp"
+#include "runtime/reducer.hpp"
 #include "runtime/schedule.hpp"
 
 #include <algorithm>
@@ -55,10 +55,22 @@ uint64_t address_of(const addresses& given, uint32_t rank, const gpu_sim::Device
   return i == given.end() ? device.minmemaddr().value() : i->second.value(); // of no elements: any address will do
 }
 
-caf::error check_types(const proto::CollectiveRequest& request) {
+caf::error check_types(const proto::CollectiveRequest& request, size_t ranks) {
   if (!proto::DataType_IsValid(request.datatype()) || !gpu_sim::ReduceOp_IsValid(request.op()))
     return invalid(fmt::format("datatype {} or reduction op {} is not one of this version's",
                                static_cast<int>(request.datatype()), static_cast<int>(request.op())));
+  if (!reduces(request.kind()))
+    return caf::none;
+  if (auto known = reducer::of(request.datatype(), request.op(), request.user_op()); !known)
+    return std::move(known.error());
+  if (request.op() != gpu_sim::PREMUL_SUM)
+    return caf::none;
+  if (request.factors_size() != 1 && request.factors_size() != static_cast<int>(ranks))
+    return invalid(fmt::format("premul_sum over {} ranks wants {} factors, or one for all, and there are {}", ranks, ranks,
+                               request.factors_size()));
+  for (auto factor : request.factors())
+    if (auto problem = check_factor(request.datatype(), factor))
+      return problem;
   return caf::none;
 }
 
@@ -140,7 +152,7 @@ std::string operation::drop(uint64_t device) {
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, std::span<const member> members) {
   if (auto known = find_algorithm(request.kind(), request.algorithm()); !known)
     return std::move(known.error());
-  if (auto problem = check_types(request))
+  if (auto problem = check_types(request, members.size()))
     return problem;
   operation op;
   op.request = request;

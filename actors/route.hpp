@@ -2,7 +2,7 @@
 
 #include "messages/gpu_sim.pb.h"
 #include "messages/transfer.hpp"
-#include "messages/types.pb.h"
+#include "runtime/reducer.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -18,8 +18,9 @@ class stream_state;
 struct block_sink {
   std::byte* out = nullptr;
   const std::byte* operand = nullptr; ///< nullptr: copy
+  const reducer* combine = nullptr;   ///< With an operand.
+  double factor = 1;                  ///< Other than 1, a copy is multiplied by it; elements of `datatype`.
   proto::DataType datatype = proto::FLOAT64;
-  gpu_sim::ReduceOp op = gpu_sim::SUM;
 
   /// Takes the bytes that start `offset` bytes into the block; whole elements.
   void put(uint64_t offset, std::span<const std::byte> bytes) const;

@@ -1,6 +1,7 @@
 #include "runtime/direct_execution.hpp"
 
 #include "runtime/blocks.hpp"
+#include "runtime/bulk_copy.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr uint64_t tile_bytes = 16u << 10;
 } // namespace
 
 direct_execution::direct_execution(direct_operation operation, uint64_t slice_bytes)
-  : operation_(std::move(operation)), slice_bytes_(slice_bytes), element_bytes_(size_of(operation_.datatype)) {
+  : operation_(std::move(operation)), slice_bytes_(slice_bytes), element_bytes_(size_of(operation_.combine.datatype())) {
   slice_starts_.push_back(0);
   plan();
   if (slice_starts_.back() != pieces_.size())
@@ -115,37 +116,50 @@ void direct_execution::run(const piece& x) const {
 }
 
 void direct_execution::reduce(const piece& x) const {
+  if (x.to != everybody && operation_.factors.empty())
+    return reduce_to(output(x.to, x.destination), x.source, x.count);
   alignas(64) std::array<std::byte, tile_bytes> tile;
   auto ranks = operation_.request.world_size;
   auto tile_count = tile_bytes / element_bytes_;
+  auto first = x.to == everybody ? 0 : x.to;
+  auto last = x.to == everybody ? ranks - 1 : x.to;
   for (uint64_t done = 0; done < x.count; done += tile_count) {
     auto count = std::min(tile_count, x.count - done);
-    auto at = x.source + done;
-    if (ranks == 1)
-      std::memcpy(tile.data(), input(0, at), count * element_bytes_);
-    else
-      ringmaster::reduce(operation_.datatype, operation_.op, input(0, at), input(1, at), tile.data(), count);
-    for (uint32_t rank = 2; rank < ranks; ++rank)
-      ringmaster::reduce(operation_.datatype, operation_.op, tile.data(), input(rank, at), tile.data(), count);
-    finish_reduction(operation_.datatype, operation_.op, ranks, tile.data(), count);
-    auto first = x.to == everybody ? 0 : x.to;
-    auto last = x.to == everybody ? ranks - 1 : x.to;
+    reduce_to(tile.data(), x.source + done, count);
     for (auto rank = first; rank <= last; ++rank)
-      std::memcpy(output(rank, x.destination + done), tile.data(), count * element_bytes_);
+      copy_bytes(output(rank, x.destination + done), tile.data(), count * element_bytes_, bytes_);
+  }
+}
+
+void direct_execution::reduce_to(std::byte* out, uint64_t at, uint64_t count) const {
+  auto ranks = operation_.request.world_size;
+  auto& combine = operation_.combine;
+  if (operation_.factors.empty()) {
+    thread_local std::vector<const std::byte*> sources;
+    sources.clear();
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      sources.push_back(input(rank, at));
+    return combine.many(sources, out, count, true, ranks, bytes_);
+  }
+  alignas(64) std::array<std::byte, tile_bytes> scaled; // the caller's ranges are no larger
+  scale(combine.datatype(), operation_.factors[0], input(0, at), out, count);
+  for (uint32_t rank = 1; rank < ranks; ++rank) {
+    scale(combine.datatype(), operation_.factors[rank], input(rank, at), scaled.data(), count);
+    combine(out, scaled.data(), out, count);
   }
 }
 
 void direct_execution::copy(const piece& x) const {
   auto ranks = operation_.request.world_size;
   auto tile_count = x.to == everybody ? tile_bytes / element_bytes_ : x.count;
+  auto first = x.to == everybody ? 0 : x.to;
+  auto last = x.to == everybody ? ranks - 1 : x.to;
   for (uint64_t done = 0; done < x.count; done += tile_count) {
     auto bytes = std::min(tile_count, x.count - done) * element_bytes_;
     auto from = input(x.from, x.source + done);
-    auto first = x.to == everybody ? 0 : x.to;
-    auto last = x.to == everybody ? ranks - 1 : x.to;
     for (auto rank = first; rank <= last; ++rank)
       if (auto to = output(rank, x.destination + done); to != from)
-        std::memcpy(to, from, bytes);
+        copy_bytes(to, from, bytes, bytes_);
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "messages/gpu_sim.pb.h"
 #include "runtime/collective.hpp"
+#include "runtime/reducer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace ringmaster {
 struct direct_operation {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   plan_request request;
-  proto::DataType datatype = proto::FLOAT64;
-  gpu_sim::ReduceOp op = gpu_sim::SUM;
+  reducer combine;
+  std::vector<double> factors;          ///< PREMUL_SUM: by rank.
   std::vector<const std::byte*> inputs; ///< By rank; nullptr where a rank has none.
   std::vector<std::byte*> outputs;      ///< The same. In place as `in_place` has it, else apart from every input.
 };
@@ -55,6 +55,8 @@ private:
   uint64_t bytes_per_element(const piece& x) const;
   void run(const piece& x) const;
   void reduce(const piece& x) const;
+  /// The reduction of `count` elements of all inputs from `at` on.
+  void reduce_to(std::byte* out, uint64_t at, uint64_t count) const;
   void copy(const piece& x) const;
   void swap(const piece& x) const;
   const std::byte* input(uint32_t rank, uint64_t element) const { return operation_.inputs[rank] + element * element_bytes_; }

@@ -34,7 +34,6 @@ public:
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
 
 private:
-  uint64_t count_for(uint64_t bytes) const;
   uint64_t address(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).minmemaddr().value(); }
   uint64_t device(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).deviceid().value(); }
   proto::CollectiveRequest request_for(const std::string& algorithm, uint64_t count) const;
@@ -49,11 +48,5 @@ private:
   const bench_options& options_;
   gpu_sim::CommInitResponse comm_;
 };
-
-/// What a rank contributes in all, in elements of `count`: nccl-tests' size.
-uint64_t contributed(proto::CollectiveKind kind, uint64_t count, uint32_t ranks);
-
-/// nccl-tests' factor from algorithm to bus bandwidth.
-double bus_factor(proto::CollectiveKind kind, uint32_t ranks);
 
 } // namespace ringmaster

@@ -1,0 +1,154 @@
+#include "tools/bench_command.hpp"
+
+#include "actors/cluster.hpp"
+#include "runtime/quantity_text.hpp"
+#include "runtime/schedule.hpp"
+#include "tools/bench.hpp"
+#include "tools/memory_limit.hpp"
+#include "tools/program.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+std::vector<std::string> algorithms_for(const bench_options& x) {
+  if (x.algorithm != "all")
+    return {x.algorithm};
+  std::vector<std::string> result;
+  for (auto& known : algorithms())
+    if (known.kind == x.kind)
+      result.emplace_back(known.name);
+  return result;
+}
+
+std::vector<uint64_t> sizes_of(const bench_options& x) {
+  std::vector<uint64_t> result;
+  for (auto bytes = x.min_bytes; bytes <= x.max_bytes; bytes *= x.factor) {
+    result.push_back(bytes);
+    if (x.kind == proto::BARRIER || bytes == 0)
+      break;
+  }
+  return result;
+}
+
+plan_request largest(const bench_options& x) {
+  return {.world_size = x.devices, .count = x.max_bytes, .root = x.root, .peer = x.root == 0 ? 1u : 0u};
+}
+
+/// Of one device: its input and output at the largest size, with room to align them.
+uint64_t memory_for(const bench_options& x) {
+  auto whole = x.max_bytes; // the largest of both sides, whatever the kind, but for blocks that are counted once a rank
+  if (x.kind == proto::ALL_GATHER || x.kind == proto::GATHER || x.kind == proto::SCATTER || x.kind == proto::ALL_TO_ALL
+      || x.kind == proto::REDUCE_SCATTER)
+    whole += 64u * x.devices;
+  return std::max<uint64_t>(2 * whole + 16384, 1u << 16);
+}
+
+void print_header(const bench_options& x) {
+  fmt::print("# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices, name_of(x.datatype),
+             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place", x.samples);
+  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size", "count",
+             "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
+  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)", "(elements)", "",
+             "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
+}
+
+void print_row(const bench_options& x, const bench_row& row) {
+  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.3g} {:>8.3g} {:>10.2f} {:>10.2f} {:>6} {:>7}\n", row.bytes,
+             row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
+             has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw, row.p50_us,
+             row.p99_us, row.wrong, row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
+  std::fflush(stdout);
+}
+
+void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
+  fmt::print(to,
+             R"({{"kind":"{}","algorithm":"{}","devices":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},)"
+             R"("in_place":{},"time":{:.3f},"algbw":{:.6g},"busbw":{:.6g},"wrong":{},"p50":{:.3f},"p99":{:.3f},"limit":{:.3f}}})"
+             "\n",
+             name_of(x.kind), row.algorithm, x.devices, row.bytes, row.count, name_of(x.datatype),
+             reduces(x.kind) ? name_of(x.op) : "none", has_root(x.kind) ? static_cast<int>(x.root) : -1, x.in_place,
+             row.time_us, row.algbw, row.busbw, row.wrong, row.p50_us, row.p99_us, row.limit_us);
+}
+
+double limit_of(const bench_options& x, uint64_t count) {
+  auto world = largest(x);
+  world.count = count;
+  uint64_t in = 0, out = 0;
+  for (uint32_t rank = 0; rank < x.devices; ++rank) {
+    in += input_count(x.kind, world, rank);
+    out += output_count(x.kind, world, rank);
+  }
+  auto element = size_of(x.datatype);
+  return memory_limit_us(x.devices, in * element / x.devices, out * element / x.devices, std::max(5u, x.samples / 2));
+}
+
+/// Returns how many elements were wrong.
+caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* json) {
+  bench group{user, x};
+  if (auto problem = group.open())
+    return problem;
+  print_header(x);
+  uint64_t wrong = 0;
+  for (auto bytes : sizes_of(x)) {
+    double limit_us = 0;
+    for (auto& algorithm : algorithms_for(x)) {
+      auto row = group.measure(algorithm, bytes);
+      if (!row)
+        return std::move(row.error());
+      if (x.memory_limit && limit_us == 0 && row->bytes > 0)
+        limit_us = limit_of(x, row->count);
+      row->limit_us = limit_us;
+      print_row(x, *row);
+      if (json != nullptr)
+        write_json(json, x, *row);
+      wrong += row->wrong;
+    }
+  }
+  if (auto problem = group.close())
+    return problem;
+  return wrong;
+}
+
+} // namespace
+
+int bench_command(const std::vector<std::string>& args) {
+  if (std::find(args.begin(), args.end(), "--help") != args.end()) {
+    fmt::print("{}", bench_help);
+    return 0;
+  }
+  configuration cfg;
+  if (auto problem = cfg.read(args, "config/caf-application.conf"))
+    return report(problem, 2);
+  auto x = parse_bench_options(cfg.remainder);
+  if (!x)
+    return report(x.error(), 2);
+  auto opts = cfg.values();
+  opts.device.count = x->devices;
+  opts.device.memory_bytes = memory_for(*x);
+  if (opts.log.level == "info")
+    opts.log.level = "warn";
+  std::FILE* json = nullptr;
+  if (!x->json.empty() && (json = std::fopen(x->json.c_str(), "w")) == nullptr)
+    return report(make_error(errc::io_error, "cannot write " + x->json));
+  caf::actor_system system{cfg};
+  auto home = cluster::open(system, opts);
+  if (!home)
+    return report(home.error());
+  client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
+  if (auto there = user.devices(x->devices, std::chrono::seconds{60}); !there)
+    return report(there.error());
+  auto wrong = measure_all(user, *x, json);
+  if (json != nullptr)
+    std::fclose(json);
+  if (!wrong)
+    return report(wrong.error());
+  fmt::print("# {}\n", *wrong == 0 ? "every result was right" : fmt::format("{} elements were WRONG", *wrong));
+  return *wrong == 0 ? 0 : 1;
+}
+
+} // namespace ringmaster
