@@ -1,15 +1,7 @@
 #include "runtime/schedule.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/algorithms/butterfly.hpp"
-#include "runtime/algorithms/chain.hpp"
-#include "runtime/algorithms/dissemination.hpp"
-#include "runtime/algorithms/double_tree.hpp"
-#include "runtime/algorithms/naive.hpp"
-#include "runtime/algorithms/ring.hpp"
-#include "runtime/algorithms/ring_pipelined.hpp"
-#include "runtime/algorithms/send_recv.hpp"
-#include "runtime/algorithms/tree.hpp"
+#include "runtime/algorithms/catalogue.hpp"
 #include "runtime/blocks.hpp"
 
 #include <fmt/format.h>
@@ -27,6 +19,12 @@ std::string names_of(proto::CollectiveKind kind) {
     if (candidate.kind == kind)
       names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
   return names;
+}
+
+caf::error refusal_of(const algorithm& chosen, const plan_request& request) {
+  if (auto problem = check_request(chosen.kind, request))
+    return problem;
+  return chosen.check != nullptr ? chosen.check(request) : caf::error{};
 }
 
 /// Nobody has anything to send.
@@ -52,32 +50,7 @@ schedule plan_alone(proto::CollectiveKind kind, const plan_request& request) {
 }
 
 std::vector<algorithm>& known_algorithms() {
-  static std::vector<algorithm> all{
-    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce},
-    {"ring_pipelined", proto::ALL_REDUCE, ring_pipelined_all_reduce_cost, plan_ring_pipelined_all_reduce,
-     cost_of_ring_pipelined_all_reduce},
-    {"double_tree", proto::ALL_REDUCE, double_tree_all_reduce_cost, plan_double_tree_all_reduce,
-     cost_of_double_tree_all_reduce},
-    {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce},
-    {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce},
-    {"butterfly", proto::ALL_REDUCE, butterfly_all_reduce_cost, plan_butterfly_all_reduce,
-     cost_of_butterfly_all_reduce},
-    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce},
-    {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce},
-    {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce},
-    {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce},
-    {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce},
-    {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
-     cost_of_double_tree_broadcast},
-    {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast},
-    {"tree", proto::BROADCAST, tree_broadcast_cost, plan_tree_broadcast, cost_of_tree_broadcast},
-    {"naive", proto::BROADCAST, naive_broadcast_cost, plan_naive_broadcast, cost_of_naive_broadcast},
-    {"dissemination", proto::BARRIER, dissemination_barrier_cost, plan_dissemination_barrier,
-     cost_of_dissemination_barrier},
-    {"tree", proto::BARRIER, tree_barrier_cost, plan_tree_barrier, cost_of_tree_barrier},
-    {"naive", proto::BARRIER, naive_barrier_cost, plan_naive_barrier, cost_of_naive_barrier},
-    {"direct", proto::SEND_RECV, direct_send_recv_cost, plan_direct_send_recv, cost_of_direct_send_recv},
-  };
+  static std::vector<algorithm> all = algorithm_catalogue();
   return all;
 }
 
@@ -120,7 +93,7 @@ caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algori
   auto chosen = find_algorithm(kind, algorithm_name);
   if (!chosen)
     return std::move(chosen.error());
-  if (auto problem = check_request(kind, request))
+  if (auto problem = refusal_of(**chosen, request))
     return problem;
   if (is_empty(kind, request))
     return schedule{};
@@ -134,7 +107,7 @@ caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_vi
   auto chosen = find_algorithm(kind, algorithm_name);
   if (!chosen)
     return std::move(chosen.error());
-  if (auto problem = check_request(kind, request))
+  if (auto problem = refusal_of(**chosen, request))
     return problem;
   if (is_empty(kind, request))
     return algorithm_cost{};

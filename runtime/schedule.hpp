@@ -81,6 +81,8 @@ struct algorithm {
   std::string_view formula; ///< Rounds and elements at the busiest rank, for people.
   schedule (*plan)(const plan_request&);
   algorithm_cost (*cost)(const plan_request&); ///< The rank does not matter.
+  /// Why the algorithm cannot honour the request, as a sentence; nullptr: it takes all. The rank does not matter.
+  caf::error (*check)(const plan_request&) = nullptr;
 };
 
 /// All algorithms, in the order in which they are listed to people.
@@ -96,7 +98,7 @@ caf::error register_algorithm(const algorithm& added);
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name);
 
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
-/// invalid_argument for an unknown algorithm and for what `check_request` refuses.
+/// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
                              const plan_request& request);
 

@@ -6,6 +6,10 @@ namespace ringmaster {
 
 inline constexpr std::string_view ring_all_reduce_cost
   = "2(N-1) rounds; each rank sends 2(N-1)/N x count elements, which no algorithm can undercut";
+inline constexpr std::string_view ring_reduce_scatter_cost
+  = "N-1 rounds; each rank sends every block but one, which no algorithm can undercut";
+inline constexpr std::string_view ring_all_gather_cost
+  = "N-1 rounds; each rank sends every block but one, which no algorithm can undercut";
 
 /// All-reduce around a ring: each rank talks to its two neighbours only, always sending to rank + 1 and receiving
 /// from rank - 1.
@@ -28,5 +32,19 @@ inline constexpr std::string_view ring_all_reduce_cost
 /// Parallel and Distributed Computing 69(2), 2009.
 schedule plan_ring_all_reduce(const plan_request& request);
 algorithm_cost cost_of_ring_all_reduce(const plan_request& request);
+
+/// The first phase alone. Block b sets out from rank b+1, so that it is whole on rank b. The sums that only pass
+/// through have no place in the output: they live in two slots of scratch, one filled while the other is sent.
+///
+/// Cost: N-1 rounds; a rank sends every block but its own. With blocks of different sizes a round takes as long as the
+/// largest block, wherever it is.
+schedule plan_ring_reduce_scatter(const plan_request& request);
+algorithm_cost cost_of_ring_reduce_scatter(const plan_request& request);
+
+/// The second phase alone: block b sets out from rank b. A rank's own block is copied into its output in round 0.
+///
+/// Cost: N-1 rounds; a rank sends every block but the next rank's.
+schedule plan_ring_all_gather(const plan_request& request);
+algorithm_cost cost_of_ring_all_gather(const plan_request& request);
 
 } // namespace ringmaster
