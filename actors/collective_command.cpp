@@ -49,16 +49,15 @@ void collective_command::begin(stream_state& stream) {
 
 caf::error collective_command::prepare() {
   element_bytes_ = size_of(plan_.datatype());
-  auto world_size = static_cast<uint32_t>(plan_.members_size());
+  auto world_size = static_cast<uint32_t>(plan_.device_ids_size());
   auto request = request_of(plan_, world_size, rank_);
-  auto& me = plan_.members(static_cast<int>(rank_));
   input_bytes_ = input_count(plan_.kind(), request, rank_) * element_bytes_;
   output_bytes_ = output_count(plan_.kind(), request, rank_) * element_bytes_;
-  if (auto input = memory_->at(me.input_address(), input_bytes_); !input)
+  if (auto input = memory_->at(input_address(), input_bytes_); !input)
     return std::move(input.error());
-  if (auto output = memory_->at(me.output_address(), output_bytes_); !output)
+  if (auto output = memory_->at(output_address(), output_bytes_); !output)
     return std::move(output.error());
-  bool same_place = world_size == 1 && me.input_address() == me.output_address();
+  bool same_place = world_size == 1 && input_address() == output_address();
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
                             : plan(plan_.kind(), plan_.algorithm(), request);
   if (!planned)
@@ -104,7 +103,7 @@ caf::error collective_command::prepare_reduction() {
       return std::move(range.error());
     scaled_ = *range;
   }
-  offer own{{}, {memory_->id(), plan_.members(static_cast<int>(rank_)).input_address(), input_bytes_, memory_}, nullptr};
+  offer own{{}, {memory_->id(), input_address(), input_bytes_, memory_}, nullptr};
   auto factor = plan_.factors(plan_.factors_size() == 1 ? 0 : static_cast<int>(rank_));
   block_sink sink{memory_->at_runtime(scaled_, input_bytes_)->data(), nullptr, nullptr, factor, plan_.datatype()};
   if (input_bytes_ > 0)
@@ -115,8 +114,7 @@ caf::error collective_command::prepare_reduction() {
 /// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already, unless
 /// ranks were lost and the others have closed up.
 bool collective_command::wants_shadow(const plan_request& request) const {
-  auto& me = plan_.members(static_cast<int>(rank_));
-  auto in = me.input_address(), out = me.output_address();
+  auto in = input_address(), out = output_address();
   if (!plan_.in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
     return false;
   auto at = in_place(plan_.kind(), request, rank_);
@@ -236,7 +234,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
   if (todo.finish)
-    combine_->finish(static_cast<uint32_t>(plan_.members_size()), bytes_at(todo.destination), todo.destination.count);
+    combine_->finish(static_cast<uint32_t>(plan_.device_ids_size()), bytes_at(todo.destination), todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);
     stream.self->send(sender, taken{work.key});
@@ -315,7 +313,7 @@ void collective_command::release(stream_state& stream) {
   phase_ = phase::committing;
   if (shadow_ == 0)
     return commit_done(stream);
-  auto output = memory_->at(plan_.members(static_cast<int>(rank_)).output_address(), output_bytes_);
+  auto output = memory_->at(output_address(), output_bytes_);
   offer own{{}, {memory_->id(), shadow_, output_bytes_, memory_}, nullptr};
   ready_.push_back({nullptr, {}, make_route(own, block_sink{output->data()}), nullptr});
   advance(stream);

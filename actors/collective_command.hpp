@@ -86,6 +86,8 @@ private:
   void break_off(stream_state& stream, const std::string& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
 
+  uint64_t input_address() const { return plan_.input_addresses(static_cast<int>(rank_)); }
+  uint64_t output_address() const { return plan_.output_addresses(static_cast<int>(rank_)); }
   uint64_t address_of(const block_range& range) const;
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }

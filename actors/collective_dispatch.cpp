@@ -51,9 +51,8 @@ void collective_command::take_plan(stream_state& stream, const proto::OperationP
                                    const device_handles& members) {
   plan_ = plan;
   members_ = members;
-  auto is_me = [&](auto& x) { return x.device_id() == stream.memory->id().value; };
-  auto me = std::find_if(plan.members().begin(), plan.members().end(), is_me);
-  rank_ = static_cast<uint32_t>(me - plan.members().begin());
+  auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), stream.memory->id().value);
+  rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
   phase_ = phase::planned;
 }
 
@@ -194,11 +193,10 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
 }
 
 uint64_t collective_command::address_of(const block_range& range) const {
-  auto& me = plan_.members(static_cast<int>(rank_));
-  auto start = range.where == buffer::input     ? (scaled_ != 0 ? scaled_ : me.input_address())
+  auto start = range.where == buffer::input     ? (scaled_ != 0 ? scaled_ : input_address())
                : range.where == buffer::scratch ? scratch_
                : shadow_ != 0                   ? shadow_
-                                                : me.output_address();
+                                                : output_address();
   return start + range.offset * element_bytes_;
 }
 

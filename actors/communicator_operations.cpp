@@ -21,12 +21,14 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
                       fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
                                   render(op.error()), epoch, members.size(), async_error_));
   op->sequence = ++sequences_;
-  proto::Record record;
-  auto& enqueued = *record.mutable_operation_enqueued();
-  enqueued.set_sequence(op->sequence);
-  *enqueued.mutable_request() = request;
-  enqueued.set_bytes(op->bytes);
-  journal(std::move(record));
+  if (options.journal) {
+    proto::Record record;
+    auto& enqueued = *record.mutable_operation_enqueued();
+    enqueued.set_sequence(op->sequence);
+    *enqueued.mutable_request() = request;
+    enqueued.set_bytes(op->bytes);
+    journal(std::move(record));
+  }
   if (group_open_) {
     group_.push_back(std::move(*op));
     return sequences_;
@@ -58,10 +60,9 @@ void communicator_state::run(operation& op) {
   plan.set_together(can_run_together(op));
   op.together = plan.together();
   for (auto& x : op.slots) {
-    auto& rank = *plan.add_members();
-    rank.set_device_id(x.device);
-    rank.set_input_address(x.input);
-    rank.set_output_address(x.output);
+    plan.add_device_ids(x.device);
+    plan.add_input_addresses(x.input);
+    plan.add_output_addresses(x.output);
   }
   proto::Record record;
   auto& started = *record.mutable_operation_started();
@@ -182,8 +183,8 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   ended.set_ended_ns(unix_ns());
   ended.set_bytes(i->bytes);
   ended.set_attempts(i->attempts);
-  ended.set_algorithm(i->request.algorithm());
-  ended.set_kind(i->request.kind());
+  ended.set_algorithm(i->plan.algorithm());
+  ended.set_kind(i->plan.kind());
   ended.set_world_size(i->world_size);
   if (i->together)
     for (auto& x : i->slots)

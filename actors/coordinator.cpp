@@ -162,6 +162,8 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
   return promise;
 }
 
+constexpr uint32_t ranks_max = 1u << 16; ///< A rank beyond is one too many in any communicator.
+
 proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
   proto::CollectiveRequest result;
   result.set_comm_id(x.commid());
@@ -170,34 +172,49 @@ proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
   result.set_datatype(x.datatype());
   result.set_op(x.op());
   result.set_count(x.count());
-  *result.mutable_inputs() = x.memaddrs();
-  *result.mutable_outputs() = x.outputaddrs();
+  auto by_rank = [](const google::protobuf::Map<uint32_t, gpu_sim::MemAddr>& from, auto& to) {
+    for (auto& [rank, address] : from) {
+      while (to.size() <= static_cast<int>(std::min(rank, ranks_max)))
+        to.Add(0);
+      to[static_cast<int>(std::min(rank, ranks_max))] = address.value();
+    }
+  };
+  by_rank(x.memaddrs(), *result.mutable_inputs());
+  by_rank(x.outputaddrs(), *result.mutable_outputs());
   return result;
 }
 
 /// Enqueues, and notes what the host could give back to a spare.
 template <class Response>
-caf::result<Response> collective(coordinator_state& state, proto::CollectiveRequest x) {
+caf::result<Response> collective(coordinator_state& state, const proto::CollectiveRequest& x) {
   auto entry = state.communicators.find(x.comm_id());
   if (entry == state.communicators.end())
     return refusal<Response>(render(state.communicator_of(x.comm_id()).error()));
   auto promise = state.self->make_response_promise<Response>();
-  bool replaces = entry->second.policy == proto::REPLACE;
+  auto noted = entry->second.policy == proto::REPLACE ? std::make_shared<proto::CollectiveRequest>(x) : nullptr;
   state.self->request(entry->second.handle, state.options.request_limit, x)
-    .then([&state, replaces, x, promise](const proto::CollectiveResponse& y) mutable {
-            if (y.success() && replaces)
-              state.note_checkpoints(x, y.sequence());
+    .then([&state, noted, promise](const proto::CollectiveResponse& y) mutable {
+            if (y.success() && noted)
+              state.note_checkpoints(*noted, y.sequence());
             Response answer;
             answer.set_success(y.success());
             answer.set_error(y.error());
             answer.set_sequence(y.sequence());
             promise.deliver(std::move(answer));
           },
-          [promise, limit = state.options.request_limit,
-           who = fmt::format("communicator {}", x.comm_id())](const caf::error& problem) mutable {
-            promise.deliver(refusal<Response>(no_answer(who, problem, limit)));
+          [&state, promise, id = x.comm_id()](const caf::error& problem) mutable {
+            promise.deliver(refusal<Response>(
+              no_answer(fmt::format("communicator {}", id), problem, state.options.request_limit)));
           });
   return promise;
+}
+
+/// The general form, which passes through as it is where nothing is to be noted.
+caf::result<proto::CollectiveResponse> general_collective(coordinator_state& state, const proto::CollectiveRequest& x) {
+  auto entry = state.communicators.find(x.comm_id());
+  if (entry == state.communicators.end() || entry->second.policy == proto::REPLACE)
+    return collective<proto::CollectiveResponse>(state, x);
+  return state.self->delegate(entry->second.handle, x);
 }
 
 } // namespace
@@ -317,7 +334,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const AllReduceRingRequest& x) { return collective<AllReduceRingResponse>(state, general(x)); },
     [&state](const MemcpyRequest& x) { return copy_memory_within(state, x); },
     [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },
-    [&state](const proto::CollectiveRequest& x) { return collective<proto::CollectiveResponse>(state, x); },
+    [&state](const proto::CollectiveRequest& x) { return general_collective(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     communicator_call<proto::CommAbortResponse, proto::CommAbortRequest>(state),
     communicator_call<proto::CommDestroyResponse, proto::CommDestroyRequest>(state),

@@ -161,17 +161,17 @@ void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
 }
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs().size(), x.outputs().size())),
+  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())),
                      .count = x.count(),
                      .root = x.root(),
                      .peer = x.peer(),
                      .counts = {x.counts().begin(), x.counts().end()}};
-  for (uint32_t rank = 0; rank < world.world_size; ++rank) { // a protobuf map has another order each time
-    auto given = x.inputs().find(rank);
+  for (uint32_t rank = 0; rank < world.world_size; ++rank) {
+    auto given = static_cast<int>(rank) < x.inputs_size() ? x.inputs(static_cast<int>(rank)) : 0;
     auto bytes = input_count(x.kind(), world, rank) * size_of(x.datatype());
-    if (given == x.inputs().end() || bytes == 0)
+    if (given == 0 || bytes == 0)
       continue;
-    auto address = given->second.value();
+    auto address = given;
     if (x.outputs().empty())
       address += in_place(x.kind(), world, rank).input * size_of(x.datatype());
     for (auto& [id, device] : devices) {

@@ -12,7 +12,7 @@ namespace ringmaster {
 
 namespace {
 
-using addresses = google::protobuf::Map<uint32_t, gpu_sim::MemAddr>;
+using addresses = google::protobuf::RepeatedField<uint64_t>; // by rank; 0: none
 
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
@@ -33,26 +33,22 @@ caf::error check_range(const gpu_sim::DeviceMetadata& device, uint32_t rank, con
 
 /// An address for each rank that has elements there, and none for ranks that do not exist.
 caf::error check_ranks(const addresses& given, const char* what, const std::vector<uint64_t>& bytes) {
-  std::vector<uint32_t> missing;
-  auto world_size = static_cast<uint32_t>(bytes.size());
-  uint32_t known = 0;
-  for (uint32_t rank = 0; rank < world_size; ++rank) {
-    auto there = given.count(rank) != 0;
-    known += there ? 1 : 0;
-    if (!there && bytes[rank] != 0)
+  auto world_size = static_cast<int>(bytes.size());
+  if (given.size() > world_size)
+    return invalid(fmt::format("{} {} addresses for a communicator of {} ranks", given.size(), what, world_size));
+  std::vector<int> missing;
+  for (int rank = 0; rank < world_size; ++rank)
+    if ((rank >= given.size() || given[rank] == 0) && bytes[static_cast<size_t>(rank)] != 0)
       missing.push_back(rank);
-  }
   if (!missing.empty())
     return invalid(fmt::format("no {} address for rank {}: the communicator has ranks 0 to {}", what,
                                fmt::join(missing, ", "), world_size - 1));
-  if (given.size() != known)
-    return invalid(fmt::format("{} {} addresses for a communicator of {} ranks", given.size(), what, world_size));
   return caf::none;
 }
 
 uint64_t address_of(const addresses& given, uint32_t rank, const gpu_sim::DeviceMetadata& device) {
-  auto i = given.find(rank);
-  return i == given.end() ? device.minmemaddr().value() : i->second.value(); // of no elements: any address will do
+  auto address = static_cast<int>(rank) < given.size() ? given[static_cast<int>(rank)] : 0;
+  return address == 0 ? device.minmemaddr().value() : address; // of no elements: any address will do
 }
 
 caf::error check_types(const proto::CollectiveRequest& request, size_t ranks) {
@@ -155,7 +151,6 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   if (auto problem = check_types(request, members.size()))
     return problem;
   operation op;
-  op.request = request;
   auto& plan = op.plan;
   plan.set_comm_id(request.comm_id());
   plan.set_kind(request.kind());

@@ -39,8 +39,7 @@ struct operation {
     uint64_t output_bytes = 0;
   };
 
-  proto::CollectiveRequest request; ///< As it was called; `plan` is what has become of it.
-  proto::OperationPlan plan;        ///< Over the ranks that are left, but for epoch and addresses.
+  proto::OperationPlan plan; ///< Over the ranks that are left, but for epoch and addresses.
   uint64_t sequence = 0;
   uint64_t bytes = 0;        ///< Of one rank's larger buffer, at the call.
   std::vector<slot> slots;   ///< In rank order; the lost ones are taken out.

@@ -69,9 +69,9 @@ proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64
   x.set_peer(world(count).peer);
   x.set_chunk_count(options_.chunk_bytes / size_of(options_.datatype));
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
-    (*x.mutable_inputs())[rank].set_value(address(rank));
+    x.add_inputs(address(rank));
     if (!options_.in_place)
-      (*x.mutable_outputs())[rank].set_value(address(rank) + output_offset(count));
+      x.add_outputs(address(rank) + output_offset(count));
   }
   return x;
 }

@@ -53,27 +53,30 @@ caf::expected<demo::group> demo::set_up() {
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
   if (auto problem = user_.group_start(g.comm.commid()))
     return problem;
-  gpu_sim::AllReduceRingRequest ring;
-  for (uint32_t now = 0; now < g.alive.size(); ++now) {
-    auto address = g.address(g.alive[now]);
-    (*ring.mutable_memaddrs())[now].set_value(address);
-    if (out_of_place)
-      (*ring.mutable_outputaddrs())[now].set_value(address + bytes());
-  }
-  ring.set_commid(g.comm.commid());
-  ring.set_count(count);
-  ring.set_op(options_.op);
   caf::expected<uint64_t> sequence = 0u;
-  if (algorithm == "ring") {
-    sequence = user_.all_reduce_ring(ring);
+  if (algorithm == "ring") { // the course's own call
+    gpu_sim::AllReduceRingRequest request;
+    for (uint32_t now = 0; now < g.alive.size(); ++now) {
+      auto address = g.address(g.alive[now]);
+      (*request.mutable_memaddrs())[now].set_value(address);
+      if (out_of_place)
+        (*request.mutable_outputaddrs())[now].set_value(address + bytes());
+    }
+    request.set_commid(g.comm.commid());
+    request.set_count(count);
+    request.set_op(options_.op);
+    sequence = user_.all_reduce_ring(request);
   } else {
     proto::CollectiveRequest request;
+    for (auto rank : g.alive) {
+      request.add_inputs(g.address(rank));
+      if (out_of_place)
+        request.add_outputs(g.address(rank) + bytes());
+    }
     request.set_comm_id(g.comm.commid());
     request.set_algorithm(algorithm);
     request.set_op(options_.op);
     request.set_count(count);
-    *request.mutable_inputs() = ring.memaddrs();
-    *request.mutable_outputs() = ring.outputaddrs();
     sequence = user_.collective(request);
   }
   if (!sequence)

@@ -32,9 +32,9 @@ proto::CollectiveRequest request_of(const all_reduce_trial& trial, bool in_place
   request.set_algorithm("ring");
   request.set_count(trial.options.count);
   for (uint32_t rank = 0; rank < trial.options.ranks; ++rank) {
-    (*request.mutable_inputs())[rank].set_value(trial.input_address(rank));
+    request.add_inputs(trial.input_address(rank));
     if (!in_place)
-      (*request.mutable_outputs())[rank].set_value(trial.input_address(rank) + 512);
+      request.add_outputs(trial.input_address(rank) + 512);
   }
   return request;
 }
@@ -124,16 +124,16 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
     CAPTURE(error);
     CHECK(contains(error, text));
   };
-  check("no input address for rank 2", [](auto& x) { x.mutable_inputs()->erase(2); });
-  check("5 input addresses for a communicator of 4 ranks", [](auto& x) { (*x.mutable_inputs())[4].set_value(1); });
-  check("no output address for rank 0, 2, 3", [](auto& x) { (*x.mutable_outputs())[1].set_value(1); });
+  check("no input address for rank 2", [](auto& x) { x.set_inputs(2, 0); });
+  check("5 input addresses for a communicator of 4 ranks", [](auto& x) { x.add_inputs(1); });
+  check("no output address for rank 0, 2, 3", [](auto& x) { x.add_outputs(0), x.add_outputs(1); });
   check("rank 1: the input of 80 bytes at 0x", [&](auto& x) {
-    (*x.mutable_inputs())[1].set_value(trial.comm.devices(1).maxmemaddr().value() - 79);
+    x.set_inputs(1, trial.comm.devices(1).maxmemaddr().value() - 79);
   });
-  check("is not within the memory of device 0x2", [&](auto& x) { (*x.mutable_inputs())[1].set_value(trial.input_address(0)); });
+  check("is not within the memory of device 0x2", [&](auto& x) { x.set_inputs(1, trial.input_address(0)); });
   check("rank 3: input at", [&](auto& x) {
     x = request_of(trial, false);
-    (*x.mutable_outputs())[3].set_value(trial.input_address(3) + 79);
+    x.set_outputs(3, trial.input_address(3) + 79);
   });
   check("ring", [](auto& x) { x.set_algorithm("rong"); });
   check("naive", [](auto& x) { x.set_algorithm(""); });
@@ -165,7 +165,7 @@ TEST_CASE("group: two in-place operations that each fill the memory find room fo
   request.set_algorithm("ring");
   request.set_count(cluster.options.memory_bytes / sizeof(double));
   for (int rank = 0; rank < 2; ++rank)
-    (*request.mutable_inputs())[rank] = comm.devices(rank).minmemaddr();
+    request.add_inputs(comm.devices(rank).minmemaddr().value());
   for (int i = 0; i < 2; ++i)
     CHECK(cluster.ask_coordinator<proto::CollectiveResponse>(request).error() == "");
   CHECK(cluster.wait(comm.commid()).error() == "");

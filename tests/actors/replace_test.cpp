@@ -59,7 +59,7 @@ std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResp
   request.set_algorithm("ring");
   request.set_count(trial.options.count);
   for (int rank = 0; rank < status.devices_size(); ++rank)
-    (*request.mutable_inputs())[static_cast<uint32_t>(rank)].set_value(status.devices(rank).minmemaddr().value() + 72);
+    request.add_inputs(status.devices(rank).minmemaddr().value() + 72);
   return trial.cluster.ask_coordinator<proto::CollectiveResponse>(request).error();
 }
 

@@ -185,16 +185,6 @@ TEST_CASE("journal store: one digest for one history") {
   CHECK(digest_of(history) != digest_of(eventful_history()));
 }
 
-TEST_CASE("journal store: the order in which a map was filled does not show") {
-  auto forth = operation_enqueued(1, 1);
-  auto back = forth;
-  auto& inputs = *back.mutable_operation_enqueued()->mutable_request()->mutable_inputs();
-  inputs.clear();
-  for (uint32_t rank = 4; rank-- > 0;)
-    inputs[rank].set_value(0x1000 * (rank + 1));
-  CHECK(record_bytes(forth) == record_bytes(back));
-}
-
 TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") {
   temporary_directory dir;
   auto journal = open(dir.path());

@@ -67,9 +67,9 @@ std::string all_reduce_trial::launch() {
   request.set_op(options.op);
   request.set_count(options.count);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    (*request.mutable_inputs())[rank].set_value(input_address(rank));
+    request.add_inputs(input_address(rank));
     if (!options.in_place)
-      (*request.mutable_outputs())[rank].set_value(output_address(rank));
+      request.add_outputs(output_address(rank));
   }
   return cluster.ask_coordinator<proto::CollectiveResponse>(std::move(request)).error();
 }

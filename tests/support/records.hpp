@@ -35,7 +35,7 @@ inline proto::Record operation_enqueued(uint64_t communicator, uint64_t sequence
   x->mutable_request()->set_algorithm("ring");
   x->mutable_request()->set_count(512);
   for (uint32_t rank = 0; rank < 4; ++rank)
-    (*x->mutable_request()->mutable_inputs())[rank].set_value(0x1000 * (rank + 1));
+    x->mutable_request()->add_inputs(0x1000 * (rank + 1));
   return record;
 }
 
