@@ -1,12 +1,13 @@
 #include "runtime/bulk_copy.hpp"
 
 #include "runtime/announced_access.hpp"
+#include "runtime/instruction_set.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 namespace ringmaster {
@@ -29,28 +30,45 @@ void copy_bytes(std::byte* out, const std::byte* in, uint64_t bytes, uint64_t to
   }
 }
 
-#ifdef __SSE2__
+#ifdef __x86_64__
+
+namespace {
+
+// Whole lines of the caches to where one begins.
+using line_kernel = void (*)(std::byte* out, const std::byte* in, uint64_t lines);
+
+void stream_lines_baseline(std::byte* out, const std::byte* in, uint64_t lines) {
+  auto to = reinterpret_cast<__m128i*>(out);
+  auto from = reinterpret_cast<const __m128i*>(in);
+  for (; lines > 0; --lines, to += 4, from += 4) {
+    _mm_stream_si128(to, _mm_loadu_si128(from));
+    _mm_stream_si128(to + 1, _mm_loadu_si128(from + 1));
+    _mm_stream_si128(to + 2, _mm_loadu_si128(from + 2));
+    _mm_stream_si128(to + 3, _mm_loadu_si128(from + 3));
+  }
+}
+
+/// A store of a line as a whole is gone at once; parts of it are collected first.
+[[gnu::target("avx512f")]] void stream_lines_avx512(std::byte* out, const std::byte* in, uint64_t lines) {
+  auto to = reinterpret_cast<__m512i*>(out);
+  auto from = reinterpret_cast<const __m512i*>(in);
+  for (; lines > 0; --lines)
+    _mm512_stream_si512(to++, _mm512_loadu_si512(from++));
+}
+
+} // namespace
 
 void stream_bytes(std::byte* out, const std::byte* in, uint64_t bytes) {
-  constexpr uint64_t ahead = 1024; // bytes; the processor's own prefetching stops at each page
+  static const line_kernel stream_lines =
+    best_instruction_set() == instruction_set::avx512 ? stream_lines_avx512 : stream_lines_baseline;
   const uint64_t to_line = -reinterpret_cast<uintptr_t>(out) % cache_line_bytes;
   const uint64_t head = std::min(to_line, bytes);
-  std::memcpy(out, in, head);
-  uint64_t done = head;
-  for (; bytes - done >= cache_line_bytes; done += cache_line_bytes) {
-    const auto from = reinterpret_cast<const __m128i*>(in + done);
-    const auto to = reinterpret_cast<__m128i*>(out + done);
-    _mm_prefetch(reinterpret_cast<const char*>(in + std::min(done + ahead, bytes - 1)), _MM_HINT_T0);
-    const auto a = _mm_loadu_si128(from);
-    const auto b = _mm_loadu_si128(from + 1);
-    const auto c = _mm_loadu_si128(from + 2);
-    const auto d = _mm_loadu_si128(from + 3);
-    _mm_stream_si128(to, a);
-    _mm_stream_si128(to + 1, b);
-    _mm_stream_si128(to + 2, c);
-    _mm_stream_si128(to + 3, d);
-  }
-  std::memcpy(out + done, in + done, bytes - done);
+  const uint64_t body = (bytes - head) / cache_line_bytes * cache_line_bytes;
+  if (head > 0)
+    std::memcpy(out, in, head);
+  stream_lines(out + head, in + head, body / cache_line_bytes);
+  if (head + body < bytes)
+    std::memcpy(out + head + body, in + head + body, bytes - head - body);
 }
 
 void finish_streaming() {

@@ -12,6 +12,17 @@
 
 namespace ringmaster {
 
+namespace {
+
+/// Whether a chain had better write past the caches. Measured on Zen 4: 0.75 of the time with two inputs, no less with
+/// more than four, where writing is the smaller part. In place, the line to write has just been read.
+bool streams(std::span<const std::byte* const> inputs, const std::byte* out, uint64_t touched_bytes) {
+  return inputs.size() <= 4 && writes_past_caches(touched_bytes)
+         && std::find(inputs.begin(), inputs.end(), out) == inputs.end();
+}
+
+} // namespace
+
 caf::expected<reducer> reducer::of(proto::DataType type, gpu_sim::ReduceOp op, std::string_view user_op) {
   if (size_of(type) == 0)
     return make_error(errc::invalid_argument, fmt::format("there is no datatype of number {}", static_cast<int>(type)));
@@ -67,10 +78,8 @@ void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uin
     return many_by_user(inputs, out, count);
   const bool divides = finish && op_ == gpu_sim::AVG;
   assert(!divides || world_size > 0);
-  // A line of the caches that has just been read as an input is there already.
-  const bool in_place = std::find(inputs.begin(), inputs.end(), out) != inputs.end();
   reduce_chain(kernels_, inputs, out, count,
-               {.divisor = divides ? world_size : 0, .streaming = !in_place && writes_past_caches(touched_bytes)});
+               {.divisor = divides ? world_size : 0, .streaming = streams(inputs, out, touched_bytes)});
 }
 
 void reducer::many_by_user(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count) const {

@@ -17,10 +17,11 @@ namespace ringmaster {
 
 /// out[i] = a[i] op b[i], with one NaN for all. `out` may be `a` or `b`.
 using pair_kernel = void (*)(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count);
-/// accumulated[i] = inputs[0][first + i] op inputs[1][first + i] ..., or accumulated[i] op inputs[0][first + i] ...
-using accumulation_kernel = void (*)(const std::byte* const* inputs, uint64_t first, std::byte* accumulated,
-                                     uint64_t count);
-/// out[i] = in[i], of another type or with one NaN for all.
+/// out[i] = inputs[0][first + i] op inputs[1][first + i] ..., or accumulated[i] op inputs[0][first + i] ... `out` may be
+/// `accumulated` or the elements of an input from the first on.
+using accumulation_kernel = void (*)(const std::byte* const* inputs, uint64_t first, const std::byte* accumulated,
+                                     std::byte* out, uint64_t count);
+/// out[i] = in[i] of another type.
 using conversion_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count);
 /// out[i] = in[i] / divisor; `divisor` > 0; `out` may be `in`.
 using division_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, uint32_t divisor);
@@ -30,7 +31,7 @@ using scaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t co
 /// What depends on the operation, in the wide type. AVG and PREMUL_SUM add.
 struct operation_kernels {
   pair_kernel pair = nullptr;
-  accumulation_kernel begin_2 = nullptr; ///< with two inputs, ...
+  accumulation_kernel begin_2 = nullptr; ///< with two inputs, ignoring `accumulated`, ...
   accumulation_kernel begin_4 = nullptr;
   accumulation_kernel begin_8 = nullptr;
   accumulation_kernel extend_1 = nullptr; ///< by one input, ...
@@ -43,7 +44,7 @@ struct datatype_kernels {
   size_t element_bytes = 0;
   size_t wide_bytes = 0;
   conversion_kernel decode = nullptr; ///< To the wide type, exactly; nullptr where it is the datatype.
-  conversion_kernel encode = nullptr; ///< From the wide type, rounded.
+  conversion_kernel encode = nullptr; ///< From the wide type, rounded; likewise.
   division_kernel divide = nullptr;   ///< In the wide type, as the next.
   scaling_kernel scale = nullptr;
 };

@@ -6,21 +6,29 @@ namespace ringmaster {
 namespace {
 
 template <class Format>
-struct decoded {
-  [[gnu::always_inline]] static inline float apply(typename Format::bits_type bits) { return Format::decode(bits); }
+struct decoding_loop {
+  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count) {
+#pragma GCC ivdep
+    for (uint64_t i = 0; i < count; ++i)
+      store(out, i, Format::decode(load<typename Format::bits_type>(in, i)));
+  }
 };
 
 template <class Format>
-struct encoded {
-  [[gnu::always_inline]] static inline typename Format::bits_type apply(float value) { return Format::encode(value); }
+struct encoding_loop {
+  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count) {
+#pragma GCC ivdep
+    for (uint64_t i = 0; i < count; ++i)
+      store(out, i, Format::encode(load<float>(in, i)));
+  }
 };
 
 template <class Format>
 datatype_kernels datatype_of(instruction_set set) {
   auto result = float_datatype(proto::FLOAT32, set);
   result.element_bytes = sizeof(typename Format::bits_type);
-  result.decode = compiled<conversion_loop<typename Format::bits_type, decoded<Format>>>::at(set);
-  result.encode = compiled<conversion_loop<float, encoded<Format>>>::at(set);
+  result.decode = compiled<decoding_loop<Format>>::at(set);
+  result.encode = compiled<encoding_loop<Format>>::at(set);
   return result;
 }
 

@@ -61,19 +61,20 @@ struct product {
 };
 
 /// The smaller or the larger of two. In floating point -0 is smaller than +0, so that the order of a reduction does not
-/// show in its result: two values that compare equal differ in the sign of a zero at most, hence OR is the smaller.
+/// show in its result. A comparison that fails picks the second operand, which is what one instruction does; so where
+/// the two orders of the operands differ in what they pick, these are two zeros, whose sign bits decide, or one is a
+/// NaN, which bits or'ed to it leave one.
 template <bool Smaller>
 struct extreme {
   template <class T>
   [[gnu::always_inline]] static inline T apply(T a, T b) {
-    const T picked = (Smaller ? a < b : a > b) ? a : b; // b where either is NaN
+    const T picked = (Smaller ? a < b : a > b) ? a : b;
     if constexpr (std::is_floating_point_v<T>) {
       using bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-      const auto left = std::bit_cast<bits>(a);
-      const auto right = std::bit_cast<bits>(b);
-      const T equal = std::bit_cast<T>(Smaller ? left | right : left & right);
-      const T value = a == b ? equal : picked;
-      return a == a ? value : a;
+      const auto left = std::bit_cast<bits>(picked);
+      const auto right = std::bit_cast<bits>((Smaller ? b < a : b > a) ? b : a);
+      constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
+      return std::bit_cast<T>(Smaller ? left | right : (left & right) | ((left | right) & ~sign));
     } else {
       return picked;
     }
@@ -91,12 +92,12 @@ struct pair_loop {
   }
 };
 
-/// `N` inputs at once, each element in a register from the first to the last. NaNs are made one by `encode` only, which
-/// ends every reduction: no operation turns one into a number.
+/// `N` inputs at once, each element in a register from the first to the last. No operation turns a NaN into a number, so
+/// they are made one in the end.
 template <class T, class Op, size_t N, bool Extend>
 struct accumulation_loop {
-  [[gnu::always_inline]] static inline void run(const std::byte* const* inputs, uint64_t first, std::byte* accumulated,
-                                                uint64_t count) {
+  [[gnu::always_inline]] static inline void run(const std::byte* const* inputs, uint64_t first,
+                                                const std::byte* accumulated, std::byte* out, uint64_t count) {
     const std::byte* from[N];
     for (size_t n = 0; n < N; ++n)
       from[n] = inputs[n] + first * sizeof(T);
@@ -108,7 +109,7 @@ struct accumulation_loop {
 #pragma GCC unroll 8
       for (size_t n = 1; n < N; ++n)
         value = Op::apply(value, load<T>(from[n], i));
-      store(accumulated, i, value);
+      store(out, i, one_nan(value));
     }
   }
 };
@@ -138,23 +139,6 @@ operation_kernels compiled_operation(gpu_sim::ReduceOp op, instruction_set set) 
   }
 }
 
-/// `Convert::apply` of every element.
-template <class From, class Convert>
-struct conversion_loop {
-  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count) {
-#pragma GCC ivdep
-    for (uint64_t i = 0; i < count; ++i)
-      store(out, i, Convert::apply(load<From>(in, i)));
-  }
-};
-
-struct canonical {
-  template <class T>
-  [[gnu::always_inline]] static inline T apply(T value) {
-    return one_nan(value);
-  }
-};
-
 /// `Quotient` is the type to divide in.
 template <class T, class Quotient>
 struct division_loop {
@@ -180,12 +164,10 @@ struct scaling_loop {
 
 template <class T, class Quotient = T>
 datatype_kernels compiled_datatype(instruction_set set) {
-  return {sizeof(T),
-          sizeof(T),
-          nullptr,
-          compiled<conversion_loop<T, canonical>>::at(set),
-          compiled<division_loop<T, Quotient>>::at(set),
-          compiled<scaling_loop<T>>::at(set)};
+  return {.element_bytes = sizeof(T),
+          .wide_bytes = sizeof(T),
+          .divide = compiled<division_loop<T, Quotient>>::at(set),
+          .scale = compiled<scaling_loop<T>>::at(set)};
 }
 
 // The parts of runtime/reduction_kernels.cpp.
