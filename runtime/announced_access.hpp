@@ -2,13 +2,20 @@
 
 #include <cstddef>
 
+#ifdef RINGMASTER_THREAD_SANITIZER
+extern "C" {
+void __tsan_read_range(void* from, std::size_t bytes); // of its run-time library, which has no header for them
+void __tsan_write_range(void* to, std::size_t bytes);
+}
+#endif
+
 namespace ringmaster {
 
 // Loops over bulk memory are built without the thread sanitizer, which would look at each element: it is told of whole
 // ranges. Nothing where there is no sanitizer.
 
 inline void announce_read([[maybe_unused]] const std::byte* from, [[maybe_unused]] size_t bytes) {
-#ifdef RINGMASTER_THREAD_SANITIZER // functions that the compiler declares
+#ifdef RINGMASTER_THREAD_SANITIZER
   __tsan_read_range(const_cast<std::byte*>(from), bytes);
 #endif
 }

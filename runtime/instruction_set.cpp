@@ -8,7 +8,7 @@ std::vector<instruction_set> find_supported() {
   std::vector<instruction_set> sets{instruction_set::baseline};
 #ifdef __x86_64__
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
     sets.push_back(instruction_set::avx2);
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
         && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))

@@ -6,8 +6,8 @@
 
 namespace ringmaster {
 
-/// What the loops over elements are compiled for. On x86-64 the baseline is SSE2, avx512 is F, DQ, BW and VL; other
-/// machines have the baseline only.
+/// What the loops over elements are compiled for. On x86-64 the baseline is SSE2, avx2 includes F16C, avx512 is
+/// F, DQ, BW and VL; other machines have the baseline only.
 enum class instruction_set : uint8_t { baseline, avx2, avx512 };
 
 std::string_view name_of(instruction_set set);

@@ -1,3 +1,4 @@
+#include "runtime/float16_conversions.hpp"
 #include "runtime/reduction_loops.hpp"
 #include "runtime/small_floats.hpp"
 
@@ -32,11 +33,20 @@ datatype_kernels datatype_of(instruction_set set) {
   return result;
 }
 
+datatype_kernels float16_datatype(instruction_set set) {
+  auto result = datatype_of<float16>(set);
+  if (const auto decode = float16_decoding(set))
+    result.decode = decode;
+  if (const auto encode = float16_encoding(set))
+    result.encode = encode;
+  return result;
+}
+
 } // namespace
 
 datatype_kernels small_float_datatype(proto::DataType type, instruction_set set) {
   switch (type) {
-    case proto::FLOAT16: return datatype_of<float16>(set);
+    case proto::FLOAT16: return float16_datatype(set);
     case proto::BFLOAT16: return datatype_of<bfloat16>(set);
     case proto::FLOAT8_E4M3: return datatype_of<float8_e4m3>(set);
     case proto::FLOAT8_E5M2: return datatype_of<float8_e5m2>(set);
