@@ -17,8 +17,8 @@ namespace ringmaster {
 
 /// out[i] = a[i] op b[i], with one NaN for all. `out` may be `a` or `b`.
 using pair_kernel = void (*)(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count);
-/// out[i] = inputs[0][first + i] op inputs[1][first + i] ..., or accumulated[i] op inputs[0][first + i] ... `out` may be
-/// `accumulated` or the elements of an input from the first on.
+/// out[i] = inputs[0][first + i] op inputs[1][first + i] ..., or accumulated[i] op inputs[0][first + i] ... `out` may
+/// be `accumulated` or the elements of an input from the first on.
 using accumulation_kernel = void (*)(const std::byte* const* inputs, uint64_t first, const std::byte* accumulated,
                                      std::byte* out, uint64_t count);
 /// out[i] = in[i] of another type.

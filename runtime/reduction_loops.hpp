@@ -36,7 +36,7 @@ template <class T>
     return value;
 }
 
-/// Where integers are added and multiplied: unsigned, and never promoted to int, to wrap around without being undefined.
+/// Where integers are added and multiplied: unsigned and never promoted to int, so that they wrap around.
 template <class T>
 using wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
@@ -92,8 +92,8 @@ struct pair_loop {
   }
 };
 
-/// `N` inputs at once, each element in a register from the first to the last. No operation turns a NaN into a number, so
-/// they are made one in the end.
+/// `N` inputs at once, each element in a register from the first to the last. No operation turns a NaN into a number,
+/// so they are made one in the end.
 template <class T, class Op, size_t N, bool Extend>
 struct accumulation_loop {
   [[gnu::always_inline]] static inline void run(const std::byte* const* inputs, uint64_t first,

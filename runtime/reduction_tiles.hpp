@@ -4,8 +4,8 @@
 
 #include <span>
 
-// Whole reductions, put together from the loops of one instruction set: memory is gone through in tiles that stay in the
-// first-level cache, so that decoding, accumulating, dividing and encoding touch memory once.
+// Whole reductions, put together from the loops of one instruction set: memory is gone through in tiles that stay in
+// the first-level cache, so that decoding, accumulating, dividing and encoding touch memory once.
 
 namespace ringmaster {
 

@@ -71,13 +71,13 @@ private:
   /// The least normal number, 2^(1 - bias), as a float32.
   static constexpr int32_t least_normal = (float32_bias + 1 - bias) << float32_fraction_bits;
   static constexpr int32_t subnormal_unit = (float32_bias + 1 - bias + shift) << float32_fraction_bits;
+  /// The largest number of a format without infinity, in float32's exponent and its own fraction.
+  static constexpr int32_t largest = ((float32_bias - bias) << fraction_bits) + static_cast<int32_t>(magnitude_mask) - 1;
   /// With infinities: 2^(bias + 1), from which on nothing can be right but infinity; just below, rounding carries
   /// into it by itself. Without: halfway between the largest number and NaN, which ties to the former, whose fraction
   /// ends in 0.
-  static constexpr int32_t overflow = HasInfinity
-                                        ? (float32_bias + bias + 1) << float32_fraction_bits
-                                        : (((float32_bias - bias) << fraction_bits) + static_cast<int32_t>(magnitude_mask)
-                                           - 1) * (1 << shift) + (1 << (shift - 1));
+  static constexpr int32_t overflow = HasInfinity ? (float32_bias + bias + 1) << float32_fraction_bits
+                                                  : largest * (1 << shift) + (1 << (shift - 1));
 };
 
 /// The upper half of a float32: the same exponents, so nothing but the fraction is rounded.
@@ -85,7 +85,9 @@ struct bfloat16 {
   using bits_type = uint16_t;
   static constexpr uint16_t nan = 0x7fc0;
 
-  [[gnu::always_inline]] static inline float decode(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+  [[gnu::always_inline]] static inline float decode(uint16_t bits) {
+    return std::bit_cast<float>(uint32_t{bits} << 16);
+  }
 
   [[gnu::always_inline]] static inline uint16_t encode(float value) {
     const auto bits = std::bit_cast<uint32_t>(value);

@@ -83,7 +83,8 @@ TEST_CASE("factor: is rounded to the datatype once") {
 }
 
 TEST_CASE("factor: of integers must be whole and in range") {
-  CHECK(fault(proto::INT32, 2.5) == "the factor is 2.5, but of int32 it must be whole and from -2147483648 to 2147483647");
+  CHECK(fault(proto::INT32, 2.5)
+        == "the factor is 2.5, but of int32 it must be whole and from -2147483648 to 2147483647");
   CHECK(fault(proto::UINT8, -1) == "the factor is -1, but of uint8 it must be whole and from 0 to 255");
   CHECK(fault(proto::INT8, 128) == "the factor is 128, but of int8 it must be whole and from -128 to 127");
   CHECK(fault(proto::INT8, -128) == "");
