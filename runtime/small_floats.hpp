@@ -72,7 +72,7 @@ private:
   static constexpr int32_t least_normal = (float32_bias + 1 - bias) << float32_fraction_bits;
   static constexpr int32_t subnormal_unit = (float32_bias + 1 - bias + shift) << float32_fraction_bits;
   /// The largest number of a format without infinity, in float32's exponent and its own fraction.
-  static constexpr int32_t largest = ((float32_bias - bias) << fraction_bits) + static_cast<int32_t>(magnitude_mask) - 1;
+  static constexpr int32_t largest = ((float32_bias - bias) << fraction_bits) + int32_t{magnitude_mask} - 1;
   /// With infinities: 2^(bias + 1), from which on nothing can be right but infinity; just below, rounding carries
   /// into it by itself. Without: halfway between the largest number and NaN, which ties to the former, whose fraction
   /// ends in 0.
