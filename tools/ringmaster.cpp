@@ -3,6 +3,7 @@
 #include "tools/demo_command.hpp"
 #include "tools/log_command.hpp"
 #include "tools/node_commands.hpp"
+#include "tools/prove_command.hpp"
 
 #include <fmt/format.h>
 #include <map>
@@ -17,6 +18,7 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   node          a process with devices that joins a coordinator
   info          who is in a cluster
   log           what a journal says: list, filter, export as a trace
+  prove         proves collective algorithms, or a schedule in a file
   help          this text
 
 ringmaster COMMAND --help says what a command takes. `caf-run` starts a whole cluster.
@@ -28,6 +30,10 @@ int log(const std::vector<std::string>& args) {
   return ringmaster::log_command(args);
 }
 
+int prove(const std::vector<std::string>& args) {
+  return ringmaster::prove_command(args);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -36,7 +42,8 @@ int main(int argc, char** argv) {
                                                 {"coordinator", ringmaster::coordinator_command},
                                                 {"node", ringmaster::node_command},
                                                 {"info", ringmaster::info_command},
-                                                {"log", log}};
+                                                {"log", log},
+                                                {"prove", prove}};
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {
     fmt::print("{}", help);

@@ -1,0 +1,125 @@
+#include "tools/prove_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/schedule_json.hpp"
+#include "tools/prove_run.hpp"
+#include "tools/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr int exit_fault = 1;
+constexpr int exit_usage = 2;
+
+caf::error file_error(std::string_view what, const std::filesystem::path& file) {
+  return make_error(errc::io_error, fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(errno)));
+}
+
+caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
+  std::ifstream in{opts.schedule, std::ios::binary};
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf()))
+    return file_error("read", opts.schedule);
+  auto read = parse_schedules(text.str());
+  if (!read)
+    return make_error(errc::invalid_argument, fmt::format("{}: {}", opts.schedule.string(), render(read.error())));
+  auto found = prove(read->kind, read->request, read->ranks, opts.seed);
+  terminal paint{out};
+  auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
+  if (!found.fault.empty()) {
+    fmt::print(out, "{}: {}\n{}\n", what, paint.bad("there is a fault"), found.fault);
+    return false;
+  }
+  fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
+  fmt::print(out, "{} rounds\n", found.rounds);
+  for (size_t rank = 0; rank < read->ranks.size(); ++rank)
+    fmt::print(out, "rank {}: {} elements sent in {} messages, {} received in {}\n", rank, found.elements_sent[rank],
+               found.messages_sent[rank], found.elements_received[rank], found.messages_received[rank]);
+  return true;
+}
+
+caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
+  schedule_set all{*opts.kind,
+                   {.world_size = static_cast<uint32_t>(opts.ranks[0]),
+                    .count = opts.counts[0],
+                    .root = opts.roots.empty() ? 0 : static_cast<uint32_t>(opts.roots[0])},
+                   {}};
+  if (*opts.kind == proto::SEND_RECV)
+    all.request.peer = (all.request.root + 1) % all.request.world_size;
+  auto ranks = plan_all(all.kind, opts.algorithm, all.request);
+  if (!ranks)
+    return std::move(ranks.error());
+  all.ranks = std::move(*ranks);
+  std::ofstream file{opts.write, std::ios::binary};
+  if (!file || !(file << to_json(all)) || !file.flush())
+    return file_error("write", opts.write);
+  fmt::print(out, "Wrote {} {}, {}, to {}: ringmaster prove --schedule proves it.\n", name_of(all.kind), opts.algorithm,
+             text_of(all.kind, all.request), opts.write.string());
+  return true;
+}
+
+std::string worlds_text(const std::vector<uint32_t>& worlds) {
+  if (worlds.empty())
+    return "none";
+  if (worlds.size() == 1)
+    return fmt::format("{}", worlds[0]);
+  return fmt::format("{} from {} to {}", worlds.size(), worlds.front(), worlds.back());
+}
+
+caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
+  auto start = std::chrono::steady_clock::now();
+  auto all = prove_algorithms(opts);
+  if (!all)
+    return std::move(all.error());
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  terminal paint{out};
+  fmt::print(out, "{}\n", paint.bold(fmt::format("{:<15} {:<20} {:<20} {:>7} {:>9}", "kind", "algorithm", "worlds",
+                                                 "cases", "CPU time")));
+  uint64_t proofs = 0, faults = 0;
+  for (auto& x : *all) {
+    proofs += x.proofs;
+    fmt::print(out, "{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name, worlds_text(x.worlds),
+               x.proofs, std::chrono::duration<double>{x.time}.count());
+    if (!x.fault.empty())
+      fmt::print(out, "  {}\n", paint.bad(x.fault));
+    if (!x.cost_fault.empty())
+      fmt::print(out, "  {}\n", paint.bad(x.cost_fault));
+    faults += !x.fault.empty() || !x.cost_fault.empty() ? 1 : 0;
+  }
+  fmt::print(out, "\n{} proofs, {} ({:.1f} s)\n", with_commas(proofs),
+             faults == 0 ? paint.good("all hold") : paint.bad(fmt::format("{} of {} algorithms at fault", faults, all->size())),
+             took.count());
+  return faults == 0;
+}
+
+} // namespace
+
+int prove_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto failed = [&](const caf::error& problem) {
+    fmt::print(err, "ringmaster prove: {}\n", render(problem));
+    return exit_usage;
+  };
+  auto opts = parse_prove_options(args);
+  if (!opts)
+    return failed(opts.error());
+  if (opts->help) {
+    fmt::print(out, "{}", prove_usage);
+    return 0;
+  }
+  auto holds = !opts->schedule.empty() ? prove_file(*opts, out)
+               : !opts->write.empty()  ? write_file(*opts, out)
+                                       : prove_and_print(*opts, out);
+  if (!holds)
+    return failed(holds.error());
+  return *holds ? 0 : exit_fault;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,160 @@
+#include "tools/prove_run.hpp"
+
+#include "messages/errc.hpp"
+#include "tools/prove_cases.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <thread>
+
+namespace ringmaster {
+
+namespace {
+
+/// One algorithm in one world: what a thread does at a time.
+struct proof_job {
+  size_t algorithm; ///< Its place in the result.
+  uint32_t world_size;
+  std::vector<plan_request> cases;
+  uint64_t proofs = 0;
+  std::chrono::nanoseconds time{0};
+  std::string fault, cost_fault;
+};
+
+std::chrono::nanoseconds thread_time() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+uint64_t largest(const std::vector<uint64_t>& by_rank) {
+  return by_rank.empty() ? 0 : *std::max_element(by_rank.begin(), by_rank.end());
+}
+
+std::string compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
+  auto cost = cost_of(of.kind, of.name, request);
+  if (!cost)
+    return render(cost.error());
+  auto elements = largest(found.elements_sent);
+  auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
+  if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)
+    return {};
+  return fmt::format("the schedules take {} rounds, {} elements and {} messages at the busiest rank, but the cost says "
+                     "{}, {} and {}",
+                     found.rounds, elements, messages, cost->rounds, cost->elements, cost->messages);
+}
+
+void run(const algorithm& of, uint64_t seed, proof_job& job) {
+  auto start = thread_time();
+  std::vector<schedule> without_chunk;
+  for (const auto& request : job.cases) {
+    auto ranks = plan_all(of.kind, of.name, request);
+    if (!ranks) {
+      job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      break;
+    }
+    if (request.chunk != 0 && *ranks == without_chunk)
+      continue; // the algorithm makes no chunks, or none so small: proved already
+    auto found = prove(of.kind, request, *ranks, seed);
+    ++job.proofs;
+    if (!found.fault.empty()) {
+      job.fault = fmt::format("{}: {}", text_of(of.kind, request), found.fault);
+      break;
+    }
+    if (auto fault = compare_cost(of, request, found); !fault.empty() && job.cost_fault.empty())
+      job.cost_fault = fmt::format("{}: {}", text_of(of.kind, request), fault);
+    if (request.chunk == 0)
+      without_chunk = std::move(*ranks);
+  }
+  job.time = thread_time() - start;
+}
+
+caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_options& opts) {
+  if (opts.kind && opts.algorithm != "all")
+    if (auto known = find_algorithm(*opts.kind, opts.algorithm); !known)
+      return std::move(known.error());
+  std::vector<algorithm_proofs> result;
+  for (const auto& x : algorithms())
+    if ((!opts.kind || *opts.kind == x.kind) && (opts.algorithm == "all" || opts.algorithm == x.name))
+      result.emplace_back().of = &x;
+  if (result.empty())
+    return make_error(errc::invalid_argument,
+                      opts.kind ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
+                                : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
+  return result;
+}
+
+} // namespace
+
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm,
+                                              plan_request request) {
+  std::vector<schedule> ranks;
+  ranks.reserve(request.world_size);
+  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
+    auto planned = plan(kind, algorithm, request);
+    if (!planned)
+      return std::move(planned.error());
+    ranks.push_back(std::move(*planned));
+  }
+  return ranks;
+}
+
+std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
+  auto text = fmt::format("{} ranks", request.world_size);
+  constexpr size_t shown_max = 36; // numbers
+  if (request.counts.size() > shown_max)
+    text += fmt::format(", {} uneven counts", request.counts.size());
+  else if (!request.counts.empty())
+    text += fmt::format(", counts {}", fmt::join(request.counts, ","));
+  else if (kind != proto::BARRIER)
+    text += fmt::format(", count {}", request.count);
+  if (has_root(kind))
+    text += fmt::format(", root {}", request.root);
+  if (kind == proto::SEND_RECV)
+    text += fmt::format(", peer {}", request.peer);
+  if (request.chunk != 0)
+    text += fmt::format(", chunk {}", request.chunk);
+  return text;
+}
+
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts) {
+  auto result = chosen_algorithms(opts);
+  if (!result)
+    return result;
+  std::vector<proof_job> jobs;
+  caf::error refused;
+  for (auto n : prove_worlds(opts))
+    for (size_t i = 0; i < result->size(); ++i)
+      if (auto cases = prove_cases((*result)[i].of->kind, n, opts, refused); !cases.empty())
+        jobs.push_back({.algorithm = i, .world_size = n, .cases = std::move(cases), .fault = {}, .cost_fault = {}});
+  if (jobs.empty())
+    return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
+  std::atomic<size_t> left = jobs.size(); // the largest worlds first: what is left in the end is short
+  auto work = [&] {
+    for (auto i = left.load(); i != 0;)
+      if (left.compare_exchange_weak(i, i - 1))
+        run(*(*result)[jobs[i - 1].algorithm].of, opts.seed, jobs[i - 1]), i = left.load();
+  };
+  std::vector<std::jthread> threads;
+  for (uint32_t i = 1; i < opts.jobs && i < jobs.size(); ++i)
+    threads.emplace_back(work);
+  work();
+  threads.clear(); // joins
+  for (auto& job : jobs) {
+    auto& sum = (*result)[job.algorithm];
+    sum.worlds.push_back(job.world_size);
+    sum.proofs += job.proofs;
+    sum.time += job.time;
+    if (sum.fault.empty())
+      sum.fault = std::move(job.fault);
+    if (sum.cost_fault.empty())
+      sum.cost_fault = std::move(job.cost_fault);
+  }
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "runtime/proof.hpp"
+#include "tools/prove_options.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// What came of one algorithm.
+struct algorithm_proofs {
+  const algorithm* of = nullptr;
+  std::vector<uint32_t> worlds;
+  uint64_t proofs = 0;
+  std::chrono::nanoseconds time{0}; ///< Of one processor.
+  std::string fault;                ///< Of the smallest world that has one, with the request.
+  std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
+};
+
+/// The schedules of all ranks. Errors: as of `plan`.
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm,
+                                              plan_request request);
+
+/// "4 ranks, count 9, root 2, chunk 1"
+std::string text_of(proto::CollectiveKind kind, const plan_request& request);
+
+/// Proves the algorithms asked for, on `opts.jobs` threads. In the order of `algorithms()`. Errors: invalid_argument,
+/// where there is nothing to prove.
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts);
+
+} // namespace ringmaster
