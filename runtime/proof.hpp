@@ -15,8 +15,8 @@ using proof = walk_result;
 /// faults:
 /// - an element is read that nobody has written (a barrier's messages say nothing, so they may);
 /// - two partial reductions are combined that are not of the same element, or that share a rank's contribution;
-/// - a step reduces or finishes where the kind does not reduce; it finishes what is not the reduction over all ranks, or
-///   combines what is finished;
+/// - a step reduces or finishes where the kind does not reduce; it finishes what is not the reduction over all ranks,
+///   or combines what is finished;
 /// - an output element is not what `meaning_of` says: each contribution exactly once, and finished exactly if the kind
 ///   reduces;
 /// - BARRIER: a rank's end does not follow from every rank's beginning. What a rank knows travels with messages from

@@ -22,8 +22,8 @@ public:
 
   /// The step is under way.
   virtual void started(step_ref) {}
-  /// `to` takes what `from` offers, and both end; the two are the same for a copy or a reduce. Returns what is wrong, if
-  /// anything, as a sentence.
+  /// `to` takes what `from` offers, and both end; the two are the same for a copy or a reduce. Returns what is wrong,
+  /// if anything, as a sentence.
   virtual std::string moved(step_ref from, step_ref to) = 0;
 };
 

@@ -88,14 +88,19 @@ caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
     proofs += x.proofs;
     fmt::print(out, "{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name, worlds_text(x.worlds),
                x.proofs, std::chrono::duration<double>{x.time}.count());
-    if (!x.fault.empty())
-      fmt::print(out, "  {}\n", paint.bad(x.fault));
-    if (!x.cost_fault.empty())
-      fmt::print(out, "  {}\n", paint.bad(x.cost_fault));
-    faults += !x.fault.empty() || !x.cost_fault.empty() ? 1 : 0;
+    if (x.declined != 0)
+      fmt::print(out, "  {}\n",
+                 paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, x.why_declined)));
+    for (auto* fault : {&x.fault, &x.cost_fault})
+      if (!fault->empty())
+        fmt::print(out, "  {}\n", paint.bad(*fault));
+    faults += x.fault.empty() && x.cost_fault.empty() ? 0 : 1;
   }
+  if (proofs == 0)
+    return make_error(errc::invalid_argument, "there was nothing to prove");
   fmt::print(out, "\n{} proofs, {} ({:.1f} s)\n", with_commas(proofs),
-             faults == 0 ? paint.good("all hold") : paint.bad(fmt::format("{} of {} algorithms at fault", faults, all->size())),
+             faults == 0 ? paint.good("all hold")
+                         : paint.bad(fmt::format("{} of {} algorithms at fault", faults, all->size())),
              took.count());
   return faults == 0;
 }

@@ -17,12 +17,15 @@ namespace {
 
 /// One algorithm in one world: what a thread does at a time.
 struct proof_job {
+  proof_job(size_t algorithm_index, uint32_t world, std::vector<plan_request> requests)
+    : algorithm(algorithm_index), world_size(world), cases(std::move(requests)) {}
+
   size_t algorithm; ///< Its place in the result.
   uint32_t world_size;
   std::vector<plan_request> cases;
-  uint64_t proofs = 0;
+  uint64_t proofs = 0, declined = 0;
   std::chrono::nanoseconds time{0};
-  std::string fault, cost_fault;
+  std::string fault, cost_fault, why_declined;
 };
 
 std::chrono::nanoseconds thread_time() {
@@ -53,9 +56,10 @@ void run(const algorithm& of, uint64_t seed, proof_job& job) {
   std::vector<schedule> without_chunk;
   for (const auto& request : job.cases) {
     auto ranks = plan_all(of.kind, of.name, request);
-    if (!ranks) {
-      job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
-      break;
+    if (!ranks) { // the request is right for the kind, but not every algorithm takes all of them
+      if (++job.declined == 1)
+        job.why_declined = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      continue;
     }
     if (request.chunk != 0 && *ranks == without_chunk)
       continue; // the algorithm makes no chunks, or none so small: proved already
@@ -130,14 +134,14 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
   for (auto n : prove_worlds(opts))
     for (size_t i = 0; i < result->size(); ++i)
       if (auto cases = prove_cases((*result)[i].of->kind, n, opts, refused); !cases.empty())
-        jobs.push_back({.algorithm = i, .world_size = n, .cases = std::move(cases), .fault = {}, .cost_fault = {}});
+        jobs.emplace_back(i, n, std::move(cases));
   if (jobs.empty())
     return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
   std::atomic<size_t> left = jobs.size(); // the largest worlds first: what is left in the end is short
   auto work = [&] {
-    for (auto i = left.load(); i != 0;)
+    for (auto i = left.load(); i != 0; i = left.load())
       if (left.compare_exchange_weak(i, i - 1))
-        run(*(*result)[jobs[i - 1].algorithm].of, opts.seed, jobs[i - 1]), i = left.load();
+        run(*(*result)[jobs[i - 1].algorithm].of, opts.seed, jobs[i - 1]);
   };
   std::vector<std::jthread> threads;
   for (uint32_t i = 1; i < opts.jobs && i < jobs.size(); ++i)
@@ -148,9 +152,12 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
     auto& sum = (*result)[job.algorithm];
     sum.worlds.push_back(job.world_size);
     sum.proofs += job.proofs;
+    sum.declined += job.declined;
     sum.time += job.time;
     if (sum.fault.empty())
       sum.fault = std::move(job.fault);
+    if (sum.why_declined.empty())
+      sum.why_declined = std::move(job.why_declined);
     if (sum.cost_fault.empty())
       sum.cost_fault = std::move(job.cost_fault);
   }

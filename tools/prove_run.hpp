@@ -16,6 +16,8 @@ struct algorithm_proofs {
   uint64_t proofs = 0;
   std::chrono::nanoseconds time{0}; ///< Of one processor.
   std::string fault;                ///< Of the smallest world that has one, with the request.
+  uint64_t declined = 0;            ///< Requests that the algorithm does not take.
+  std::string why_declined;         ///< The first of them, with its reason.
   std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
 };
 

@@ -1,10 +1,13 @@
 #include "runtime/proof.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/schedule_interpreter.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
+#include <random>
 
 using namespace ringmaster;
 
@@ -142,12 +145,12 @@ TEST_CASE("proof: a reduction that is finished too early or twice is found") {
 
 TEST_CASE("proof: peers that are swapped are found") {
   auto ranks = good("naive");
-  std::swap(ranks[0].steps[0].peer, ranks[0].steps[1].peer); // rank 2's input first: the order, but not the sum, changes
+  std::swap(ranks[0].steps[0].peer, ranks[0].steps[1].peer); // rank 2's first: another order, the same sum
   CHECK(fault_of(ranks) == "");
   ranks = good();
   std::swap(ranks[0].steps[0].peer, ranks[0].steps[1].peer);
-  check_fault(ranks, "rank 0, round 0, step 1 (recv_reduce of output[6, 8) from rank 1): rank 1 sends nothing more that "
-                     "it could take");
+  check_fault(ranks, "rank 0, round 0, step 1 (recv_reduce of output[6, 8) from rank 1): rank 1 sends nothing more "
+                     "that it could take");
   ranks[0].steps[0].peer = 4;
   check_fault(ranks, "rank 0, round 0, step 0 (send of input[0, 2) to rank 4): rank 4 is no peer for it");
 }
@@ -223,8 +226,8 @@ TEST_CASE("proof: a range out of bounds is found, where it wraps around, too") {
   auto ranks = good();
   auto& last = ranks[1].steps.back().destination;
   last.offset = 7;
-  check_fault(ranks, "rank 1, round 5, step 11 (recv of output[7, 9) from rank 0): output[7, 9) is out of bounds, there "
-                     "are 8 elements");
+  check_fault(ranks, "rank 1, round 5, step 11 (recv of output[7, 9) from rank 0): output[7, 9) is out of bounds, "
+                     "there are 8 elements");
   last.offset = UINT64_MAX;
   CHECK(fault_of(ranks).find("is out of bounds, there are 8 elements") != std::string::npos);
   last = {buffer::scratch, 0, 2};
@@ -259,11 +262,12 @@ TEST_CASE("proof: steps that are empty, of no round or behind nothing are found"
   check_fault(late, "rank 3, round 6, step 11 (recv of output[2, 4) from rank 2): round 6 after round 5 of 6");
   auto unsorted = good();
   std::swap(unsorted[2].steps[1], unsorted[2].steps[2]);
-  check_fault(unsorted, "rank 2, round 0, step 2 (recv_reduce of output[2, 4) from rank 1): round 0 after round 1 of 6");
+  check_fault(unsorted, "rank 2, round 0, step 2 (recv_reduce of output[2, 4) from rank 1): round 0 after round 1 "
+                        "of 6");
   auto behind = good();
   behind[1].steps[2].then = true;
-  check_fault(behind, "rank 1, round 1, step 2 (send of output[0, 2) to rank 2): is marked `then` and is the first step "
-                      "of its round");
+  check_fault(behind, "rank 1, round 1, step 2 (send of output[0, 2) to rank 2): is marked `then` and is the first "
+                      "step of its round");
   auto longer = good();
   longer[2].rounds = 7;
   check_fault(longer, "rank 2 has 7 rounds, and rank 0 has 6");
@@ -324,6 +328,43 @@ TEST_CASE("proof: every algorithm that there is holds, and costs what it says") 
         CHECK(found.rounds == cost.rounds);
         CHECK(*std::max_element(found.elements_sent.begin(), found.elements_sent.end()) == cost.elements);
       }
+}
+
+TEST_CASE("proof: what it lets pass is right on numbers, whatever was changed") {
+  std::mt19937_64 random{20240229};
+  uint32_t passed = 0, refused = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    auto ranks = good(trial % 2 == 0 ? "ring" : "naive");
+    auto& rank = ranks[random() % 4];
+    auto& x = rank.steps[random() % rank.steps.size()];
+    auto& other = rank.steps[random() % rank.steps.size()];
+    switch (random() % 7) {
+      case 0: x.source.offset = random() % 8; break;
+      case 1: x.destination.offset = random() % 8; break;
+      case 2: x.source.where = static_cast<buffer>(random() % 3); break;
+      case 3: x.finish = !x.finish; break;
+      case 4: x.what = static_cast<action>(random() % 5); break;
+      case 5: std::swap(x.peer, other.peer); break;
+      default: std::swap(x.source, other.source); break;
+    }
+    if (!fault_of(ranks).empty()) {
+      ++refused;
+      continue;
+    }
+    ++passed;
+    std::vector<test::rank_memory<int64_t>> memory(4);
+    std::vector<int64_t> sum(8);
+    for (auto& each : memory)
+      for (uint64_t i = 0; i < 8; ++i)
+        sum[i] += each.input.emplace_back(static_cast<int64_t>(random() % 1'000'000'007));
+    auto walked = test::interpret_on(memory, ranks, 8, random(), std::plus<int64_t>{}, [](int64_t v) { return -v; });
+    REQUIRE(walked.fault == "");
+    for (auto& each : memory)
+      for (uint64_t i = 0; i < 8; ++i)
+        REQUIRE(each.output[i] == -sum[i]); // finished once
+  }
+  CHECK(passed > 100);
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("algorithms: one that cannot be registered is refused with a sentence") {

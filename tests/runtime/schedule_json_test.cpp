@@ -105,7 +105,8 @@ TEST_CASE("schedule json: an error names the place, what stands there and what m
         == "rank 0, \"rounds\": must be a whole number from 0 to 4294967295, and is -2");
   CHECK(error_with("\"ranks\": 2", "\"ranks\": 3").starts_with("the file, \"schedules\": must be a list of 3, one for "
                                                               "each rank, and is [{"));
-  CHECK(error_with("all_reduce", "al_reduce").starts_with("there is no collective \"al_reduce\"; there are: all_reduce"));
+  CHECK(error_with("all_reduce", "al_reduce")
+          .starts_with("there is no collective \"al_reduce\"; there are: all_reduce"));
   CHECK(error_with("\"ranks\": 2", "\"ranks\": 0") == "a collective wants at least one rank, and the world size is 0");
   CHECK(error_with("]}]}]}", "]}]").starts_with("this is no JSON: "));
   CHECK(error_with("\"count\": 4", "\"count\": 9007199254740993")
