@@ -36,15 +36,4 @@ std::string place_of(uint32_t rank, size_t index, const step& x);
 /// may read or write it.
 std::string check_schedule(uint32_t rank, uint32_t world_size, const schedule& what, const buffer_counts& counts);
 
-/// Which send meets which receive, over all ranks.
-struct step_partners {
-  static constexpr uint32_t none = UINT32_MAX;
-
-  std::vector<std::vector<uint32_t>> of; ///< [rank][step]: the step of its peer; none for a copy or a reduce.
-  std::string fault;                     ///< A message that nobody takes, or that nobody sends; empty: none.
-};
-
-/// The schedules have passed `check_schedule`.
-step_partners match_steps(const std::vector<schedule>& ranks);
-
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #include "runtime/schedule_walk.hpp"
 
+#include "runtime/step_partners.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
