@@ -1,9 +1,11 @@
 // The `ringmaster` program: finds the command and hands it its arguments.
 #include "tools/bench_command.hpp"
 #include "tools/demo_command.hpp"
+#include "tools/explain_command.hpp"
 #include "tools/log_command.hpp"
 #include "tools/node_commands.hpp"
 #include "tools/prove_command.hpp"
+#include "tools/simulate_command.hpp"
 
 #include <fmt/format.h>
 #include <map>
@@ -19,6 +21,8 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   info          who is in a cluster
   log           what a journal says: list, filter, export as a trace
   prove         proves collective algorithms, or a schedule in a file
+  simulate      a collective in virtual time, on a network of any size
+  explain       which algorithm would be picked for a collective, and why
   help          this text
 
 ringmaster COMMAND --help says what a command takes. `caf-run` starts a whole cluster.
@@ -32,6 +36,12 @@ int log(const std::vector<std::string>& args) {
 
 int prove(const std::vector<std::string>& args) {
   return ringmaster::prove_command(args);
+int simulate(const std::vector<std::string>& args) {
+  return ringmaster::simulate_command(args);
+}
+
+int explain(const std::vector<std::string>& args) {
+  return ringmaster::explain_command(args);
 }
 
 } // namespace
@@ -44,6 +54,8 @@ int main(int argc, char** argv) {
                                                 {"info", ringmaster::info_command},
                                                 {"log", log},
                                                 {"prove", prove}};
+                                                {"simulate", simulate},
+                                                {"explain", explain}};
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {
     fmt::print("{}", help);

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <caf/error.hpp>
+
+#include <string>
+
+namespace ringmaster {
+
+/// Writes the text to the file, in place of what was there. `what` names it in errors: "the trace". Errors: io_error.
+caf::error write_output_file(const std::string& file, const std::string& text, const char* what);
+
+} // namespace ringmaster

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "runtime/simulation/network.hpp"
+#include "tools/collective_options.hpp"
+
+namespace ringmaster {
+
+/// What `ringmaster simulate` is told.
+struct simulate_options {
+  collective_options collective;
+  network net;
+  bool json = false;
+  std::string trace; ///< A file; empty: none.
+  bool help = false;
+};
+
+extern const char* const simulate_help;
+
+/// Errors: invalid_argument, naming the option, the value and what is allowed.
+caf::expected<simulate_options> parse_simulate_options(std::span<const std::string> args);
+
+} // namespace ringmaster
