@@ -1,6 +1,7 @@
 // The `ringmaster` program: finds the command and hands it its arguments.
 #include "tools/bench_command.hpp"
 #include "tools/demo_command.hpp"
+#include "tools/draw_command.hpp"
 #include "tools/explain_command.hpp"
 #include "tools/log_command.hpp"
 #include "tools/node_commands.hpp"
@@ -22,6 +23,7 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   log           what a journal says: list, filter, export as a trace
   prove         proves collective algorithms, or a schedule in a file
   simulate      a collective in virtual time, on a network of any size
+  draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
   help          this text
 
@@ -40,6 +42,10 @@ int simulate(const std::vector<std::string>& args) {
   return ringmaster::simulate_command(args);
 }
 
+int draw(const std::vector<std::string>& args) {
+  return ringmaster::draw_command(args);
+}
+
 int explain(const std::vector<std::string>& args) {
   return ringmaster::explain_command(args);
 }
@@ -55,6 +61,7 @@ int main(int argc, char** argv) {
                                                 {"log", log},
                                                 {"prove", prove}};
                                                 {"simulate", simulate},
+                                                {"draw", draw},
                                                 {"explain", explain}};
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {

@@ -1,0 +1,100 @@
+#include "runtime/drawing/svg_canvas.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+
+namespace ringmaster {
+
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (auto c : text)
+    result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return result;
+}
+
+std::string attributes(std::string_view fill, const svg_canvas::stroke& line) {
+  auto text = fmt::format(R"(fill="{}" stroke="{}" stroke-width="{:.4g}")", fill, line.colour, line.width);
+  if (!line.dashes.empty())
+    text += fmt::format(R"( stroke-dasharray="{}")", line.dashes);
+  return text;
+}
+
+} // namespace
+
+void svg_canvas::rectangle(double x, double y, double width, double height, std::string_view fill, stroke line,
+                           double radius) {
+  fmt::format_to(std::back_inserter(body_), R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{}" {}/>)"
+                                            "\n",
+                 x, y, width, height, radius, attributes(fill, line));
+}
+
+void svg_canvas::line(double x1, double y1, double x2, double y2, stroke line) {
+  fmt::format_to(std::back_inserter(body_), R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" {}/>)"
+                                            "\n",
+                 x1, y1, x2, y2, attributes("none", line));
+}
+
+void svg_canvas::circle(double x, double y, double radius, std::string_view fill, stroke line) {
+  fmt::format_to(std::back_inserter(body_), R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" {}/>)"
+                                            "\n",
+                 x, y, radius, attributes(fill, line));
+}
+
+void svg_canvas::arrowhead(double x, double y, int direction, std::string_view fill) {
+  constexpr double length = 9, half_width = 5;
+  fmt::format_to(std::back_inserter(body_), R"(<polygon points="{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}" fill="{}"/>)"
+                                            "\n",
+                 x, y, x - direction * length, y - half_width, x - direction * length, y + half_width, fill);
+}
+
+void svg_canvas::text(double x, double y, double size, std::string_view text, anchor where, std::string_view fill,
+                      bool bold) {
+  constexpr std::array anchors{"start", "middle", "end"};
+  constexpr double middle = 0.35; // of the letters' size, above the line on which they stand
+  fmt::format_to(std::back_inserter(body_),
+                 R"(<text x="{:.1f}" y="{:.1f}" font-size="{:.4g}" text-anchor="{}" fill="{}"{}>{}</text>)"
+                 "\n",
+                 x, y + middle * size, size, anchors[static_cast<size_t>(where)], fill,
+                 bold ? R"( font-weight="bold")" : "", escaped(text));
+}
+
+std::string svg_canvas::finish(double width, double height) const {
+  return fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}" )"
+                     R"(viewBox="0 0 {0:.0f} {1:.0f}" font-family="DejaVu Sans, Helvetica, Arial, sans-serif">)"
+                     "\n"
+                     R"(<rect width="100%" height="100%" fill="#ffffff"/>)"
+                     "\n{2}</svg>\n",
+                     width, height, body_);
+}
+
+std::string distinct_colour(uint32_t index, uint32_t count) {
+  // Hues around the circle; where there are many, neighbours differ in lightness as well.
+  auto hue = 6.0 * index / std::max(count, 1u) + 3.5; // the first is blue
+  auto lightness = count > 8 && index % 2 == 1 ? 0.68 : 0.46;
+  constexpr double saturation = 0.62;
+  auto channel = [&](double shift) {
+    auto k = std::fmod(hue * 2 + shift, 12);
+    auto a = saturation * std::min(lightness, 1 - lightness);
+    auto value = lightness - a * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
+    return static_cast<int>(std::lround(255 * value));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
+}
+
+std::string_view text_colour_on(std::string_view colour) {
+  auto part = [&](size_t at) {
+    int value = 0;
+    std::from_chars(colour.data() + at, colour.data() + at + 2, value, 16);
+    return value;
+  };
+  return 0.299 * part(1) + 0.587 * part(3) + 0.114 * part(5) > 150 ? "#000000" : "#ffffff";
+}
+
+} // namespace ringmaster

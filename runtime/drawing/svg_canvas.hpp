@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ringmaster {
+
+/// Collects the elements of an SVG picture. Lengths are pixels.
+class svg_canvas {
+public:
+  struct stroke {
+    std::string_view colour = "none";
+    double width = 1;
+    std::string_view dashes = ""; ///< As stroke-dasharray; empty: none.
+  };
+  enum class anchor { start, middle, end };
+
+  void rectangle(double x, double y, double width, double height, std::string_view fill, stroke line, double radius);
+  void line(double x1, double y1, double x2, double y2, stroke line);
+  void circle(double x, double y, double radius, std::string_view fill, stroke line);
+  /// An arrowhead with its point at (x, y); `direction` is 1 to the right, -1 to the left.
+  void arrowhead(double x, double y, int direction, std::string_view fill);
+  /// `y` is the middle of the letters.
+  void text(double x, double y, double size, std::string_view text, anchor where, std::string_view fill, bool bold);
+
+  /// The whole file.
+  std::string finish(double width, double height) const;
+
+private:
+  std::string body_;
+};
+
+/// Colour `index` of `count` that differ as far as possible, as "#rrggbb".
+std::string distinct_colour(uint32_t index, uint32_t count);
+/// Black or white, whichever can be read on the colour.
+std::string_view text_colour_on(std::string_view colour);
+
+} // namespace ringmaster

@@ -1,0 +1,102 @@
+#include "runtime/drawing/drawing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr size_t pattern_columns_max = 72;
+
+/// Which ranks' inputs are in a sum: "01..4", or "3/16" where that would be too wide; otherwise what the cell is.
+std::string cell_text(const walk_through& story, const content& x, bool patterns) {
+  if (!story.shows_sums())
+    return x.block == content::nothing ? "." : label_of(story, {x});
+  if (!patterns)
+    return x.block == content::nothing ? "." : fmt::format("{}/{}", std::popcount(x.ranks), story.world_size);
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (uint32_t rank = 0; rank < story.world_size; ++rank)
+    text += (x.ranks >> rank & 1) != 0 ? digits[rank] : '.';
+  return text;
+}
+
+class table {
+public:
+  explicit table(const walk_through& story) : story_(story) {
+    size_t cells = 0;
+    for (const auto& round : story.rounds)
+      for (const auto& rank : round.after)
+        cells = std::max(cells, rank.output.size() + rank.scratch.size());
+    patterns_ = cells * (story.world_size + 1) <= pattern_columns_max;
+    for (const auto& round : story.rounds)
+      for (uint32_t rank = 0; rank < story.world_size; ++rank) {
+        widest_ = std::max(widest_, activities_text(round, rank).size());
+        for (const auto& x : round.after[rank].output)
+          widest_cell_ = std::max(widest_cell_, cell_text(story_, x, patterns_).size());
+        for (const auto& x : round.after[rank].scratch)
+          widest_cell_ = std::max(widest_cell_, cell_text(story_, x, patterns_).size());
+      }
+  }
+
+  std::string round_text(const drawn_round& round) const {
+    std::string text;
+    for (uint32_t rank = 0; rank < story_.world_size; ++rank) {
+      const auto& holdings = round.after[rank];
+      auto line = fmt::format("  {:>2}  {:<{}}  |{}", rank, activities_text(round, rank), widest_,
+                              cells_text(holdings.output));
+      if (!holdings.scratch.empty())
+        line += fmt::format(" | scratch{}", cells_text(holdings.scratch));
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+  }
+
+private:
+  /// "[3] -> 1; [2] <+ 7": what goes out and what comes in, and what is added to what is there.
+  std::string activities_text(const drawn_round& round, uint32_t rank) const {
+    std::string text;
+    for (const auto& x : round.activities) {
+      auto label = label_of(story_, x.contents);
+      auto part = x.source == x.destination && x.source == rank
+                    ? fmt::format("{} [{}]", x.what == action::copy ? "copies" : "adds", label)
+                  : x.source == rank      ? fmt::format("[{}] -> {}", label, x.destination)
+                  : x.destination == rank ? fmt::format("[{}] {} {}", label, x.what == action::recv ? "<-" : "<+", x.source)
+                                          : "";
+      if (!part.empty())
+        text += (text.empty() ? "" : "; ") + part;
+    }
+    return text;
+  }
+
+  std::string cells_text(const std::vector<content>& cells) const {
+    std::string text;
+    for (const auto& x : cells)
+      text += fmt::format(" {:<{}}", cell_text(story_, x, patterns_), widest_cell_);
+    return text;
+  }
+
+  const walk_through& story_;
+  bool patterns_ = false;
+  size_t widest_ = 0, widest_cell_ = 1;
+};
+
+} // namespace
+
+std::string text_of(const walk_through& story, std::string_view formula) {
+  auto text = fmt::format("{}: {}, {} rank{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
+                          story.world_size == 1 ? "" : "s", formula);
+  text += story.shows_sums()
+            ? "[B] -> R: block B goes to rank R; [B] <- R: it comes from there; [B] <+ R: and is added to what is here.\n"
+              "Behind the bar, block by block, the ranks whose inputs are in it.\n"
+            : "[B] -> R: block B goes to rank R; [B] <- R: it comes from there. Behind the bar, what the rank has.\n";
+  table rows{story};
+  for (size_t i = 0; i < story.rounds.size(); ++i)
+    text += fmt::format("\nround {}\n{}", i, rows.round_text(story.rounds[i]));
+  return text;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,313 @@
+#include "runtime/drawing/walk_through.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/simulation/message_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace ringmaster {
+
+namespace {
+
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
+}
+
+/// What one element holds: `block` is the number of an element of the input here.
+using elements = std::vector<content>;
+using rank_elements = std::array<elements, 3>; ///< By buffer.
+
+/// A part of the story in elements, before they are gathered in blocks and cells.
+struct raw_activity {
+  uint32_t round = 0;
+  drawn_activity drawn{};
+  elements moved{};
+};
+
+class walker {
+public:
+  walker(walk_through story, const plan_request& request, std::span<const schedule> ranks, message_graph graph)
+    : story_(std::move(story)), request_(request), ranks_(ranks), graph_(std::move(graph)),
+      begun_(graph_.steps.size()), ended_(graph_.steps.size()), order_(graph_.steps.size()),
+      progress_(ranks.size()), memory_(ranks.size()) {}
+
+  caf::expected<walk_through> run() {
+    prepare();
+    if (auto problem = check_ranges())
+      return problem;
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
+      open_round(rank);
+    for (auto moved = true; moved;) {
+      moved = false;
+      for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
+        moved = advance(rank) || moved;
+    }
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
+      if (progress_[rank].first != graph_.first_steps[rank + 1])
+        return invalid(fmt::format("rank {} waits in round {} for ever", rank,
+                                   +graph_.steps[progress_[rank].first].round));
+    gather_blocks();
+    gather_cells();
+    return std::move(story_);
+  }
+
+private:
+  /// The steps of the rank's current round, and the round up to which its holdings are known.
+  struct rank_progress {
+    uint32_t first = 0, next = 0, recorded = 0;
+  };
+
+  const step& at(uint32_t rank, uint32_t index) const { return ranks_[rank].steps[index - graph_.first_steps[rank]]; }
+
+  void prepare() {
+    uint32_t rounds = 0;
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto& [input, output, scratch] = memory_[rank];
+      input.resize(input_count(story_.kind, request_, rank));
+      for (uint32_t i = 0; i < input.size(); ++i)
+        input[i] = {i, 1u << rank};
+      output.resize(output_count(story_.kind, request_, rank));
+      scratch.resize(ranks_[rank].scratch_count);
+      rounds = std::max(rounds, ranks_[rank].rounds);
+      progress_[rank].first = progress_[rank].next = graph_.first_steps[rank];
+    }
+    history_.assign(rounds, std::vector<rank_elements>(ranks_.size()));
+    story_.rounds.resize(rounds);
+  }
+
+  caf::error check_ranges() const {
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
+      for (const auto& x : ranks_[rank].steps) {
+        auto bad = [&](const block_range& range) {
+          auto size = memory_[rank][static_cast<size_t>(range.where)].size();
+          return range.offset > size || range.count > size - range.offset;
+        };
+        auto two = x.what == action::recv_reduce || x.what == action::copy || x.what == action::reduce;
+        if (bad(x.source) || bad(x.destination) || (two && x.source.count != x.destination.count)
+            || x.round >= history_.size())
+          return invalid(fmt::format("rank {}, round {}: a step does not fit the buffers", rank, x.round));
+      }
+    for (const auto& buffers : memory_)
+      for (const auto& one : buffers)
+        if (one.size() > drawn_elements_max)
+          return invalid(fmt::format("a picture has at most {} elements a buffer", drawn_elements_max));
+    return caf::none;
+  }
+
+  void open_round(uint32_t rank) {
+    auto& p = progress_[rank];
+    auto end = graph_.first_steps[rank + 1];
+    p.first = p.next;
+    auto round = p.first == end ? static_cast<uint32_t>(history_.size()) : graph_.steps[p.first].round;
+    for (; p.recorded < round; ++p.recorded)
+      history_[p.recorded][rank] = memory_[rank];
+    for (; p.next != end && graph_.steps[p.next].round == round; ++p.next)
+      begun_[p.next] = !graph_.steps[p.next].then;
+  }
+
+  /// Does what the rank can do now. False if that is nothing.
+  bool advance(uint32_t rank) {
+    auto& p = progress_[rank];
+    auto moved = false;
+    for (auto i = p.first; i < p.next; ++i) {
+      const auto& x = graph_.activities[graph_.steps[i].activity];
+      if (ended_[i] || !begun_[x.source_step] || !begun_[x.destination_step])
+        continue;
+      perform(x);
+      moved = true;
+    }
+    if (p.first != p.next && std::all_of(ended_.begin() + p.first, ended_.begin() + p.next, [](bool x) { return x; }))
+      open_round(rank);
+    return moved;
+  }
+
+  void perform(const activity& x) {
+    auto source = x.is_local() ? x.channel : graph_.channels[x.channel].source;
+    auto destination = x.is_local() ? x.channel : graph_.channels[x.channel].destination;
+    const auto& sent = at(source, x.source_step).source;
+    const auto& s = at(destination, x.destination_step);
+    auto from = memory_[source][static_cast<size_t>(sent.where)].begin() + static_cast<ptrdiff_t>(sent.offset);
+    elements moved(from, from + static_cast<ptrdiff_t>(sent.count));
+    auto* to = memory_[destination][static_cast<size_t>(s.destination.where)].data() + s.destination.offset;
+    auto& own_buffer = memory_[destination][static_cast<size_t>(s.source.where)];
+    for (size_t i = 0; i < moved.size(); ++i) {
+      auto own = s.what == action::recv_reduce ? own_buffer[s.source.offset + i] : to[i];
+      auto adds = s.what == action::recv_reduce || s.what == action::reduce;
+      to[i] = {moved[i].block, moved[i].ranks | (adds ? own.ranks : 0)};
+    }
+    auto round = std::max(graph_.steps[x.source_step].round, graph_.steps[x.destination_step].round);
+    auto order = std::max(order_[x.source_step], order_[x.destination_step]);
+    raw_.push_back({round, {s.what, source, destination, order, {}}, std::move(moved)});
+    end_step(source, x.source_step, order);
+    if (!x.is_local())
+      end_step(destination, x.destination_step, order);
+  }
+
+  void end_step(uint32_t rank, uint32_t index, uint32_t order) {
+    ended_[index] = true;
+    if (index + 1 < progress_[rank].next && graph_.steps[index + 1].then) {
+      begun_[index + 1] = true;
+      order_[index + 1] = order + 1;
+    }
+  }
+
+  /// A block begins where a message's data does, and ends where one's does.
+  void gather_blocks() {
+    std::set<uint32_t> starts{0};
+    uint32_t inputs = 0, sources = 0;
+    for (const auto& rank : memory_) {
+      inputs = std::max(inputs, static_cast<uint32_t>(rank[0].size()));
+      sources += rank[0].empty() ? 0 : 1;
+    }
+    for (const auto& x : raw_)
+      for (size_t i = 0; i < x.moved.size(); ++i) {
+        auto now = x.moved[i].block;
+        if (now != content::nothing && (i == 0 || x.moved[i - 1].block + 1 != now))
+          starts.insert(now);
+        if (now != content::nothing && (i + 1 == x.moved.size() || x.moved[i + 1].block != now + 1))
+          starts.insert(now + 1);
+      }
+    starts.erase(starts.lower_bound(std::max(inputs, 1u)), starts.end());
+    block_of_.assign(inputs, 0);
+    for (uint32_t i = 1; i < inputs; ++i)
+      block_of_[i] = block_of_[i - 1] + (starts.contains(i) ? 1 : 0);
+    story_.blocks = static_cast<uint32_t>(starts.size());
+    story_.one_source = sources <= 1;
+  }
+
+  content in_blocks(content x) const {
+    return x.block == content::nothing ? x : content{block_of_[x.block], x.ranks};
+  }
+
+  void gather_cells() {
+    for (auto& x : raw_) {
+      for (const auto& element : x.moved)
+        if (auto c = in_blocks(element); std::find(x.drawn.contents.begin(), x.drawn.contents.end(), c)
+                                         == x.drawn.contents.end())
+          x.drawn.contents.push_back(c);
+      story_.rounds[x.round].activities.push_back(std::move(x.drawn));
+    }
+    for (auto& round : story_.rounds)
+      round.after.resize(ranks_.size());
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto& cells = story_.inputs.emplace_back();
+      for (const auto& element : memory_[rank][0])
+        if (auto c = in_blocks(element); cells.empty() || cells.back() != c)
+          cells.push_back(c);
+      for (auto where : {buffer::output, buffer::scratch})
+        gather_cells(rank, where);
+    }
+  }
+
+  /// A cell begins at the first element, and at each that holds something else than the one before at any time.
+  void gather_cells(uint32_t rank, buffer where) {
+    auto index = static_cast<size_t>(where);
+    for (size_t i = 0; i < memory_[rank][index].size(); ++i) {
+      auto differs = [&](auto& after) {
+        return i == 0 || in_blocks(after[rank][index][i - 1]) != in_blocks(after[rank][index][i]);
+      };
+      if (std::none_of(history_.begin(), history_.end(), differs))
+        continue;
+      for (size_t round = 0; round < history_.size(); ++round) {
+        auto& holdings = story_.rounds[round].after[rank];
+        (where == buffer::output ? holdings.output : holdings.scratch)
+          .push_back(in_blocks(history_[round][rank][index][i]));
+      }
+    }
+  }
+
+  walk_through story_;
+  const plan_request& request_;
+  std::span<const schedule> ranks_;
+  message_graph graph_;
+  std::vector<bool> begun_, ended_; ///< By step.
+  std::vector<uint32_t> order_;
+  std::vector<rank_progress> progress_;
+  std::vector<rank_elements> memory_;
+  std::vector<std::vector<rank_elements>> history_; ///< After each round, by rank.
+  std::vector<raw_activity> raw_;
+  std::vector<uint32_t> block_of_; ///< By element of the input.
+};
+
+/// "0-3", "5", "0, 2": the numbers, which are sorted here; empty where that would be long.
+std::string numbers_text(std::vector<uint32_t> numbers, std::string_view prefix) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::string text;
+  int runs = 0;
+  for (size_t i = 0; i < numbers.size(); ++runs) {
+    auto last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+      ++last;
+    text += fmt::format("{}{}{}", i == 0 ? "" : ",", prefix, numbers[i]);
+    if (last != i)
+      text += fmt::format("-{}{}", prefix, numbers[last]);
+    i = last + 1;
+  }
+  return runs <= 3 ? text : "";
+}
+
+std::vector<uint32_t> ranks_in(uint32_t mask) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < drawn_ranks_max; ++rank)
+    if ((mask >> rank & 1) != 0)
+      ranks.push_back(rank);
+  return ranks;
+}
+
+} // namespace
+
+caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
+                                 std::span<const schedule> ranks) {
+  if (request.world_size > drawn_ranks_max || ranks.size() != request.world_size)
+    return invalid(fmt::format("a picture has at most {} ranks, with a schedule each, and these are {} schedules of {}",
+                               drawn_ranks_max, ranks.size(), request.world_size));
+  auto source = [&](uint32_t rank) -> caf::expected<schedule> { return ranks[rank]; };
+  auto graph = link_schedules(request.world_size, source);
+  if (!graph)
+    return std::move(graph.error());
+  walk_through story{.kind = kind, .algorithm = std::string{algorithm}, .world_size = request.world_size};
+  return walker{std::move(story), request, ranks, std::move(*graph)}.run();
+}
+
+caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request) {
+  if (request.world_size > drawn_ranks_max)
+    return invalid(fmt::format("a picture has at most {} ranks", drawn_ranks_max));
+  std::vector<schedule> ranks;
+  auto of_rank = request;
+  for (of_rank.rank = 0; of_rank.rank < request.world_size; ++of_rank.rank) {
+    auto planned = plan(kind, algorithm, of_rank);
+    if (!planned)
+      return std::move(planned.error());
+    ranks.push_back(std::move(*planned));
+  }
+  return walk(kind, algorithm, request, ranks);
+}
+
+std::string label_of(const walk_through& story, const std::vector<content>& contents) {
+  if (contents.empty())
+    return "";
+  std::vector<uint32_t> blocks, sources;
+  for (const auto& x : contents) {
+    blocks.push_back(x.block);
+    for (auto rank : ranks_in(x.ranks))
+      sources.push_back(rank);
+  }
+  if (contents.front().block == content::nothing)
+    return "?";
+  std::string text;
+  if (story.shows_sums() && story.blocks == 1)
+    text = story.is_whole(contents.front()) ? "sum" : numbers_text(sources, "x");
+  else if (story.coloured_by_block())
+    text = story.blocks == 1 ? "all" : numbers_text(blocks, "");
+  else if (story.blocks == 1)
+    text = numbers_text(sources, "");
+  else if (contents.size() == 1)
+    text = fmt::format("{}>{}", sources.front(), blocks.front());
+  return text.empty() ? fmt::format("{} blocks", contents.size()) : text;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "runtime/schedule.hpp"
+
+#include <array>
+#include <span>
+
+namespace ringmaster {
+
+inline constexpr uint32_t drawn_ranks_max = 16;
+inline constexpr uint64_t drawn_elements_max = 4096; ///< Of a buffer.
+
+/// What some elements hold: elements of a block of the input, as the sum of some ranks' inputs or as the one of one rank.
+struct content {
+  static constexpr uint32_t nothing = UINT32_MAX;
+
+  uint32_t block = nothing;
+  uint32_t ranks = 0; ///< A bit for each rank whose input is in it.
+
+  friend auto operator<=>(const content&, const content&) = default;
+};
+
+/// A message, or what a rank does by itself: then source and destination are the same rank.
+struct drawn_activity {
+  action what = action::recv; ///< The receiver's.
+  uint32_t source = 0, destination = 0;
+  uint32_t order = 0;              ///< Within its round: how many steps it stands behind in a chain of `then`.
+  std::vector<content> contents{}; ///< Each one once, in the order of the elements.
+};
+
+/// What a rank has, in as few cells as tell it all: a cell's elements hold the same throughout the schedule.
+struct rank_holdings {
+  std::vector<content> output{};
+  std::vector<content> scratch{};
+};
+
+struct drawn_round {
+  std::vector<drawn_activity> activities{};
+  std::vector<rank_holdings> after{}; ///< By rank.
+};
+
+/// What a schedule does, told for people: who sends what to whom in each round, and what everybody has then.
+struct walk_through {
+  proto::CollectiveKind kind = proto::ALL_REDUCE;
+  std::string algorithm{};
+  uint32_t world_size = 0;
+  uint32_t blocks = 0;      ///< Into which the schedule cuts the inputs.
+  bool one_source = false;  ///< All data is one rank's, so a block says what it is.
+  std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
+  std::vector<drawn_round> rounds{};
+
+  /// Blocks tell data apart, and ranks are what is added up; otherwise it is the rank that the data comes from.
+  bool shows_sums() const { return reduces(kind); }
+  bool coloured_by_block() const { return reduces(kind) || one_source; }
+  bool is_whole(const content& x) const {
+    return x.ranks == (shows_sums() ? (1u << world_size) - 1 : x.ranks) && x.block != content::nothing;
+  }
+};
+
+/// Walks through the schedules of all ranks, which need not be proved. Errors: invalid_argument for more than 16 ranks
+/// or 4096 elements, for ranges out of bounds, sends and receives that do not fit, and ranks that wait for ever.
+caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
+                                 std::span<const schedule> ranks);
+
+/// The same for a registered algorithm. Errors also as of `plan`.
+caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request);
+
+/// "3", "4-7", "0, 2", "6 blocks": what the content is of, by block or by the rank it comes from; for sums of one block
+/// only, whose inputs: "x3", "x0-x3", "sum".
+std::string label_of(const walk_through& story, const std::vector<content>& contents);
+
+} // namespace ringmaster
