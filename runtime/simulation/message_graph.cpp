@@ -11,7 +11,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t steps_max = uint64_t{1} << 31;
+constexpr uint64_t steps_max = uint64_t{1} << 30;
 constexpr uint32_t rounds_max = 1u << 28;
 
 caf::error invalid(std::string text) {
@@ -61,7 +61,7 @@ public:
   /// A step's `activity` is its channel's end for now.
   caf::error add(uint32_t rank, const schedule& x) {
     if (graph_.steps.size() + x.steps.size() > steps_max || x.rounds > rounds_max)
-      return invalid("the schedules have more than 2^31 steps or 2^28 rounds, too many to simulate");
+      return invalid("the schedules have more than 2^30 steps or 2^28 rounds, too many to simulate");
     for (const auto& s : x.steps) {
       uint32_t end = 0;
       if (s.what == action::copy || s.what == action::reduce) {

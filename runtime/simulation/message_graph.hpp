@@ -50,7 +50,7 @@ struct message_graph {
 using schedule_source = std::function<caf::expected<schedule>(uint32_t rank)>;
 
 /// Errors: those of `source`; invalid_argument where sends and receives do not fit each other, naming the ranks, for a
-/// peer that does not exist, and for more than 2^31 steps or 2^28 rounds.
+/// peer that does not exist, and for more than 2^30 steps or 2^28 rounds.
 caf::expected<message_graph> link_schedules(uint32_t world_size, const schedule_source& source);
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/simulation/simulation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/simulation/event_queue.hpp"
 #include "runtime/simulation/stuck.hpp"
 
 #include <fmt/format.h>
@@ -11,29 +12,8 @@ namespace ringmaster {
 
 namespace {
 
-/// Something can start: a message, or, where `works`, what its receiver makes of it or a rank does by itself.
-struct event {
-  picoseconds time;
-  uint32_t order; ///< Of the step within its round.
-  uint32_t works : 1;
-  uint32_t activity : 31;
-
-  friend bool operator>(const event& a, const event& b) {
-    if (a.time != b.time)
-      return a.time > b.time;
-    return a.order != b.order ? a.order > b.order : a.activity > b.activity;
-  }
-};
-
-/// A port, a network card, or a rank's own arithmetic.
-struct resource {
-  picoseconds free_at = 0;
-  picoseconds busy = 0;
-  uint32_t last = activity::none; ///< Who had it.
-};
-
-/// The events are taken in the order of their times, and an activity's end follows from its start: so a rank's step has
-/// its end as soon as it starts, and one event an activity is enough.
+/// The events are taken in the order of their times. What is known when a message starts is also when it ends, so its
+/// steps end at once, as far as this class is concerned, and one event a message is enough where it need not wait.
 class simulator {
 public:
   simulator(timeline times, const network& net, const simulation_observer& observer)
@@ -46,10 +26,12 @@ public:
       open_round(rank, 0, activity::none);
     }
     while (!events_.empty()) {
-      std::pop_heap(events_.begin(), events_.end(), std::greater{});
-      auto next = events_.back();
-      events_.pop_back();
-      next.works ? work(next) : transfer(next);
+      auto next = events_.pop();
+      switch (static_cast<event::kind>(next.what)) {
+        case event::kind::work: work(next); break;
+        case event::kind::port_free: call_next(next.subject, next.time); break;
+        case event::kind::message: start_or_wait(next);
+      }
       if (result_.time >= simulated_time_max)
         return make_error(errc::out_of_range, "the simulated time is more than 53 days, which is as far as it goes");
     }
@@ -78,7 +60,7 @@ private:
     auto& x = graph_.activities[index];
     if (x.is_local()) {
       x.cause = cause;
-      return push({now, step_index - ranks_[rank].first, true, index});
+      return events_.push({now, now, step_index - ranks_[rank].first, event::kind::work, index});
     }
     if (x.time == -1) { // the other side has not begun
       x.time = begun_by_one(now);
@@ -91,73 +73,95 @@ private:
     if (times_.paths[x.channel].broken)
       return;
     auto order = x.source_step - ranks_[graph_.channels[x.channel].source].first;
-    push({std::max(now, earlier), order, false, index});
+    auto possible = std::max(now, earlier);
+    events_.push({possible, possible, order, event::kind::message, index});
   }
 
   /// A time below -1 is that at which one side began, in a form that its own inverse undoes.
   static picoseconds begun_by_one(picoseconds time) { return -2 - time; }
 
-  void push(event x) {
-    events_.push_back(x);
-    std::push_heap(events_.begin(), events_.end(), std::greater{});
+  /// A message that finds a port occupied waits for the one that will be free last; its other ports are others' until
+  /// then.
+  void start_or_wait(const event& now) {
+    auto& x = graph_.activities[now.subject];
+    const auto& path = times_.paths[x.channel];
+    auto latest = path.ports[0];
+    for (uint32_t i = 1; i < path.length; ++i)
+      if (resources_[path.ports[i]].free_at > resources_[latest].free_at)
+        latest = path.ports[i];
+    if (resources_[latest].free_at > now.time) {
+      resources_[latest].waiting.push({0, now.possible_since, now.order, event::kind::message, now.subject});
+    } else {
+      if (now.time > now.possible_since)
+        x.cause = resources_[latest].last;
+      x.time = now.time;
+      transfer(now.subject);
+    }
+    for (uint32_t i = 0; i < path.length; ++i)
+      arrange_call(path.ports[i], now.time);
   }
 
-  void transfer(const event& now) {
-    auto& x = graph_.activities[now.activity];
+  /// Somebody waits: there will be an event as soon as the port is free.
+  void arrange_call(uint32_t port, picoseconds now) {
+    auto& x = resources_[port];
+    if (x.waiting.empty() || x.calls)
+      return;
+    x.calls = true;
+    events_.push({std::max(now, x.free_at), 0, 0, event::kind::port_free, port});
+  }
+
+  /// The first that waits for the port tries again; if it cannot start, it waits elsewhere and the next one is called.
+  void call_next(uint32_t port, picoseconds now) {
+    auto& x = resources_[port];
+    x.calls = false;
+    if (x.free_at > now)
+      return arrange_call(port, now);
+    auto first = x.waiting.pop();
+    first.time = now;
+    events_.push(first);
+  }
+
+  void transfer(uint32_t index) {
+    const auto& x = graph_.activities[index];
     const auto& path = times_.paths[x.channel];
-    x.time = now.time;
-    for (uint32_t i = 0; i < path.length; ++i)
-      wait_for(resources_[path.ports[i]], x.time, x.cause);
     auto duration = times_.transfer_time(x);
     for (uint32_t i = 0; i < path.length; ++i)
-      occupy(resources_[path.ports[i]], x.time, duration, now.activity);
+      resources_[path.ports[i]].occupy(x.time, duration, index);
     auto arrival = x.time + duration + path.latency;
     const auto& ends = graph_.channels[x.channel];
     auto reduces = !times_.reduces_in_no_time() && times_.receiver_action(x) == action::recv_reduce;
     ++result_.messages;
     result_.bytes += times_.bytes_of(x);
     observe(x, times_.receiver_action(x), ends, x.time, duration, path.latency);
-    auto receiver_order = x.destination_step - ranks_[ends.destination].first;
-    auto source_step = x.source_step, destination_step = x.destination_step;
-    end_step(ends.source, source_step, arrival, now.activity);
     if (reduces)
-      push({arrival, receiver_order, true, now.activity});
+      events_.push({arrival, arrival, x.destination_step - ranks_[ends.destination].first, event::kind::work, index});
     else
-      end_step(ends.destination, destination_step, arrival, now.activity);
+      end_step(ends.destination, x.destination_step, arrival, index);
+    end_step(ends.source, x.source_step, arrival, index);
   }
 
   void work(const event& now) {
-    auto& x = graph_.activities[now.activity];
+    auto& x = graph_.activities[now.subject];
     auto local = x.is_local();
     auto rank = local ? x.channel : graph_.channels[x.channel].destination;
     auto& arithmetic = resources_[resources_.size() - ranks_.size() + rank];
     auto start = now.time;
-    auto cause = local ? x.cause : now.activity;
-    wait_for(arithmetic, start, cause);
+    auto cause = local ? x.cause : now.subject;
+    if (arithmetic.free_at > start) {
+      start = arithmetic.free_at;
+      cause = arithmetic.last;
+    }
     auto duration = times_.work_time(x);
-    occupy(arithmetic, start, duration, now.activity);
+    arithmetic.occupy(start, duration, now.subject);
     if (local) {
       x.time = start;
       x.cause = cause;
     } else {
-      times_.reduced_at[now.activity] = start + duration;
-      times_.reduction_cause[now.activity] = cause;
+      times_.reduced_at[now.subject] = start + duration;
+      times_.reduction_cause[now.subject] = cause;
     }
     observe(x, local ? times_.receiver_action(x) : action::reduce, {rank, rank}, start, duration, 0);
-    end_step(rank, x.destination_step, start + duration, now.activity);
-  }
-
-  static void wait_for(const resource& needed, picoseconds& start, uint32_t& cause) {
-    if (needed.free_at > start) {
-      start = needed.free_at;
-      cause = needed.last;
-    }
-  }
-
-  static void occupy(resource& x, picoseconds start, picoseconds duration, uint32_t by) {
-    x.free_at = start + duration;
-    x.busy += duration;
-    x.last = by;
+    end_step(rank, x.destination_step, start + duration, now.subject);
   }
 
   void observe(const activity& x, action what, channel ends, picoseconds start, picoseconds duration,
@@ -204,7 +208,7 @@ private:
   const simulation_observer& observer_;
   std::vector<rank_progress> ranks_;
   std::vector<resource> resources_; ///< Ports, then each rank's arithmetic.
-  std::vector<event> events_;       ///< A heap, the earliest on top.
+  event_queue events_;
   simulation result_;
   uint32_t last_ = activity::none; ///< What ended last.
 };

@@ -120,23 +120,23 @@ TEST_CASE("simulation: the critical path leads from the start to the end without
       }
 }
 
-TEST_CASE("simulation: messages of one port follow each other, those of one moment in the order of the steps") {
-  // Rank 0 sends to 1, 2 and 3 in one round; 3 sends to 2 as well, which becomes possible at the same moment but
-  // stands first in its list.
+TEST_CASE("simulation: messages of one port follow each other, and only the port that they wait for is theirs") {
+  // Rank 0 sends to 1, 2 and 3 in one round. The message from 3 to 2 can start at once, as the one from 0 to 2 waits.
+  // When 0's first one is through, 2 is still receiving, so 3 is next; 2 gets the last one.
   std::vector<schedule> ranks(4);
   ranks[0] = {1, 0, {send_to(1, 100), send_to(2, 100), send_to(3, 100)}};
   ranks[1] = {1, 0, {recv_from(0, 100)}};
-  ranks[2] = {1, 0, {recv_from(0, 100), recv_from(3, 100, 0, 100)}};
-  ranks[3] = {1, 0, {recv_from(0, 100), send_to(2, 100)}};
+  ranks[2] = {1, 0, {recv_from(0, 100), recv_from(3, 150, 0, 100)}};
+  ranks[3] = {1, 0, {recv_from(0, 100), send_to(2, 150)}};
   std::vector<std::pair<uint32_t, picoseconds>> starts; // by source * 10 + destination
   auto result = run(ranks, uniform(),
                     [&](const simulated_activity& x) { starts.push_back({x.source * 10 + x.destination, x.start}); });
   picoseconds one = 400 * ps_per_byte;
-  CHECK(starts == std::vector<std::pair<uint32_t, picoseconds>>{{1, 0}, {2, one}, {32, 2 * one}, {3, 2 * one}});
+  CHECK(starts == std::vector<std::pair<uint32_t, picoseconds>>{{1, 0}, {32, 0}, {3, one}, {2, 2 * one}});
   CHECK(result.time == 3 * one + 5 * us);
   CHECK(result.messages == 4);
   CHECK(result.steps == 8);
-  CHECK(result.bytes == 1600);
+  CHECK(result.bytes == 1800);
   CHECK(result.busiest_port == "the way out of rank 0");
   CHECK(result.busiest_share == doctest::Approx(static_cast<double>(3 * one) / static_cast<double>(3 * one + 5 * us)));
 }
