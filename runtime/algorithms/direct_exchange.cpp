@@ -118,6 +118,8 @@ algorithm_cost cost_of_direct_all_to_all(const plan_request& request) {
         all.in[to].pass(request.counts[from * n + to]);
       }
   return all.cost(same_size(request.counts));
+  return cost_of_exchange(request.world_size,
+                          [&](uint32_t from, uint32_t to) { return request.counts[from * n + to]; });
 }
 
 schedule plan_direct_gather(const plan_request& request) {

@@ -10,8 +10,8 @@ namespace ringmaster {
 // bits of a plain loop, and all ranks share the work.
 //
 // On a network this would be a poor choice: all ranks want rank 0's block first. They come through its port one after
-// the other, then follow each other from port to port, and each hop has a latency of its own: N-1 of them and 2N-3
-// blocks in a row, where all have one size, as nobody passes through the port of his own rank.
+// the other, then follow each other from port to port, and each hop has a latency of its own: N-1 latencies and 2N-3
+// blocks in a row, where all have one size.
 //
 // Source: R. L. Graham, G. Shipman: MPI support for multi-core architectures: optimized shared memory collectives.
 // EuroPVM/MPI 2008, LNCS 5205. The two all-reduces are what NVIDIA's TensorRT-LLM calls two-shot and one-shot.

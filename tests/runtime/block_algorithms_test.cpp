@@ -1,9 +1,14 @@
+#include "runtime/simulation/simulation.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -90,6 +95,32 @@ std::set<uint32_t> roots_for(proto::CollectiveKind kind, uint32_t world_size) {
   return roots;
 }
 
+/// The time that the cost function states against the simulator's, where an element takes `element_ps` on the wire.
+void check_time(const entry& x, const plan_request& request, bool same_size, int64_t latency_ps, int64_t element_ps) {
+  auto what = fmt::format("{} {}: {} ranks, root {}, count {}, counts {}, latency {}, element {}", x.name,
+                          name_of(x.kind), request.world_size, request.root, request.count,
+                          fmt::join(request.counts, ","), latency_ps, element_ps);
+  CAPTURE(what);
+  network net;
+  net.link = {latency_ps, 1e12 / static_cast<double>(element_ps)};
+  auto simulated = simulate(plan_all(x, request), net, 1);
+  REQUIRE(simulated);
+  REQUIRE(simulated->stuck == "");
+  auto cost = cost_of(x.kind, x.name, request);
+  REQUIRE(cost);
+  auto stated = static_cast<int64_t>(cost->latencies) * latency_ps
+                + static_cast<int64_t>(cost->serial_elements) * element_ps;
+  if (same_size)
+    CHECK(simulated->time == stated);
+  else
+    CHECK(simulated->time <= stated);
+}
+
+void check_times(const entry& x, const plan_request& request, bool same_size) {
+  for (auto [latency_ps, element_ps] : {std::pair{1000, 1}, {1, 1000}, {700, 300}})
+    check_time(x, request, same_size, latency_ps, element_ps);
+}
+
 void check_world(const entry& x, uint32_t world_size) {
   for (auto root : roots_for(x.kind, world_size)) {
     for (auto count : counts_for(world_size))
@@ -114,6 +145,66 @@ TEST_CASE("block algorithms: larger worlds, powers of two and their neighbours")
       check_world(x, world_size);
 }
 
+TEST_CASE("block algorithms: on a uniform network they take the time that they state, or less with uneven blocks") {
+  for (auto& x : entries)
+    for (uint32_t world_size : {2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 24, 33})
+      for (auto root : roots_for(x.kind, world_size)) {
+        // as many elements as any of them cuts into blocks of one size: N blocks, or the largest power of two
+        const uint64_t divisible = has_v_variant(x.kind) ? 3 : 2 * world_size * std::bit_floor(world_size);
+        check_times(x, {.world_size = world_size, .count = divisible, .root = root}, true);
+        for (auto count : counts_for(world_size))
+          check_times(x, {.world_size = world_size, .count = count, .root = root}, false);
+        if (has_v_variant(x.kind) && x.takes_counts)
+          for (auto& counts : uneven_counts(x.kind, world_size))
+            check_times(x, {.world_size = world_size, .root = root, .counts = counts}, false);
+      }
+}
+
+TEST_CASE("block algorithms: all ranks end with the same bits, direct ones with those of a loop over the ranks") {
+  constexpr uint64_t count = 37;
+  std::mt19937_64 random{20};
+  std::uniform_real_distribution<double> digits{-1, 1};
+  for (auto& x : entries) {
+    if (!reduces(x.kind))
+      continue;
+    for (uint32_t world_size : {2, 3, 4, 5, 8, 11, 16, 17})
+      for (auto root : roots_for(x.kind, world_size)) {
+        plan_request request{.world_size = world_size, .count = count, .root = root};
+        const auto counts = buffer_counts_of(x.kind, request);
+        CAPTURE(x.name);
+        CAPTURE(world_size);
+        std::vector<rank_memory<double>> memory(world_size);
+        for (auto& rank : memory)
+          for (uint64_t i = 0; i < counts[0].input; ++i)
+            rank.input.push_back(std::ldexp(digits(random), static_cast<int>(random() % 40)));
+        auto walked = interpret_on(memory, plan_all(x, request), counts, world_size, std::plus<double>{},
+                                   [&](double sum) { return sum / world_size; });
+        REQUIRE(walked.fault == "");
+        const auto in_rank_order = x.name == "direct" || x.name == "one_shot" || x.name == "naive";
+        for (uint32_t rank = 0; rank < world_size; ++rank)
+          for (uint64_t i = 0; i < counts[rank].output; ++i) {
+            if (x.kind == proto::ALL_REDUCE)
+              CHECK(memory[rank].output[i] == memory[0].output[i]);
+            if (in_rank_order) {
+              const auto from = meaning_of(x.kind, request, rank, i);
+              REQUIRE(from.all_ranks);
+              auto sum = memory[0].input[from.index];
+              for (uint32_t k = 1; k < world_size; ++k)
+                sum += memory[k].input[from.index];
+              CHECK(memory[rank].output[i] == sum / world_size);
+            }
+          }
+      }
+  }
+}
+
+TEST_CASE("block algorithms: Bruck's all_to_all refuses counts by rank, whoever asks") {
+  plan_request request{.world_size = 2, .counts = {1, 2, 3, 4}};
+  CHECK(!plan(proto::ALL_TO_ALL, "bruck", request));
+  CHECK(!cost_of(proto::ALL_TO_ALL, "bruck", request));
+  CHECK(plan(proto::ALL_TO_ALL, "pairwise", request));
+}
+
 TEST_CASE("block algorithms: one rank alone copies, and nothing is nothing") {
   for (auto& x : entries) {
     for (uint64_t count : {1, 100})
@@ -122,7 +213,8 @@ TEST_CASE("block algorithms: one rank alone copies, and nothing is nothing") {
       for (auto& rank : ranks)
         CHECK(rank == schedule{});
     if (has_v_variant(x.kind) && x.takes_counts)
-      for (auto& rank : plan_all(x, {.world_size = 2, .counts = std::vector<uint64_t>(x.kind == proto::ALL_TO_ALL ? 4 : 2)}))
-        CHECK(rank == schedule{});
+      for (auto size : {x.kind == proto::ALL_TO_ALL ? 4u : 2u})
+        for (auto& rank : plan_all(x, {.world_size = 2, .counts = std::vector<uint64_t>(size)}))
+          CHECK(rank == schedule{});
   }
 }
