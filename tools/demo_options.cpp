@@ -62,6 +62,8 @@ caf::error apply(demo_options& result, const std::string& option, const std::str
     auto op = parse_reduce_op(value);
     if (!op)
       return std::move(op.error());
+    if (*op == gpu_sim::PREMUL_SUM)
+      return make_error(errc::invalid_argument, "--op is \"premul_sum\", which needs factors: the demo has none");
     result.op = *op;
     return caf::none;
   }

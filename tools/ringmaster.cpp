@@ -17,52 +17,38 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
 
   demo          an all-reduce on simulated devices, with one that dies in the middle
   bench         how fast collectives are here, in nccl-tests' columns
-  coordinator   the host side of a cluster of several processes
-  node          a process with devices that joins a coordinator
-  info          who is in a cluster
-  log           what a journal says: list, filter, export as a trace
   prove         proves collective algorithms, or a schedule in a file
   simulate      a collective in virtual time, on a network of any size
   draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
+  coordinator   the host side of a cluster of several processes
+  node          a process with devices that joins a coordinator
+  info          who is in a cluster
+  log           what a journal says: list, filter, export as a trace
   help          this text
 
 ringmaster COMMAND --help says what a command takes. `caf-run` starts a whole cluster.
 )";
 
-using command = int (*)(const std::vector<std::string>&);
-
-int log(const std::vector<std::string>& args) {
-  return ringmaster::log_command(args);
-}
-
-int prove(const std::vector<std::string>& args) {
-  return ringmaster::prove_command(args);
-int simulate(const std::vector<std::string>& args) {
-  return ringmaster::simulate_command(args);
-}
-
-int draw(const std::vector<std::string>& args) {
-  return ringmaster::draw_command(args);
-}
-
-int explain(const std::vector<std::string>& args) {
-  return ringmaster::explain_command(args);
-}
+using arguments = const std::vector<std::string>&;
+using command = int (*)(arguments);
 
 } // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, command> commands{{"demo", ringmaster::demo_command},
-                                                {"bench", ringmaster::bench_command},
-                                                {"coordinator", ringmaster::coordinator_command},
-                                                {"node", ringmaster::node_command},
-                                                {"info", ringmaster::info_command},
-                                                {"log", log},
-                                                {"prove", prove}};
-                                                {"simulate", simulate},
-                                                {"draw", draw},
-                                                {"explain", explain}};
+  using namespace ringmaster;
+  const std::map<std::string, command> commands{
+    {"bench", [](arguments x) { return bench_command(x); }},
+    {"coordinator", [](arguments x) { return coordinator_command(x); }},
+    {"demo", [](arguments x) { return demo_command(x); }},
+    {"draw", [](arguments x) { return draw_command(x); }},
+    {"explain", [](arguments x) { return explain_command(x); }},
+    {"info", [](arguments x) { return info_command(x); }},
+    {"log", [](arguments x) { return log_command(x); }},
+    {"node", [](arguments x) { return node_command(x); }},
+    {"prove", [](arguments x) { return prove_command(x); }},
+    {"simulate", [](arguments x) { return simulate_command(x); }},
+  };
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {
     fmt::print("{}", help);

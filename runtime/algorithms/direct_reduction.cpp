@@ -88,21 +88,17 @@ schedule plan_direct_all_reduce(const plan_request& request) {
   schedule_builder plan{request};
   send_to_chains(plan, [&](uint32_t to) { return cut.at(buffer::input, to); });
   chain(plan, cut.at(buffer::input, rank), own);
-  for (uint32_t t = 1; t < n; ++t)
-    plan.send(1, (rank + t) % n, own);
-  for (uint32_t t = 1; t < n; ++t)
-    plan.recv(1, (rank + n - t) % n, cut.at(buffer::output, (rank + n - t) % n));
+  for (uint32_t peer = 0; peer < n; ++peer)
+    if (peer != rank)
+      plan.send(1, peer, own);
+  for (uint32_t peer = 0; peer < n; ++peer)
+    if (peer != rank)
+      plan.recv(1, peer, cut.at(buffer::output, peer));
   return plan.take(2);
 }
 
 algorithm_cost cost_of_direct_all_reduce(const plan_request& request) {
   const uint64_t n = request.world_size;
-  const auto cut = blocks::even(request.count, request.world_size);
-  const auto largest = cut.count(0);
-  const auto same_size = request.count % n == 0;
-  auto cost = cost_of_chains(n, largest, same_size);
-  return {2, request.count + (n - 2) * largest, n - 1 + std::min(request.count, n) - 1, cost.latencies + 1,
-          cost.serial_elements + (same_size ? n - 1 : 2 * (n - 1)) * largest};
   const auto largest = largest_of(even_rising(request.count, request.world_size));
   // Rank i's block goes to rank j as number i + j after the end of rank 0's chain: no other one of the same sender or
   // receiver does, and by then both chains have ended. With two ranks both end at once.
@@ -121,8 +117,9 @@ schedule plan_direct_reduce(const plan_request& request) {
   if (rank != root)
     plan.send(1, root, sum);
   else
-    for (uint32_t t = 1; t < n; ++t)
-      plan.recv(1, (rank + n - t) % n, cut.at(buffer::output, (rank + n - t) % n));
+    for (uint32_t peer = 0; peer < n; ++peer)
+      if (peer != root)
+        plan.recv(1, peer, cut.at(buffer::output, peer));
   return plan.take(2);
 }
 
