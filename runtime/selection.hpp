@@ -45,8 +45,8 @@ struct selection_range {
   const algorithm* which = nullptr;
 };
 
-/// Which algorithm is selected for 1, 2, 4, ... elements, up to `elements_max`; the request's own count does not matter.
-/// Errors: as of `candidates`.
+/// Which algorithm is selected for 1, 2, 4, ... elements, up to `elements_max`; the request's own count does not
+/// matter. Errors: as of `candidates`.
 caf::expected<std::vector<selection_range>> selection_by_size(proto::CollectiveKind kind, plan_request request,
                                                               uint64_t element_bytes, const cost_constants& constants,
                                                               uint64_t elements_max);

@@ -11,8 +11,8 @@
 namespace ringmaster {
 
 const char* const collective_options_help =
-  R"(  KIND              all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier,
-                    send_recv
+  R"(  KIND              all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter,
+                    barrier, send_recv
   --ranks N         the world size (8)
   --root R          of reduce, broadcast, gather and scatter; who sends in send_recv (0)
   --peer R          who receives in send_recv (the rank after the root)

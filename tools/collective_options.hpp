@@ -23,7 +23,7 @@ struct collective_options {
   proto::DataType datatype = proto::FLOAT32;
 };
 
-/// The kind, --algorithm, --ranks, --root, --peer, --bytes, --chunk and --datatype. `opts` must live as long as the table.
+/// The kind, --algorithm, --ranks, --root, --peer, --bytes, --chunk and --datatype. `opts` must outlive the table.
 void add_collective_options(option_table& table, collective_options& opts, uint32_t ranks_max);
 
 /// What the help says of them.

@@ -111,7 +111,8 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
   auto all = candidates(kind, request, element_bytes, opts.constants);
   if (!all)
     return std::move(all.error());
-  auto text = fmt::format("{}, {}, {}, latency {}, bandwidth {:.4g} GB/s\n", name_of(kind), counted(request.world_size, "rank"),
+  auto text = fmt::format("{}, {}, {}, latency {}, bandwidth {:.4g} GB/s\n", name_of(kind),
+                          counted(request.world_size, "rank"),
                           bytes_text(size_count(kind, request) * element_bytes), seconds_text(opts.constants.latency_s),
                           opts.constants.bandwidth / 1e9)
               + verdict(*all) + "\n";

@@ -84,7 +84,8 @@ std::string path_text(const simulation& x) {
 
 std::string report_of(const outcome& x, const network& net) {
   const auto& r = x.result;
-  auto text = fmt::format("{}, {}, {}, {}: {}\n", name_of(x.which.kind), x.which.name, counted(x.request.world_size, "rank"),
+  auto text = fmt::format("{}, {}, {}, {}: {}\n", name_of(x.which.kind), x.which.name,
+                          counted(x.request.world_size, "rank"),
                           bytes_text(x.size()), counted(x.cost.rounds, "round"));
   auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<20} {}\n", name, value); };
   if (!r.stuck.empty()) {
@@ -119,7 +120,8 @@ std::string json_of(const outcome& x) {
   auto path = summary_of(r.critical_path);
   return fmt::format(
     R"({{"kind":"{}","algorithm":"{}","ranks":{},"bytes":{},"time_ps":{},"algorithm_bandwidth":{:.6g},)"
-    R"("bus_bandwidth":{:.6g},"rounds":{},"steps":{},"messages":{},"bytes_sent":{},"busiest":"{}","busiest_share":{:.6g},)"
+    R"("bus_bandwidth":{:.6g},"rounds":{},"steps":{},"messages":{},"bytes_sent":{},"busiest":"{}",)"
+    R"("busiest_share":{:.6g},)"
     R"("critical_path":{{"messages":{},"reductions":{},"copies":{},"transfer_ps":{},"latency_ps":{},"work_ps":{}}},)"
     R"("stuck":"{}"}})"
     "\n",

@@ -28,32 +28,35 @@ void recv_from_all(schedule_builder& plan, const blocks& cut) {
   }
 }
 
-/// `count_for(from, to)`: elements. Messages go in the order of their senders' lists, the k-th of each rank before the
-/// next one of any: the k-th together hold no port for longer than the most that one rank receives of them.
-template <class F>
-algorithm_cost cost_of_exchange(uint32_t n, F count_for) {
-  algorithm_cost cost{1, 0, 0, 0, 0};
-  std::vector<uint64_t> sent(n), received(n), messages_in(n), messages_out(n);
-  std::vector<uint32_t> next(n, 1); // by rank: how far on in the ring its next receiver is
-  for (bool any = true; any;) {
-    any = false;
-    std::fill(received.begin(), received.end(), 0);
-    for (uint32_t from = 0; from < n; ++from) {
-      while (next[from] < n && count_for(from, (from + next[from]) % n) == 0)
-        ++next[from];
-      if (next[from] == n)
-        continue;
-      const auto to = (from + next[from]++) % n;
-      sent[from] += count_for(from, to);
-      received[to] += count_for(from, to);
-      cost.messages = std::max({cost.messages, ++messages_out[from], ++messages_in[to]});
-      any = true;
+/// What goes through each rank's two ports in the round.
+struct exchange {
+  struct port {
+    uint64_t elements = 0, messages = 0;
+    void pass(uint64_t count) {
+      elements += count;
+      messages += count != 0 ? 1 : 0;
     }
-    cost.serial_elements += *std::max_element(received.begin(), received.end());
+  };
+
+  explicit exchange(uint32_t world_size) : out(world_size), in(world_size) {}
+
+  /// Blocks of one size follow each other without a gap. With others the last one may have waited for its sender, busy
+  /// with all it has to send, and for its receiver, busy with all it gets, but for nothing else.
+  algorithm_cost cost(bool same_size) const {
+    uint64_t sent = 0, received = 0, messages = 0;
+    for (size_t rank = 0; rank < out.size(); ++rank) {
+      sent = std::max(sent, out[rank].elements);
+      received = std::max(received, in[rank].elements);
+      messages = std::max({messages, out[rank].messages, in[rank].messages});
+    }
+    return {1, sent, messages, messages != 0 ? 1u : 0u, same_size ? sent : sent + received};
   }
-  cost.elements = *std::max_element(sent.begin(), sent.end());
-  cost.latencies = cost.messages != 0 ? 1 : 0;
-  return cost;
+
+  std::vector<port> out, in;
+};
+
+bool same_size(const std::vector<uint64_t>& counts) {
+  return std::all_of(counts.begin(), counts.end(), [&](auto count) { return count == counts.front(); });
 }
 
 /// A gather or a scatter: all goes through the root's one port.
@@ -74,19 +77,22 @@ schedule plan_direct_all_gather(const plan_request& request) {
   const auto cut = blocks::of(proto::ALL_GATHER, request, request.rank);
   const block_range own{buffer::input, 0, cut.count(request.rank)};
   schedule_builder plan{request};
+  plan.copy(0, own, cut.at(buffer::output, request.rank));
   send_to_all(plan, [&](uint32_t) { return own; });
   recv_from_all(plan, cut);
-  plan.copy(0, own, cut.at(buffer::output, request.rank));
   return plan.take(1);
 }
 
 algorithm_cost cost_of_direct_all_gather(const plan_request& request) {
   const uint64_t n = request.world_size;
   const auto cut = blocks::of(proto::ALL_GATHER, request, 0);
-  uint64_t largest = 0;
-  for (uint32_t rank = 0; rank < n; ++rank)
+  uint64_t largest = 0, smallest = cut.total();
+  for (uint32_t rank = 0; rank < n; ++rank) {
     largest = std::max(largest, cut.count(rank));
-  return {1, (n - 1) * largest, n - 1, 1, (n - 1) * largest};
+    smallest = std::min(smallest, cut.count(rank));
+  }
+  const auto sent = (n - 1) * largest, received = cut.total() - smallest;
+  return {1, sent, n - 1, 1, largest == smallest ? sent : sent + received}; // as of an exchange
 }
 
 schedule plan_direct_all_to_all(const plan_request& request) {
@@ -94,9 +100,9 @@ schedule plan_direct_all_to_all(const plan_request& request) {
   const auto sent = blocks::of(proto::ALL_TO_ALL, request, rank);
   const auto received = blocks::received(request, rank);
   schedule_builder plan{request};
+  plan.copy(0, sent.at(buffer::input, rank), received.at(buffer::output, rank));
   send_to_all(plan, [&](uint32_t to) { return sent.at(buffer::input, to); });
   recv_from_all(plan, received);
-  plan.copy(0, sent.at(buffer::input, rank), received.at(buffer::output, rank));
   return plan.take(1);
 }
 
@@ -104,8 +110,14 @@ algorithm_cost cost_of_direct_all_to_all(const plan_request& request) {
   const uint64_t n = request.world_size;
   if (request.counts.empty())
     return {1, (n - 1) * request.count, n - 1, 1, (n - 1) * request.count};
-  return cost_of_exchange(request.world_size,
-                          [&](uint32_t from, uint32_t to) { return request.counts[from * n + to]; });
+  exchange all{request.world_size};
+  for (uint64_t from = 0; from < n; ++from)
+    for (uint64_t to = 0; to < n; ++to)
+      if (from != to) {
+        all.out[from].pass(request.counts[from * n + to]);
+        all.in[to].pass(request.counts[from * n + to]);
+      }
+  return all.cost(same_size(request.counts));
 }
 
 schedule plan_direct_gather(const plan_request& request) {

@@ -38,22 +38,16 @@ void chain(schedule_builder& plan, block_range own, block_range sum) {
   }
 }
 
-/// `count` elements in nearly equal blocks, one for each rank, the larger ones last. A shorter chain behind a longer
-/// one would overtake it, where it passes by its own rank. As none does, all messages go over the ports in the same
-/// order as with blocks of one size, and take no longer than if all were as large as the last.
-blocks even_rising(uint64_t count, uint32_t parts) {
-  std::vector<uint64_t> counts;
-  counts.reserve(parts);
-  for (uint32_t i = parts; i-- > 0;)
-    counts.push_back(block_of(buffer::input, count, parts, i).count);
-  return blocks::of(counts);
+/// All chains, over blocks of at most `largest` elements. Where they have different sizes, one that is short may come
+/// between others: by induction over the ports, the i-th block that comes to port k is there after i + k blocks of the
+/// largest size and k + 1 latencies at most.
+algorithm_cost cost_of_chains(uint64_t n, uint64_t largest, bool same_size) {
+  algorithm_cost cost;
+  cost.rounds = 1;
+  cost.latencies = same_size ? n - 1 : n;
+  cost.serial_elements = (same_size ? 2 * n - 3 : 2 * n - 2) * largest;
+  return cost;
 }
-
-uint64_t largest_of(const blocks& rising) { return rising.count(rising.size() - 1); }
-
-/// Blocks that follow each other in the chains, where all have one size: N-1 in rank 0's chain, and every next chain
-/// ends one later, but the last with the one before it, as no rank receives from itself.
-uint64_t chain_blocks(uint64_t n, uint64_t rank) { return n - 1 + std::min(rank, n - 2); }
 
 } // namespace
 
@@ -73,42 +67,39 @@ algorithm_cost cost_of_direct_reduce_scatter(const plan_request& request) {
     largest = std::max(largest, cut.count(i));
     smallest = std::min(smallest, cut.count(i));
   }
-  const auto sent = cut.total() - smallest;
-  if (largest == smallest)
-    return {1, sent, n - 1, n - 1, chain_blocks(n, n - 1) * largest};
-  // Chains may overtake each other. By induction over the ports, the i-th block that comes to port k has gone through
-  // it after i + k blocks of the largest size and k + 1 latencies at most.
-  return {1, sent, n - 1, n, (2 * n - 2) * largest};
+  auto cost = cost_of_chains(n, largest, largest == smallest);
+  cost.elements = cut.total() - smallest;
+  cost.messages = n - 1; // a block with elements comes N-1 times
+  return cost;
 }
 
 schedule plan_direct_all_reduce(const plan_request& request) {
   const auto n = request.world_size, rank = request.rank;
-  const auto cut = even_rising(request.count, n);
+  const auto cut = blocks::even(request.count, n);
   const auto own = cut.at(buffer::output, rank);
   schedule_builder plan{request};
   send_to_chains(plan, [&](uint32_t to) { return cut.at(buffer::input, to); });
   chain(plan, cut.at(buffer::input, rank), own);
-  for (uint32_t peer = 0; peer < n; ++peer)
-    if (peer != rank)
-      plan.send(1, peer, own);
-  for (uint32_t peer = 0; peer < n; ++peer)
-    if (peer != rank)
-      plan.recv(1, peer, cut.at(buffer::output, peer));
+  for (uint32_t t = 1; t < n; ++t)
+    plan.send(1, (rank + t) % n, own);
+  for (uint32_t t = 1; t < n; ++t)
+    plan.recv(1, (rank + n - t) % n, cut.at(buffer::output, (rank + n - t) % n));
   return plan.take(2);
 }
 
 algorithm_cost cost_of_direct_all_reduce(const plan_request& request) {
   const uint64_t n = request.world_size;
-  const auto largest = largest_of(even_rising(request.count, request.world_size));
-  // Rank i's block goes to rank j as number i + j after the end of rank 0's chain: no other one of the same sender or
-  // receiver does, and by then both chains have ended. With two ranks both end at once.
-  const auto serial_blocks = n == 2 ? 2 : n - 1 + (n - 1) + (n - 2) + 1;
-  return {2, request.count + (n - 2) * largest, n - 1 + std::min(request.count, n) - 1, n, serial_blocks * largest};
+  const auto cut = blocks::even(request.count, request.world_size);
+  const auto largest = cut.count(0);
+  const auto same_size = request.count % n == 0;
+  auto cost = cost_of_chains(n, largest, same_size);
+  return {2, request.count + (n - 2) * largest, n - 1 + std::min(request.count, n) - 1, cost.latencies + 1,
+          cost.serial_elements + (same_size ? n - 1 : 2 * (n - 1)) * largest};
 }
 
 schedule plan_direct_reduce(const plan_request& request) {
   const auto n = request.world_size, rank = request.rank, root = request.root;
-  const auto cut = even_rising(request.count, n);
+  const auto cut = blocks::even(request.count, n);
   schedule_builder plan{request};
   const auto sum = rank == root ? cut.at(buffer::output, rank)
                                 : block_range{buffer::scratch, plan.scratch(cut.count(rank)), cut.count(rank)};
@@ -117,20 +108,26 @@ schedule plan_direct_reduce(const plan_request& request) {
   if (rank != root)
     plan.send(1, root, sum);
   else
-    for (uint32_t peer = 0; peer < n; ++peer)
-      if (peer != root)
-        plan.recv(1, peer, cut.at(buffer::output, peer));
+    for (uint32_t t = 1; t < n; ++t)
+      plan.recv(1, (rank + n - t) % n, cut.at(buffer::output, (rank + n - t) % n));
   return plan.take(2);
 }
 
 algorithm_cost cost_of_direct_reduce(const plan_request& request) {
   const uint64_t n = request.world_size;
-  const auto cut = even_rising(request.count, request.world_size);
+  const auto cut = blocks::even(request.count, request.world_size);
   const auto with_elements = std::min(request.count, n);
   const auto at_root = cut.count(request.root) != 0 ? n - 1 + with_elements - 1 : with_elements;
-  // The root's port is busy from the end of its own chain on, rank 0's from that of the next one.
-  const auto serial_blocks = chain_blocks(n, std::max(request.root, 1u)) + n - 1;
-  return {2, request.count, std::max(n - 1, at_root), n, serial_blocks * largest_of(cut)};
+  auto cost = cost_of_chains(n, cut.count(0), request.count % n == 0);
+  cost.rounds = 2;
+  cost.elements = request.count;
+  cost.messages = std::max(n - 1, at_root);
+  ++cost.latencies;
+  if (request.count % n == 0) // the chains end a block apart, and the root's port is busy from its own one's end on
+    cost.serial_elements = (n - 1 + std::min<uint64_t>(std::max(request.root, 1u), n - 2) + n - 1) * cut.count(0);
+  else
+    cost.serial_elements += request.count - cut.count(request.root);
+  return cost;
 }
 
 schedule plan_one_shot_all_reduce(const plan_request& request) {
@@ -143,7 +140,10 @@ schedule plan_one_shot_all_reduce(const plan_request& request) {
 
 algorithm_cost cost_of_one_shot_all_reduce(const plan_request& request) {
   const uint64_t n = request.world_size;
-  return {1, (n - 1) * request.count, n - 1, n - 1, chain_blocks(n, n - 1) * request.count};
+  auto cost = cost_of_chains(n, request.count, true);
+  cost.elements = (n - 1) * request.count;
+  cost.messages = n - 1;
+  return cost;
 }
 
 } // namespace ringmaster

@@ -11,8 +11,8 @@ struct lane_plan {
   std::vector<uint32_t> chain_starts; ///< Lanes that begin with what follows in a chain.
 };
 
-/// Arrows of one lane may meet at a rank, from both sides of it. What follows in a chain is below what it waits for; short
-/// arrows are above long ones.
+/// Arrows of one lane may meet at a rank, from both sides of it. What follows in a chain is below what it waits for;
+/// short arrows are above long ones.
 lane_plan lanes_of(const drawn_round& round);
 
 } // namespace ringmaster

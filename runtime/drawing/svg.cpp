@@ -41,7 +41,8 @@ struct measures {
       m.cell_labels = cells <= 10;
       m.cell_height = 20;
       auto widest = story.coloured_by_block() || story.blocks == 1 ? 2 : 4;
-      m.cell_width = m.cell_labels ? std::clamp(72 / count, letter_width * widest + 4, 40.0) : std::max(4.0, 150 / count);
+      m.cell_width = m.cell_labels ? std::clamp(72 / count, letter_width * widest + 4, 40.0)
+                                   : std::max(4.0, 150 / count);
     }
     auto chip = letter_width * static_cast<double>(letters) + 10;
     m.pitch = std::max({m.cell_width * count + 28, chip + 46, 88.0,
@@ -52,15 +53,18 @@ struct measures {
 
 class painter {
 public:
-  painter(const walk_through& story, std::string_view formula) : story_(story), m_(measures::of(story)) {
-    write_title(formula);
+  painter(const walk_through& story, std::string_view formula)
+    : story_(story), formula_(formula), m_(measures::of(story)) {
+    write_title();
   }
 
   std::string paint() {
     std::vector<rank_holdings> now;
     for (const auto& cells : story_.inputs)
       now.push_back({cells, {}});
-    paint_band("input", {}, now, {});
+    if (story_.kind != proto::BARRIER)
+      paint_band("input", {}, now, {});
+    inputs_done_ = true;
     std::vector<rank_holdings> before;
     for (size_t i = 0; i < story_.rounds.size(); ++i) {
       paint_band(fmt::format("round {}", i), story_.rounds[i], story_.rounds[i].after, before);
@@ -70,7 +74,10 @@ public:
   }
 
 private:
-  double width() const { return std::max(left_margin + m_.pitch * story_.world_size + right_margin, width_min); }
+  double width() const {
+    return std::max({left_margin + m_.pitch * story_.world_size + right_margin, width_min,
+                     letter_width * static_cast<double>(formula_.size()) + 2 * gap});
+  }
   double x_of(uint32_t rank) const { return left_margin + m_.pitch * (rank + 0.5); }
 
   std::string colour_of(const content& x) const {
@@ -84,16 +91,20 @@ private:
     return distinct_colour(rank, story_.world_size);
   }
 
-  void write_title(std::string_view formula) {
-    canvas_.text(gap, 22, 20, fmt::format("{}: {}, {} ranks", name_of(story_.kind), story_.algorithm, story_.world_size),
-                 anchor::start, ink, true);
-    canvas_.text(gap, 44, letter_size, formula, anchor::start, ink, false);
-    auto squares = story_.shows_sums()
-                     ? "Below the arrows, what each rank has: a column a block, a row a rank whose input is in the sum."
+  void write_title() {
+    auto title = fmt::format("{}: {}, {} ranks", name_of(story_.kind), story_.algorithm, story_.world_size);
+    canvas_.text(gap, 22, 20, title, anchor::start, ink, true);
+    canvas_.text(gap, 44, letter_size, formula_, anchor::start, ink, false);
+    auto squares = story_.kind == proto::BARRIER
+                     ? "Below the arrows, of whom each rank knows that they have come, a row for each rank."
+                   : story_.shows_sums()
+                     ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in "
+                        "it."
                      : "Below the arrows, what each rank has, block by block.";
     canvas_.text(gap, 62, letter_size, squares, anchor::start, ink, false);
-    auto changes = story_.shows_sums() ? "Framed: new in this round. A circle with a plus: the receiver adds what it has."
-                                       : "Framed: new in this round.";
+    auto changes = reduces(story_.kind)
+                     ? "Framed: new in this round. A circle with a plus: the receiver adds what it has."
+                     : "Framed: new in this round.";
     canvas_.text(gap, 80, letter_size, changes, anchor::start, ink, false);
     y_ = title_height;
   }
@@ -113,7 +124,8 @@ private:
       canvas_.text(x_of(rank), y_ + gap + rank_radius, 13, fmt::to_string(rank), anchor::middle, ink, true);
     }
     for (auto lane : plan.chain_starts)
-      canvas_.text(left_margin - gap, arrows + lane_height * (lane + 0.5), letter_size, "then", anchor::end, ink, false);
+      canvas_.text(left_margin - gap, arrows + lane_height * (lane + 0.5), letter_size, "then", anchor::end, ink,
+                   false);
     for (size_t i = 0; i < round.activities.size(); ++i)
       paint_activity(round.activities[i], arrows + lane_height * (plan.lanes[i] + 0.5));
     for (uint32_t rank = 0; rank < story_.world_size; ++rank)
@@ -154,7 +166,7 @@ private:
   double holdings_height(const std::vector<rank_holdings>& now) const {
     double height = 0;
     for (const auto& x : now)
-      height = std::max(height, (x.output.empty() && x.scratch.empty() ? 0 : block_height())
+      height = std::max(height, (x.output.empty() ? 0 : block_height())
                                   + (x.scratch.empty() ? 0 : block_height() + 16));
     return height;
   }
@@ -163,7 +175,7 @@ private:
     paint_cells(rank, y, now.output, before != nullptr ? &before->output : nullptr);
     if (now.scratch.empty())
       return;
-    y += block_height() + 9;
+    y += (now.output.empty() ? 0 : block_height()) + 9;
     canvas_.text(x_of(rank), y, 9, "scratch", anchor::middle, ink, false);
     paint_cells(rank, y + 7, now.scratch, before != nullptr ? &before->scratch : nullptr);
   }
@@ -174,11 +186,16 @@ private:
       auto left = x + m_.cell_width * static_cast<double>(i);
       story_.shows_sums() ? paint_sum(left, y, now[i]) : paint_cell(left, y, now[i]);
     }
-    for (size_t i = 0; i < now.size(); ++i) { // on top of the neighbours
-      auto was = before != nullptr ? (*before)[i] : bands_ == 1 ? now[i] : content{};
-      if (now[i] != was)
-        canvas_.rectangle(x + m_.cell_width * static_cast<double>(i), y, m_.cell_width, block_height(), "none", {ink, 2},
-                          1);
+    auto changed = [&](size_t i) {
+      return now[i] != (before != nullptr ? (*before)[i] : inputs_done_ ? content{} : now[i]);
+    };
+    for (size_t i = 0; i < now.size(); ++i) { // on top of all cells, one frame around neighbours
+      auto first = i;
+      while (i < now.size() && changed(i))
+        ++i;
+      if (i != first)
+        canvas_.rectangle(x + m_.cell_width * static_cast<double>(first), y,
+                          m_.cell_width * static_cast<double>(i - first), block_height(), "none", {ink, 2}, 1);
     }
   }
 
@@ -186,7 +203,7 @@ private:
     for (uint32_t rank = 0; rank < story_.world_size; ++rank) {
       auto has = sum.block != content::nothing && (sum.ranks >> rank & 1) != 0;
       canvas_.rectangle(x, y + m_.cell_height * rank, m_.cell_width, m_.cell_height, has ? colour_of(sum) : empty,
-                        {paper, story_.is_whole(sum) ? 0 : 0.8}, 0);
+                        {paper, story_.is_whole(sum) ? 0 : m_.cell_height < 8 ? 0.4 : 0.8}, 0);
     }
   }
 
@@ -199,10 +216,12 @@ private:
   }
 
   const walk_through& story_;
+  std::string_view formula_;
   measures m_;
   svg_canvas canvas_;
   double y_ = 0;
   uint32_t bands_ = 0;
+  bool inputs_done_ = false; ///< They are nothing new.
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 namespace ringmaster {
 
@@ -56,19 +57,23 @@ public:
   }
 
 private:
-  /// "[3] -> 1; [2] <+ 7": what goes out and what comes in, and what is added to what is there.
+  /// "[3] -> 1; [2] <+ 7": what goes out and what comes in, and what is added to what is there; chains in their order.
   std::string activities_text(const drawn_round& round, uint32_t rank) const {
-    std::string text;
+    enum side : int { alone, outwards, inwards };
+    std::multimap<std::pair<uint32_t, side>, std::string> parts;
     for (const auto& x : round.activities) {
       auto label = label_of(story_, x.contents);
-      auto part = x.source == x.destination && x.source == rank
-                    ? fmt::format("{} [{}]", x.what == action::copy ? "copies" : "adds", label)
-                  : x.source == rank      ? fmt::format("[{}] -> {}", label, x.destination)
-                  : x.destination == rank ? fmt::format("[{}] {} {}", label, x.what == action::recv ? "<-" : "<+", x.source)
-                                          : "";
-      if (!part.empty())
-        text += (text.empty() ? "" : "; ") + part;
+      if (x.source == rank && x.destination == rank)
+        parts.insert({{x.order, alone}, fmt::format("{} [{}]", x.what == action::copy ? "copies" : "adds", label)});
+      else if (x.source == rank)
+        parts.insert({{x.order, outwards}, fmt::format("[{}] -> {}", label, x.destination)});
+      else if (x.destination == rank)
+        parts.insert({{x.order, inwards}, fmt::format("[{}] {} {}", label, x.what == action::recv ? "<-" : "<+",
+                                                      x.source)});
     }
+    std::string text;
+    for (const auto& [place, part] : parts)
+      text += (text.empty() ? "" : "; ") + part;
     return text;
   }
 
@@ -89,7 +94,10 @@ private:
 std::string text_of(const walk_through& story, std::string_view formula) {
   auto text = fmt::format("{}: {}, {} rank{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
                           story.world_size == 1 ? "" : "s", formula);
-  text += story.shows_sums()
+  text += story.kind == proto::BARRIER
+            ? "[S] -> R: rank R is told that the ranks S have come; [S] <- R: it comes from there.\n"
+              "Behind the bar, who has come.\n"
+          : story.shows_sums()
             ? "[B] -> R: block B goes to rank R; [B] <- R: it comes from there; [B] <+ R: and is added to what is here.\n"
               "Behind the bar, block by block, the ranks whose inputs are in it.\n"
             : "[B] -> R: block B goes to rank R; [B] <- R: it comes from there. Behind the bar, what the rank has.\n";

@@ -32,7 +32,7 @@ public:
   walker(walk_through story, const plan_request& request, std::span<const schedule> ranks, message_graph graph)
     : story_(std::move(story)), request_(request), ranks_(ranks), graph_(std::move(graph)),
       begun_(graph_.steps.size()), ended_(graph_.steps.size()), order_(graph_.steps.size()),
-      progress_(ranks.size()), memory_(ranks.size()) {}
+      token_(graph_.steps.size()), progress_(ranks.size()), memory_(ranks.size()) {}
 
   caf::expected<walk_through> run() {
     prepare();
@@ -60,6 +60,8 @@ private:
     uint32_t first = 0, next = 0, recorded = 0;
   };
 
+  bool is_barrier() const { return story_.kind == proto::BARRIER; }
+
   const step& at(uint32_t rank, uint32_t index) const { return ranks_[rank].steps[index - graph_.first_steps[rank]]; }
 
   void prepare() {
@@ -70,6 +72,8 @@ private:
       for (uint32_t i = 0; i < input.size(); ++i)
         input[i] = {i, 1u << rank};
       output.resize(output_count(story_.kind, request_, rank));
+      if (is_barrier())
+        output.push_back({0, 1u << rank});
       scratch.resize(ranks_[rank].scratch_count);
       rounds = std::max(rounds, ranks_[rank].rounds);
       progress_[rank].first = progress_[rank].next = graph_.first_steps[rank];
@@ -105,7 +109,15 @@ private:
     for (; p.recorded < round; ++p.recorded)
       history_[p.recorded][rank] = memory_[rank];
     for (; p.next != end && graph_.steps[p.next].round == round; ++p.next)
-      begun_[p.next] = !graph_.steps[p.next].then;
+      if (!graph_.steps[p.next].then)
+        begin(rank, p.next);
+  }
+
+  /// A barrier's token says what its sender knows now.
+  void begin(uint32_t rank, uint32_t index) {
+    begun_[index] = true;
+    if (is_barrier())
+      token_[index] = memory_[rank][static_cast<size_t>(buffer::output)][0];
   }
 
   /// Does what the rank can do now. False if that is nothing.
@@ -127,6 +139,24 @@ private:
   void perform(const activity& x) {
     auto source = x.is_local() ? x.channel : graph_.channels[x.channel].source;
     auto destination = x.is_local() ? x.channel : graph_.channels[x.channel].destination;
+    auto round = std::max(graph_.steps[x.source_step].round, graph_.steps[x.destination_step].round);
+    auto order = std::max(order_[x.source_step], order_[x.destination_step]);
+    auto moved = is_barrier() ? pass_token(destination, x) : pass_elements(source, destination, x);
+    auto what = at(destination, x.destination_step).what;
+    raw_.push_back({round, {what, source, destination, order, {}}, std::move(moved)});
+    end_step(source, x.source_step, order);
+    if (!x.is_local())
+      end_step(destination, x.destination_step, order);
+  }
+
+  elements pass_token(uint32_t destination, const activity& x) {
+    auto token = token_[x.source_step];
+    memory_[destination][static_cast<size_t>(buffer::output)][0].ranks |= token.ranks;
+    return {token};
+  }
+
+  /// Returns what was sent.
+  elements pass_elements(uint32_t source, uint32_t destination, const activity& x) {
     const auto& sent = at(source, x.source_step).source;
     const auto& s = at(destination, x.destination_step);
     auto from = memory_[source][static_cast<size_t>(sent.where)].begin() + static_cast<ptrdiff_t>(sent.offset);
@@ -138,18 +168,13 @@ private:
       auto adds = s.what == action::recv_reduce || s.what == action::reduce;
       to[i] = {moved[i].block, moved[i].ranks | (adds ? own.ranks : 0)};
     }
-    auto round = std::max(graph_.steps[x.source_step].round, graph_.steps[x.destination_step].round);
-    auto order = std::max(order_[x.source_step], order_[x.destination_step]);
-    raw_.push_back({round, {s.what, source, destination, order, {}}, std::move(moved)});
-    end_step(source, x.source_step, order);
-    if (!x.is_local())
-      end_step(destination, x.destination_step, order);
+    return moved;
   }
 
   void end_step(uint32_t rank, uint32_t index, uint32_t order) {
     ended_[index] = true;
     if (index + 1 < progress_[rank].next && graph_.steps[index + 1].then) {
-      begun_[index + 1] = true;
+      begin(rank, index + 1);
       order_[index + 1] = order + 1;
     }
   }
@@ -171,7 +196,7 @@ private:
           starts.insert(now + 1);
       }
     starts.erase(starts.lower_bound(std::max(inputs, 1u)), starts.end());
-    block_of_.assign(inputs, 0);
+    block_of_.assign(std::max(inputs, 1u), 0);
     for (uint32_t i = 1; i < inputs; ++i)
       block_of_[i] = block_of_[i - 1] + (starts.contains(i) ? 1 : 0);
     story_.blocks = static_cast<uint32_t>(starts.size());
@@ -197,8 +222,9 @@ private:
       for (const auto& element : memory_[rank][0])
         if (auto c = in_blocks(element); cells.empty() || cells.back() != c)
           cells.push_back(c);
-      for (auto where : {buffer::output, buffer::scratch})
-        gather_cells(rank, where);
+      gather_cells(rank, buffer::output);
+      if (!is_barrier())
+        gather_cells(rank, buffer::scratch);
     }
   }
 
@@ -225,6 +251,7 @@ private:
   message_graph graph_;
   std::vector<bool> begun_, ended_; ///< By step.
   std::vector<uint32_t> order_;
+  std::vector<content> token_; ///< BARRIER: by step.
   std::vector<rank_progress> progress_;
   std::vector<rank_elements> memory_;
   std::vector<std::vector<rank_elements>> history_; ///< After each round, by rank.
@@ -248,6 +275,18 @@ std::string numbers_text(std::vector<uint32_t> numbers, std::string_view prefix)
     i = last + 1;
   }
   return runs <= 3 ? text : "";
+}
+
+/// "0>1", "0>1,3,5", "0,5>2", "1>4 2>0": by whom and for whom; empty where that would be long.
+std::string pairs_text(const std::vector<uint32_t>& sources, const std::vector<uint32_t>& blocks) {
+  auto all_same = [](auto& x) { return std::all_of(x.begin(), x.end(), [&](auto y) { return y == x.front(); }); };
+  if (all_same(sources) || all_same(blocks)) {
+    auto from = numbers_text(sources, ""), to = numbers_text(blocks, "");
+    return from.empty() || to.empty() ? "" : from + ">" + to;
+  }
+  if (sources.size() > 2)
+    return "";
+  return fmt::format("{}>{} {}>{}", sources[0], blocks[0], sources[1], blocks[1]);
 }
 
 std::vector<uint32_t> ranks_in(uint32_t mask) {
@@ -299,14 +338,16 @@ std::string label_of(const walk_through& story, const std::vector<content>& cont
   if (contents.front().block == content::nothing)
     return "?";
   std::string text;
-  if (story.shows_sums() && story.blocks == 1)
+  if (story.kind == proto::BARRIER)
+    text = story.is_whole(contents.front()) ? "all" : numbers_text(sources, "");
+  else if (story.shows_sums() && story.blocks == 1)
     text = story.is_whole(contents.front()) ? "sum" : numbers_text(sources, "x");
   else if (story.coloured_by_block())
     text = story.blocks == 1 ? "all" : numbers_text(blocks, "");
   else if (story.blocks == 1)
     text = numbers_text(sources, "");
-  else if (contents.size() == 1)
-    text = fmt::format("{}>{}", sources.front(), blocks.front());
+  else
+    text = pairs_text(sources, blocks);
   return text.empty() ? fmt::format("{} blocks", contents.size()) : text;
 }
 

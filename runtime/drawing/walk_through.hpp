@@ -10,7 +10,7 @@ namespace ringmaster {
 inline constexpr uint32_t drawn_ranks_max = 16;
 inline constexpr uint64_t drawn_elements_max = 4096; ///< Of a buffer.
 
-/// What some elements hold: elements of a block of the input, as the sum of some ranks' inputs or as the one of one rank.
+/// What some elements hold: elements of a block of the input, as the sum of some ranks' inputs or as one rank's.
 struct content {
   static constexpr uint32_t nothing = UINT32_MAX;
 
@@ -30,7 +30,7 @@ struct drawn_activity {
 
 /// What a rank has, in as few cells as tell it all: a cell's elements hold the same throughout the schedule.
 struct rank_holdings {
-  std::vector<content> output{};
+  std::vector<content> output{}; ///< BARRIER: of whom the rank knows that they have come.
   std::vector<content> scratch{};
 };
 
@@ -50,8 +50,9 @@ struct walk_through {
   std::vector<drawn_round> rounds{};
 
   /// Blocks tell data apart, and ranks are what is added up; otherwise it is the rank that the data comes from.
-  bool shows_sums() const { return reduces(kind); }
-  bool coloured_by_block() const { return reduces(kind) || one_source; }
+  /// A barrier's tokens carry what adds up as well: who is known to have come.
+  bool shows_sums() const { return reduces(kind) || kind == proto::BARRIER; }
+  bool coloured_by_block() const { return shows_sums() || one_source; }
   bool is_whole(const content& x) const {
     return x.ranks == (shows_sums() ? (1u << world_size) - 1 : x.ranks) && x.block != content::nothing;
   }
@@ -66,7 +67,8 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request);
 
 /// "3", "4-7", "0, 2", "6 blocks": what the content is of, by block or by the rank it comes from; for sums of one block
-/// only, whose inputs: "x3", "x0-x3", "sum".
+/// only, whose inputs: "x3", "x0-x3", "sum"; of a barrier, who has come: "0-3", "all";
+/// where each rank has a block for each, "0>1", "0>1,3".
 std::string label_of(const walk_through& story, const std::vector<content>& contents);
 
 } // namespace ringmaster

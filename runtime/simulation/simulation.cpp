@@ -193,7 +193,8 @@ private:
       result_.critical_path = critical_path_to(times_, last_, result_.time);
     auto ports = resources_.size() - ranks_.size();
     for (uint32_t port = 0; port < ports; ++port) {
-      auto share = result_.time == 0 ? 0 : static_cast<double>(resources_[port].busy) / static_cast<double>(result_.time);
+      auto busy = static_cast<double>(resources_[port].busy);
+      auto share = result_.time == 0 ? 0 : busy / static_cast<double>(result_.time);
       if (share > result_.busiest_share) {
         result_.busiest_share = share;
         result_.busiest_port = port_name(port, graph_.world_size());

@@ -14,8 +14,8 @@ namespace ringmaster {
 /// port on its way is free, occupies them all for b / bandwidth of the slowest link on the way, and has ended for both
 /// sides another latency later, which occupies nothing. Where several can start, the one goes first whose two steps had
 /// begun first, and of the same moment the one that comes first in its sender's round; while a message waits for one
-/// port, others may pass through its other ports. What a rank reduces or copies follows each other likewise. A rank begins a round when it has
-/// ended the one before; nobody waits for the other ranks' rounds.
+/// port, others may pass through its other ports. What a rank reduces or copies follows each other likewise. A rank
+/// begins a round when it has ended the one before; nobody waits for the other ranks' rounds.
 struct simulation {
   picoseconds time = 0; ///< Until the last rank has ended.
   uint64_t steps = 0;

@@ -223,8 +223,8 @@ TEST_CASE("simulation: ranks that wait for each other are found") {
   ranks[1] = {2, 0, {recv_from(0, 1), send_to(0, 1, 1)}};
   auto result = run(ranks, uniform());
   CHECK(result.stuck
-        == "the ranks wait for each other for ever: rank 0 waits in round 0 for rank 1; rank 1 waits in round 0 for rank "
-           "0");
+        == "the ranks wait for each other for ever: rank 0 waits in round 0 for rank 1; rank 1 waits in round 0 "
+           "for rank 0");
   CHECK(result.time == 0);
 }
 
@@ -305,7 +305,8 @@ TEST_CASE("simulation: the trace has a process a rank and each message's way out
   std::vector<simulated_activity> seen;
   run(ranks, uniform(), [&](auto& x) { seen.push_back(x); });
   auto trace = trace_of(seen, 2);
-  CHECK(trace.find(R"({"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"rank 1"}})") != std::string::npos);
+  CHECK(trace.find(R"({"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"rank 1"}})")
+        != std::string::npos);
   CHECK(trace.find(R"({"ph":"X","name":"to 1","pid":1,"tid":1,"ts":0.000000,"dur":0.008000,"args":{"round":0,"from":0,)"
                    R"("to":1,"bytes":400,"ended_us":5.008000}})")
         != std::string::npos);
