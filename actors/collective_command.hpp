@@ -33,6 +33,8 @@ public:
   ~collective_command() override;
 
   const char* kind() const override { return "collective"; }
+  using command::as_collective;
+  collective_command* as_collective() override { return this; }
   void begin(stream_state& stream) override;
   void resume(stream_state& stream) override;
   void on_offer(stream_state& stream, const offer& x) override;

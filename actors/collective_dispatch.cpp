@@ -10,10 +10,11 @@ namespace ringmaster {
 
 collective_command* collective_command::find(stream_state& stream, uint64_t communicator,
                                              uint64_t sequence) {
-  for (auto& entry : stream.queue)
-    if (auto cmd = dynamic_cast<collective_command*>(entry.get()))
-      if (cmd->plan_.comm_id() == communicator && cmd->plan_.sequence() == sequence)
-        return cmd;
+  for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
+    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_.comm_id() == communicator) {
+      if (cmd->plan_.sequence() <= sequence) // they were queued in this order
+        return cmd->plan_.sequence() == sequence ? cmd : nullptr;
+    }
   return nullptr;
 }
 
@@ -60,8 +61,8 @@ void collective_command::announce(stream_state& stream) {
   collective_command* last = nullptr;
   bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
   for (auto i = stream.arrived_run; i < stream.queue.size() && !stream.quitting; ++i) {
-    auto cmd = dynamic_cast<collective_command*>(stream.queue[i].get());
-    auto before = i == 0 ? nullptr : dynamic_cast<collective_command*>(stream.queue[i - 1].get());
+    auto cmd = stream.queue[i]->as_collective();
+    auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
     if (cmd == nullptr || !cmd->plan_.together() || cmd->phase_ != phase::planned || (careful && i > 0)
         || (before != nullptr && before->plan_.comm_id() != cmd->plan_.comm_id()))
       break;
@@ -91,7 +92,7 @@ bool collective_command::may_arrive(stream_state& stream) {
 
 void collective_command::release_together(stream_state& stream, const proto::Release& x) {
   while (!stream.queue.empty()) {
-    auto head = dynamic_cast<collective_command*>(stream.queue.front().get());
+    auto head = stream.queue.front()->as_collective();
     if (head == nullptr || head->plan_.comm_id() != x.comm_id() || head->phase_ != phase::arrived
         || head->plan_.sequence() > x.sequence())
       return;
@@ -118,7 +119,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     };
     // A commit reads and writes this device alone, and its outcome is certain: it goes on.
     for (auto& entry : stream.queue) {
-      auto cmd = dynamic_cast<collective_command*>(entry.get());
+      auto cmd = entry->as_collective();
       if (cmd == nullptr || cmd->plan_.comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
         continue;
       if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::arrived)
@@ -127,7 +128,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     }
     stream.arrived_run = 0;
     stream.remove_if([&](const command& entry) {
-      auto cmd = dynamic_cast<const collective_command*>(&entry);
+      auto cmd = entry.as_collective();
       return cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing
              && cancelled(*cmd);
     });
@@ -149,7 +150,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
 void collective_command::accept(stream_state& stream, const proto::ProgressRequest& x) {
   proto::Progress answer;
   auto head = stream.queue.empty() ? nullptr : stream.queue.front().get();
-  auto collective = dynamic_cast<const collective_command*>(head);
+  auto collective = head == nullptr ? nullptr : head->as_collective();
   if (collective != nullptr && collective->plan_.comm_id() == x.comm_id())
     answer = collective->progress(stream);
   else

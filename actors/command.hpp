@@ -6,6 +6,7 @@
 
 namespace ringmaster {
 
+class collective_command;
 class stream_state;
 
 /// One entry of a stream's queue. Only the command at the head runs; it is told what arrives, and ends by calling
@@ -36,6 +37,10 @@ public:
 
   /// Whether the block `key` is for it.
   virtual bool expects(const transfer_key&) const { return false; }
+
+  /// Itself, if it is a collective: asked so often that a cast would show.
+  virtual collective_command* as_collective() { return nullptr; }
+  const collective_command* as_collective() const { return const_cast<command*>(this)->as_collective(); }
 
   /// Given by the stream when it is queued: tells it from all others.
   uint64_t number = 0;

@@ -21,6 +21,8 @@ constexpr uint64_t hand_over_bytes = 256u << 10;
 bool communicator_state::can_run_together(const operation& op) const {
   if (!options.share_memory || (op.plan.algorithm() != "direct" && op.plan.algorithm() != "one_shot"))
     return false;
+  if (!op.is_in_its_place())
+    return false; // the ranks walk the schedule, which takes a shadow
   return std::all_of(members.begin(), members.end(),
                      [&](auto& x) { return x.handle.device->node() == self->node(); });
 }

@@ -117,6 +117,18 @@ void operation::lay_out() {
   }
 }
 
+bool operation::is_in_its_place() const {
+  auto world = request_of(plan, static_cast<uint32_t>(slots.size()), 0);
+  for (uint32_t rank = 0; rank < slots.size(); ++rank) {
+    auto& x = slots[rank];
+    auto at = ringmaster::in_place(plan.kind(), world, rank);
+    bool apart = x.input >= x.output + x.output_bytes || x.output >= x.input + x.input_bytes;
+    if (!apart && x.input - x.output != (at.input - at.output) * size_of(plan.datatype()))
+      return false;
+  }
+  return true;
+}
+
 std::string operation::drop(uint64_t device) {
   auto place = slot_of(device);
   if (place == slots.end())

@@ -57,6 +57,9 @@ struct operation {
   std::vector<slot>::iterator slot_of(uint64_t device);
   /// Sizes, and addresses in place, for the ranks that are left.
   void lay_out();
+  /// Whether every input lies apart from its rank's output, or where `in_place` has it. Not so where gathering ranks have
+  /// closed up: a block that is still to be read lies where another one belongs.
+  bool is_in_its_place() const;
   /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
   std::string drop(uint64_t device);
 };

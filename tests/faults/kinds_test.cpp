@@ -1,0 +1,104 @@
+// Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
+#include "runtime/schedule.hpp"
+#include "tests/support/client.hpp"
+#include "tests/support/collective_trial.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+simulation_options how(uint64_t seed, const collective_options& what) {
+  simulation_options result;
+  result.seed = seed;
+  result.devices = what.ranks;
+  result.journaled = true;
+  result.offer_memory = seed % 4 != 0;
+  result.slice_bytes = 32;
+  return result;
+}
+
+/// What to try of an algorithm in a world: uniform, and with a count for each rank.
+std::vector<collective_options> cases_of(const algorithm& x, uint32_t ranks) {
+  std::vector<collective_options> result;
+  for (bool in_place : {false, true}) {
+    collective_options what;
+    what.kind = x.kind;
+    what.algorithm = x.name;
+    what.ranks = ranks;
+    what.in_place = in_place;
+    what.count = has_v_variant(x.kind) ? 3 : 11;
+    what.chunk = 4;
+    what.root = has_root(x.kind) ? (ranks - 1) / 2 : 0;
+    what.peer = (what.root + 1) % ranks;
+    result.push_back(what);
+    if (!has_v_variant(x.kind))
+      continue;
+    auto matrix = x.kind == proto::ALL_TO_ALL;
+    for (uint32_t a = 0; a < ranks; ++a)
+      for (uint32_t b = 0; b < (matrix ? ranks : 1); ++b)
+        what.counts.push_back((a + b) * 3 % 5); // alike in both directions, zeros among them
+    plan_request world{.world_size = ranks, .root = what.root, .counts = what.counts};
+    if (plan(x.kind, x.name, world))
+      result.push_back(what);
+  }
+  return result;
+}
+
+uint32_t rounds_of(const collective_options& x) {
+  plan_request world{.world_size = x.ranks, .count = x.count, .root = x.root, .peer = x.peer, .counts = x.counts,
+                     .chunk = x.chunk};
+  return plan(x.kind, x.algorithm, world)->rounds;
+}
+
+/// Kills `victim` when `step` rounds are done.
+void kill_and_judge(const collective_options& what, uint32_t victim, uint32_t step, uint64_t seed) {
+  CAPTURE(text_of(what));
+  CAPTURE(victim);
+  CAPTURE(step);
+  CAPTURE(seed);
+  simulated_cluster cluster{how(seed, what)};
+  collective_trial trial{cluster, what};
+  proto::FaultRequest fault;
+  fault.set_at_step(true);
+  fault.set_step(step);
+  cluster.inject(trial.device(victim), fault);
+  REQUIRE(trial.launch() == "");
+  auto status = cluster.wait(trial.comm.commid());
+  CHECK(trial.judge(status, {victim}) == "");
+  if (status.status() == gpu_sim::SUCCESS)
+    return;
+  CAPTURE(status.error());
+  CHECK(contains(status.error(), "was lost"));
+  bool vital = has_root(what.kind) && (victim == what.root || (what.kind == proto::SEND_RECV && victim == what.peer));
+  CHECK(vital);
+}
+
+} // namespace
+
+TEST_CASE("kinds: every algorithm is right on real memory, in place and out of place, with and without counts a rank") {
+  uint64_t seed = 0;
+  for (auto& x : algorithms())
+    for (uint32_t ranks : {1, 2, 3, 4, 7, 8})
+      for (auto& what : cases_of(x, ranks)) {
+        if (what.kind == proto::SEND_RECV && ranks == 1)
+          continue;
+        CAPTURE(text_of(what));
+        simulated_cluster cluster{how(++seed, what)};
+        collective_trial trial{cluster, what};
+        REQUIRE(trial.launch() == "");
+        auto status = cluster.wait(trial.comm.commid());
+        CHECK(status.error() == "");
+        CHECK(trial.judge(status) == "");
+      }
+}
+
+TEST_CASE("kinds: whichever rank dies at whatever step of whatever algorithm, the survivors are right or know why not") {
+  uint64_t seed = 0;
+  for (auto& x : algorithms())
+    for (uint32_t ranks = 2; ranks <= 6; ++ranks)
+      for (auto& what : cases_of(x, ranks))
+        for (uint32_t victim = 0; victim < ranks; ++victim)
+          for (uint32_t step = 0; step <= rounds_of(what) + 1; ++step)
+            kill_and_judge(what, victim, step, ++seed);
+}
