@@ -31,7 +31,7 @@ void collective_command::free_scratch() {
 void collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
     return; // it waits for the plan of the new epoch, or for the other ranks
-  if (plan_.together())
+  if (plan_->together())
     return announce(stream);
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
@@ -48,18 +48,18 @@ void collective_command::begin(stream_state& stream) {
 }
 
 caf::error collective_command::prepare() {
-  element_bytes_ = size_of(plan_.datatype());
-  auto world_size = static_cast<uint32_t>(plan_.device_ids_size());
-  auto request = request_of(plan_, world_size, rank_);
-  input_bytes_ = input_count(plan_.kind(), request, rank_) * element_bytes_;
-  output_bytes_ = output_count(plan_.kind(), request, rank_) * element_bytes_;
+  element_bytes_ = size_of(plan_->datatype());
+  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
+  auto request = request_of(*plan_, world_size, rank_);
+  input_bytes_ = input_count(plan_->kind(), request, rank_) * element_bytes_;
+  output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
   if (auto input = memory_->at(input_address(), input_bytes_); !input)
     return std::move(input.error());
   if (auto output = memory_->at(output_address(), output_bytes_); !output)
     return std::move(output.error());
   bool same_place = world_size == 1 && input_address() == output_address();
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                            : plan(plan_.kind(), plan_.algorithm(), request);
+                            : plan(plan_->kind(), plan_->algorithm(), request);
   if (!planned)
     return std::move(planned.error());
   schedule_ = std::move(*planned);
@@ -91,11 +91,11 @@ caf::error collective_command::prepare() {
 }
 
 caf::error collective_command::prepare_reduction() {
-  auto reduction = reducer::of(plan_.datatype(), plan_.op(), plan_.user_op());
+  auto reduction = reducer::of(plan_->datatype(), plan_->op(), plan_->user_op());
   if (!reduction)
     return std::move(reduction.error());
   combine_.emplace(std::move(*reduction));
-  if (plan_.op() != gpu_sim::PREMUL_SUM || !reduces(plan_.kind()))
+  if (plan_->op() != gpu_sim::PREMUL_SUM || !reduces(plan_->kind()))
     return caf::none;
   if (scaled_ == 0 && input_bytes_ > 0) {
     auto range = memory_->allocate_scratch(input_bytes_);
@@ -104,8 +104,8 @@ caf::error collective_command::prepare_reduction() {
     scaled_ = *range;
   }
   offer own{{}, {memory_->id(), input_address(), input_bytes_, memory_}, nullptr};
-  auto factor = plan_.factors(plan_.factors_size() == 1 ? 0 : static_cast<int>(rank_));
-  block_sink sink{memory_->at_runtime(scaled_, input_bytes_)->data(), nullptr, nullptr, factor, plan_.datatype()};
+  auto factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
+  block_sink sink{memory_->at_runtime(scaled_, input_bytes_)->data(), nullptr, nullptr, factor, plan_->datatype()};
   if (input_bytes_ > 0)
     ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
   return caf::none;
@@ -115,10 +115,10 @@ caf::error collective_command::prepare_reduction() {
 /// ranks were lost and the others have closed up.
 bool collective_command::wants_shadow(const plan_request& request) const {
   auto in = input_address(), out = output_address();
-  if (!plan_.in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
+  if (!plan_->in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
     return false;
-  auto at = in_place(plan_.kind(), request, rank_);
-  return replaces_input(plan_.kind()) || in - out != (at.input - at.output) * element_bytes_;
+  auto at = in_place(plan_->kind(), request, rank_);
+  return replaces_input(plan_->kind()) || in - out != (at.input - at.output) * element_bytes_;
 }
 
 void collective_command::advance(stream_state& stream) {
@@ -183,7 +183,7 @@ void collective_command::start_step(stream_state& stream, size_t index) {
   switch (todo.what) {
     case action::send:
       sends_pending_.emplace(key_of(index, rank_, todo.peer), index);
-      stream.offer_block(members_[todo.peer].stream, key_of(index, rank_, todo.peer), address_of(todo.source),
+      stream.offer_block((*orders_.members)[todo.peer].stream, key_of(index, rank_, todo.peer), address_of(todo.source),
                          bytes_of(todo.source));
       break;
     case action::recv:
@@ -234,7 +234,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
   if (todo.finish)
-    combine_->finish(static_cast<uint32_t>(plan_.device_ids_size()), bytes_at(todo.destination), todo.destination.count);
+    combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination), todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);
     stream.self->send(sender, taken{work.key});
@@ -243,7 +243,7 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
 }
 
 void collective_command::resume(stream_state& stream) {
-  if (plan_.together())
+  if (plan_->together())
     announce(stream);
   else if (stream.now() < stalled_until_)
     stream.resume_later(stalled_until_ - stream.now());
@@ -345,9 +345,9 @@ void collective_command::break_off(stream_state& stream, const std::string& reas
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
                                 const std::string& error) {
   proto::RankReport x;
-  x.set_comm_id(plan_.comm_id());
-  x.set_epoch(plan_.epoch());
-  x.set_sequence(plan_.sequence());
+  x.set_comm_id(plan_->comm_id());
+  x.set_epoch(plan_->epoch());
+  x.set_sequence(plan_->sequence());
   x.set_device_id(memory_->id().value);
   x.set_rank(rank_);
   x.set_stream_id(stream.id.value);

@@ -7,7 +7,7 @@
 #include "runtime/schedule.hpp"
 
 #include <chrono>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 
@@ -24,7 +24,7 @@ namespace ringmaster {
 class collective_command : public command {
 public:
   // What communicators say to a stream.
-  static void accept(stream_state& stream, const proto::OperationBatch& batch, const device_handles& members);
+  static void accept(stream_state& stream, const operation_orders& orders);
   static void accept(stream_state& stream, const proto::Release& x);
   static void accept(stream_state& stream, const proto::Quiesce& x);
   static void accept(stream_state& stream, const proto::ProgressRequest& x);
@@ -58,12 +58,12 @@ private:
 
   static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
 
-  static void accept(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  static void accept(stream_state& stream, const operation_orders& orders, const proto::OperationPlan& plan);
   /// Says how far the stream has come with operations that are run for all ranks together.
   static void announce(stream_state& stream);
   static void release_together(stream_state& stream, const proto::Release& x);
 
-  void take_plan(stream_state& stream, const proto::OperationPlan& plan, const device_handles& members);
+  void take_plan(stream_state& stream, const operation_orders& orders, const proto::OperationPlan& plan);
   /// Stops; `for_good`, it will not run again.
   void quiesce(bool for_good = false);
   void release(stream_state& stream);
@@ -88,8 +88,8 @@ private:
   void break_off(stream_state& stream, const std::string& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
 
-  uint64_t input_address() const { return plan_.input_addresses(static_cast<int>(rank_)); }
-  uint64_t output_address() const { return plan_.output_addresses(static_cast<int>(rank_)); }
+  uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }
+  uint64_t output_address() const { return plan_->output_addresses(static_cast<int>(rank_)); }
   uint64_t address_of(const block_range& range) const;
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
@@ -98,8 +98,8 @@ private:
 
   caf::strong_actor_ptr communicator_;
   std::shared_ptr<device_memory> memory_;
-  proto::OperationPlan plan_;
-  device_handles members_;
+  operation_orders orders_; ///< Keeps the plan alive.
+  const proto::OperationPlan* plan_ = nullptr;
   phase phase_ = phase::waiting;
   uint32_t rank_ = 0;
   schedule schedule_;
@@ -116,7 +116,7 @@ private:
   bool round_started_ = false;
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
   std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
-  std::deque<reading> ready_;                   ///< Blocks that can be read now.
+  std::list<reading> ready_;                    ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
   uint64_t bytes_received_ = 0;
   uint64_t pieces_ = 0; ///< Slices and chunks so far: progress within a block.

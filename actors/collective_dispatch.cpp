@@ -11,27 +11,26 @@ namespace ringmaster {
 collective_command* collective_command::find(stream_state& stream, uint64_t communicator,
                                              uint64_t sequence) {
   for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
-    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_.comm_id() == communicator) {
-      if (cmd->plan_.sequence() <= sequence) // they were queued in this order
-        return cmd->plan_.sequence() == sequence ? cmd : nullptr;
+    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator) {
+      if (cmd->plan_->sequence() <= sequence) // they were queued in this order
+        return cmd->plan_->sequence() == sequence ? cmd : nullptr;
     }
   return nullptr;
 }
 
-void collective_command::accept(stream_state& stream, const proto::OperationBatch& batch,
-                                const device_handles& members) {
-  for (auto& plan : batch.plans())
-    accept(stream, plan, members);
+void collective_command::accept(stream_state& stream, const operation_orders& orders) {
+  for (auto& plan : orders.batch->plans())
+    accept(stream, orders, plan);
   announce(stream);
 }
 
-void collective_command::accept(stream_state& stream, const proto::OperationPlan& plan,
-                                const device_handles& members) {
+void collective_command::accept(stream_state& stream, const operation_orders& orders,
+                                const proto::OperationPlan& plan) {
   if (stream.stale(plan.comm_id(), plan.epoch()))
     return;
   stream.enter_epoch(plan.comm_id(), plan.epoch());
   if (auto cmd = find(stream, plan.comm_id(), plan.sequence())) {
-    cmd->take_plan(stream, plan, members);
+    cmd->take_plan(stream, orders, plan);
     stream.head_event([&](command& head) {
       if (&head == cmd)
         cmd->begin(stream);
@@ -39,7 +38,7 @@ void collective_command::accept(stream_state& stream, const proto::OperationPlan
     return;
   }
   auto cmd = std::make_unique<collective_command>(stream.self->current_sender(), stream.memory);
-  cmd->take_plan(stream, plan, members);
+  cmd->take_plan(stream, orders, plan);
   if (stream.full())
     cmd->report(stream, proto::RankReport::BROKEN,
                 fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id.value,
@@ -48,10 +47,10 @@ void collective_command::accept(stream_state& stream, const proto::OperationPlan
     stream.enqueue(std::move(cmd));
 }
 
-void collective_command::take_plan(stream_state& stream, const proto::OperationPlan& plan,
-                                   const device_handles& members) {
-  plan_ = plan;
-  members_ = members;
+void collective_command::take_plan(stream_state& stream, const operation_orders& orders,
+                                   const proto::OperationPlan& plan) {
+  orders_ = orders;
+  plan_ = &plan;
   auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), stream.memory->id().value);
   rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
   phase_ = phase::planned;
@@ -63,8 +62,8 @@ void collective_command::announce(stream_state& stream) {
   for (auto i = stream.arrived_run; i < stream.queue.size() && !stream.quitting; ++i) {
     auto cmd = stream.queue[i]->as_collective();
     auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
-    if (cmd == nullptr || !cmd->plan_.together() || cmd->phase_ != phase::planned || (careful && i > 0)
-        || (before != nullptr && before->plan_.comm_id() != cmd->plan_.comm_id()))
+    if (cmd == nullptr || !cmd->plan_->together() || cmd->phase_ != phase::planned || (careful && i > 0)
+        || (before != nullptr && before->plan_->comm_id() != cmd->plan_->comm_id()))
       break;
     if (i == 0 && !cmd->may_arrive(stream))
       return;
@@ -74,7 +73,7 @@ void collective_command::announce(stream_state& stream) {
   }
   if (last == nullptr)
     return;
-  auto& plan = last->plan_;
+  auto& plan = *last->plan_;
   stream.self->send(caf::actor_cast<communicator_actor>(last->communicator_),
                     arrived{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
 }
@@ -93,8 +92,8 @@ bool collective_command::may_arrive(stream_state& stream) {
 void collective_command::release_together(stream_state& stream, const proto::Release& x) {
   while (!stream.queue.empty()) {
     auto head = stream.queue.front()->as_collective();
-    if (head == nullptr || head->plan_.comm_id() != x.comm_id() || head->phase_ != phase::arrived
-        || head->plan_.sequence() > x.sequence())
+    if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::arrived
+        || head->plan_->sequence() > x.sequence())
       return;
     if (stream.fault.armed && stream.fault.armed->step() > 0 && stream.strike(*stream.fault.armed, head->where()))
       return;
@@ -108,19 +107,19 @@ void collective_command::accept(stream_state& stream, const proto::Release& x) {
   if (x.first() != 0)
     return release_together(stream, x);
   auto cmd = find(stream, x.comm_id(), x.sequence());
-  if (cmd != nullptr && cmd->plan_.epoch() == x.epoch())
+  if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
     cmd->release(stream);
 }
 
 void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
   if (!stream.stale(x.comm_id(), x.epoch())) {
     auto cancelled = [&](const collective_command& cmd) {
-      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_.sequence()) > 0;
+      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_->sequence()) > 0;
     };
     // A commit reads and writes this device alone, and its outcome is certain: it goes on.
     for (auto& entry : stream.queue) {
       auto cmd = entry->as_collective();
-      if (cmd == nullptr || cmd->plan_.comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
+      if (cmd == nullptr || cmd->plan_->comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
         continue;
       if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::arrived)
         cmd->report(stream, proto::RankReport::INTERRUPTED);
@@ -129,7 +128,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     stream.arrived_run = 0;
     stream.remove_if([&](const command& entry) {
       auto cmd = entry.as_collective();
-      return cmd != nullptr && cmd->plan_.comm_id() == x.comm_id() && cmd->phase_ != phase::committing
+      return cmd != nullptr && cmd->plan_->comm_id() == x.comm_id() && cmd->phase_ != phase::committing
              && cancelled(*cmd);
     });
     if (x.forget())
@@ -151,7 +150,7 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
   proto::Progress answer;
   auto head = stream.queue.empty() ? nullptr : stream.queue.front().get();
   auto collective = head == nullptr ? nullptr : head->as_collective();
-  if (collective != nullptr && collective->plan_.comm_id() == x.comm_id())
+  if (collective != nullptr && collective->plan_->comm_id() == x.comm_id())
     answer = collective->progress(stream);
   else
     answer.set_doing(head == nullptr ? "idle" : fmt::format("busy with a {}", head->kind()));
@@ -163,12 +162,12 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
 
 proto::Progress collective_command::progress(const stream_state& stream) const {
   proto::Progress result;
-  result.set_epoch(plan_.epoch());
-  result.set_sequence(plan_.sequence());
+  result.set_epoch(plan_->epoch());
+  result.set_sequence(plan_->sequence());
   result.set_round(round_);
   result.set_rounds(schedule_.rounds);
   bool stalled = (phase_ == phase::walking && !round_started_)
-                 || (phase_ == phase::planned && plan_.together() && stalled_until_ != decltype(stalled_until_){});
+                 || (phase_ == phase::planned && plan_->together() && stalled_until_ != decltype(stalled_until_){});
   bool busy = stalled || !ready_.empty();
   result.set_busy(busy);
   if (busy)
@@ -206,12 +205,12 @@ std::byte* collective_command::bytes_at(const block_range& range) const {
 }
 
 transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {
-  return {plan_.comm_id(), plan_.epoch(), plan_.sequence(), source, destination, block_index_[step_index]};
+  return {plan_->comm_id(), plan_->epoch(), plan_->sequence(), source, destination, block_index_[step_index]};
 }
 
 std::string collective_command::where() const {
   return fmt::format("round {} of {} of operation #{} on communicator {}", round_, schedule_.rounds,
-                     plan_.sequence(), plan_.comm_id());
+                     plan_->sequence(), plan_->comm_id());
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "actors/operation.hpp"
 #include "actors/wall_clock.hpp"
+#include "runtime/selection.hpp"
 
 #include <caf/timespan.hpp>
 #include <caf/typed_response_promise.hpp>
@@ -22,6 +23,7 @@ struct communicator_options {
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
   bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
   uint32_t workers = 2;      ///< That move one operation's data at once.
+  cost_constants costs{.latency_s = 150e-6, .bandwidth = 1.5e9}; ///< Between processes; as measured for CAF's BASP.
   wall_clock clock;
   coordinator_actor coordinator;                            ///< May be invalid in tests.
   journal_actor journal;                                    ///< May be invalid.
@@ -96,6 +98,9 @@ public:
   std::string explain() const;
 
 private:
+  /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
+  caf::expected<std::string> algorithm_for(const proto::CollectiveRequest& request) const;
+  bool everybody_is_here() const;
   /// Whether all ranks are in this process, and the algorithm is one that has them served together.
   bool can_run_together(const operation& op) const;
   /// Runs what everybody has come to.

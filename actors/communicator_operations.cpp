@@ -1,6 +1,8 @@
 // A COMMUNICATOR's operations: what is asked, who runs it, when its outcome is certain.
 #include "actors/communicator.hpp"
 
+#include "runtime/reduction.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +15,8 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
   if (operations_.size() + group_.size() >= options.operations_max)
     return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
                                                           options.id.value, options.operations_max));
-  auto op = make_operation(request, members);
+  auto algorithm = algorithm_for(request);
+  auto op = algorithm ? make_operation(request, *algorithm, members) : caf::expected<operation>{algorithm.error()};
   if (!op && async_error_.empty())
     return std::move(op.error());
   if (!op) // the caller may not know that ranks have changed
@@ -44,6 +47,23 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
     self->send(self, atom::flush_v); // behind the calls that are in the mailbox already
   keep_ticking();
   return sequences_;
+}
+
+caf::expected<std::string> communicator_state::algorithm_for(const proto::CollectiveRequest& request) const {
+  if (request.algorithm() != "auto")
+    return request.algorithm();
+  if (options.share_memory && everybody_is_here())
+    return std::string{"direct"};
+  plan_request world{.world_size = static_cast<uint32_t>(members.size()),
+                     .count = request.count(),
+                     .root = request.root(),
+                     .peer = request.peer(),
+                     .counts = {request.counts().begin(), request.counts().end()},
+                     .chunk = request.chunk_count()};
+  auto picked = select_algorithm(request.kind(), world, size_of(request.datatype()), options.costs);
+  if (!picked)
+    return std::move(picked.error());
+  return std::string{picked->which->name};
 }
 
 void communicator_state::run(operation& op) {
@@ -79,7 +99,9 @@ void communicator_state::flush_plans() {
     device_handles handles;
     for (auto& x : members)
       handles.push_back(x.handle);
-    auto order = caf::make_message(std::exchange(batch_, {}), std::move(handles)); // one message for all ranks
+    auto order = caf::make_message(
+      operation_orders{std::make_shared<const proto::OperationBatch>(std::exchange(batch_, {})),
+                       std::make_shared<const device_handles>(std::move(handles))}); // one message for all ranks
     for (auto& x : members)
       if (!lost(x.id()))
         tell(x.handle.stream, order);

@@ -23,8 +23,11 @@ bool communicator_state::can_run_together(const operation& op) const {
     return false;
   if (!op.is_in_its_place())
     return false; // the ranks walk the schedule, which takes a shadow
-  return std::all_of(members.begin(), members.end(),
-                     [&](auto& x) { return x.handle.device->node() == self->node(); });
+  return everybody_is_here();
+}
+
+bool communicator_state::everybody_is_here() const {
+  return std::all_of(members.begin(), members.end(), [&](auto& x) { return x.handle.device->node() == self->node(); });
 }
 
 void communicator_state::on_arrived(const arrived& x) {

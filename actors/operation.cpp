@@ -157,8 +157,9 @@ std::string operation::drop(uint64_t device) {
   return {};
 }
 
-caf::expected<operation> make_operation(const proto::CollectiveRequest& request, std::span<const member> members) {
-  if (auto known = find_algorithm(request.kind(), request.algorithm()); !known)
+caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
+                                        std::span<const member> members) {
+  if (auto known = find_algorithm(request.kind(), algorithm); !known)
     return std::move(known.error());
   if (auto problem = check_types(request, members.size()))
     return problem;
@@ -166,7 +167,7 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   auto& plan = op.plan;
   plan.set_comm_id(request.comm_id());
   plan.set_kind(request.kind());
-  plan.set_algorithm(request.algorithm());
+  plan.set_algorithm(algorithm);
   plan.set_datatype(request.datatype());
   plan.set_op(request.op());
   plan.set_count(request.count());
@@ -179,8 +180,8 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   *plan.mutable_factors() = request.factors();
   auto ranks = static_cast<uint32_t>(members.size());
   auto world = request_of(plan, ranks, 0);
-  if (auto problem = check_request(request.kind(), world))
-    return problem;
+  if (auto possible = cost_of(request.kind(), algorithm, world); !possible)
+    return std::move(possible.error()); // what makes no sense, or what the algorithm cannot do
   auto element = size_of(request.datatype());
   std::vector<uint64_t> in_bytes, out_bytes, larger;
   for (uint32_t rank = 0; rank < ranks; ++rank) {

@@ -68,7 +68,9 @@ struct operation {
 plan_request request_of(const proto::OperationPlan& plan, uint32_t world_size, uint32_t rank);
 
 /// An operation of these ranks, with every address within its rank's memory and no input overlapping its output but as
-/// in-place operations do. Errors: invalid_argument, out_of_range; the text names rank and values.
-caf::expected<operation> make_operation(const proto::CollectiveRequest& request, std::span<const member> members);
+/// in-place operations do. `algorithm`: the request's own, or what was picked for it. Errors: invalid_argument,
+/// out_of_range; the text names rank and values.
+caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
+                                        std::span<const member> members);
 
 } // namespace ringmaster

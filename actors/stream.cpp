@@ -241,9 +241,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
   state.device = std::move(device);
   state.ends_when_idle = ends_when_idle;
   return {
-    [&state](const proto::OperationBatch& batch, const device_handles& members) {
-      collective_command::accept(state, batch, members);
-    },
+    [&state](const operation_orders& x) { collective_command::accept(state, x); },
     [&state](const proto::Release& x) { collective_command::accept(state, x); },
     [&state](const proto::Quiesce& x) { collective_command::accept(state, x); },
     [&state](const proto::ProgressRequest& x) { collective_command::accept(state, x); },

@@ -13,9 +13,8 @@ namespace ringmaster {
 
 /// STREAM: runs one device's commands strictly in order.
 using stream_actor = caf::typed_actor<
-  // COMMUNICATOR: enqueue these collectives, or take the new plans for those that wait for one. The handles are the
-  // members', in rank order.
-  caf::reacts_to<proto::OperationBatch, device_handles>,
+  // COMMUNICATOR: enqueue these collectives, or take the new plans for those that wait for one.
+  caf::reacts_to<operation_orders>,
   // COMMUNICATOR: the outcome is certain, put the result in place.
   caf::reacts_to<proto::Release>,
   // COMMUNICATOR: a new epoch opens. Answers by a Quiesced message.

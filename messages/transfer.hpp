@@ -1,9 +1,12 @@
 #pragma once
 
 #include "messages/byte_block.hpp"
+#include "messages/collective.pb.h"
 #include "messages/ids.hpp"
+#include "messages/protobuf_inspect.hpp"
 
 #include <caf/actor_control_block.hpp>
+#include <caf/meta/load_callback.hpp>
 #include <caf/meta/type_name.hpp>
 
 #include <compare>
@@ -89,6 +92,13 @@ struct device_handle {
 /// The handles of a communicator's members, in rank order.
 using device_handles = std::vector<device_handle>;
 
+/// COMMUNICATOR -> STREAM of every rank: these operations, in this order, over the members whose handles these are, in
+/// rank order. All ranks of a process share it: nobody may change it.
+struct operation_orders {
+  std::shared_ptr<const proto::OperationBatch> batch;
+  std::shared_ptr<const device_handles> members;
+};
+
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, transfer_key& x) {
   return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.destination, x.index);
@@ -132,6 +142,22 @@ typename Inspector::result_type inspect(Inspector& f, arrived& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
   return f(caf::meta::type_name("device_handle"), x.device, x.stream);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, operation_orders& x) {
+  auto batch = x.batch ? *x.batch : proto::OperationBatch{};
+  auto members = x.members ? *x.members : device_handles{};
+  if constexpr (Inspector::reads_state) {
+    return f(caf::meta::type_name("operation_orders"), batch, members);
+  } else {
+    auto take = [&]() -> caf::error {
+      x.batch = std::make_shared<const proto::OperationBatch>(std::move(batch));
+      x.members = std::make_shared<const device_handles>(std::move(members));
+      return caf::none;
+    };
+    return f(caf::meta::type_name("operation_orders"), batch, members, caf::meta::load_callback(take));
+  }
 }
 
 } // namespace ringmaster

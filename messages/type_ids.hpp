@@ -100,7 +100,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalTailRequest))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalTailResponse))
 
-  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::OperationBatch))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::operation_orders))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::arrived))
 
   // An atom's text is at most 10 characters in CAF 0.17.
