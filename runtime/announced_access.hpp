@@ -4,8 +4,8 @@
 
 #ifdef RINGMASTER_THREAD_SANITIZER
 extern "C" {
-void __tsan_read_range(void* from, std::size_t bytes); // of its run-time library, which has no header for them
-void __tsan_write_range(void* to, std::size_t bytes);
+void __tsan_read_range(void* from, long bytes); // of its run-time library; GCC knows them with these types
+void __tsan_write_range(void* to, long bytes);
 }
 #endif
 
@@ -16,13 +16,13 @@ namespace ringmaster {
 
 inline void announce_read([[maybe_unused]] const std::byte* from, [[maybe_unused]] size_t bytes) {
 #ifdef RINGMASTER_THREAD_SANITIZER
-  __tsan_read_range(const_cast<std::byte*>(from), bytes);
+  __tsan_read_range(const_cast<std::byte*>(from), static_cast<long>(bytes));
 #endif
 }
 
 inline void announce_write([[maybe_unused]] std::byte* to, [[maybe_unused]] size_t bytes) {
 #ifdef RINGMASTER_THREAD_SANITIZER
-  __tsan_write_range(to, bytes);
+  __tsan_write_range(to, static_cast<long>(bytes));
 #endif
 }
 
