@@ -27,7 +27,7 @@ constexpr uint64_t count = 100'000;
 caf::error run(client& host) {
   if (auto there = host.devices(ranks, std::chrono::seconds{10}); !there)
     return there.error();
-  auto comm = host.comm_init(ranks, proto::SHRINK);
+  auto comm = host.comm_init(ranks);
   if (!comm)
     return comm.error();
   gpu_sim::AllReduceRingRequest request;

@@ -15,6 +15,8 @@ namespace ringmaster {
 
 namespace {
 
+constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
+
 std::vector<std::string> algorithms_for(const bench_options& x) {
   if (x.algorithm != "all")
     return {x.algorithm};
@@ -100,7 +102,7 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
       auto row = group.measure(algorithm, bytes);
       if (!row)
         return std::move(row.error());
-      if (x.memory_limit && limit_us == 0 && row->bytes > 0)
+      if (x.memory_limit && limit_us == 0 && row->bytes * x.devices >= limit_bytes_min)
         limit_us = limit_of(x, row->count);
       row->limit_us = limit_us;
       print_row(x, *row);

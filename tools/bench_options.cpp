@@ -14,7 +14,9 @@ const char* const bench_help =
   R"(usage: ringmaster bench [KIND] [options]
 
 Runs a collective (all_reduce) over a range of sizes on simulated devices in this process, checks the results, and
-prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it.
+prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last column is the
+part of the memory's limit that is reached: what a plain loop on all cores takes that reads all inputs and writes all
+outputs once, divided by the time.
 
   --algorithm A        ring, direct, ... ; auto (the default) takes the best; all tries every one
   --devices N          2 to 1024 (8)

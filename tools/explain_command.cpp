@@ -97,7 +97,7 @@ std::string verdict(const std::vector<candidate>& all) {
 }
 
 std::string sizes_text(const std::vector<selection_range>& ranges, uint64_t element_bytes) {
-  std::string text = "by size:";
+  std::string text = "by size, tried at powers of two:";
   for (const auto& range : ranges)
     text += fmt::format("{} {} from {}", &range == &ranges.front() ? "" : ",", range.which->name,
                         bytes_text(range.elements_min * element_bytes));

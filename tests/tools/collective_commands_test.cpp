@@ -116,7 +116,7 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
   CHECK(has(result.out, "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\npicked: "));
   CHECK(has(result.out,
             "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
-  CHECK(has(result.out, "\nby size: "));
+  CHECK(has(result.out, "\nby size, tried at powers of two: "));
   CHECK(run(explain_command, {"all_reduce", "--algorithm", "ring"}).code == 2);
   CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
 }
