@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <thread>
+#include <utility>
 
 namespace ringmaster {
 
@@ -31,6 +32,7 @@ caf::expected<demo::group> demo::set_up() {
   if (!comm)
     return std::move(comm.error());
   group g{std::move(*comm), {}, {}};
+  open_ = g.comm.commid();
   std::vector<std::string> ids;
   for (uint32_t rank = 0; rank < g.size(); ++rank)
     ids.push_back(fmt::format("0x{:x}", g.device(rank)));
@@ -46,7 +48,7 @@ caf::expected<demo::group> demo::set_up() {
   for (uint32_t rank = 0; rank < g.size(); ++rank)
     if (auto problem = user_.copy_to_device(g.device(rank), g.address(rank), blocks[rank]))
       return problem;
-  say("Memcpy, host to device", fmt::format("{} times {}, {:.1f} ms", g.size(), bytes_text(bytes()), ms_since(start)));
+  say("Memcpy, host to device", fmt::format("{} x {}, {:.1f} ms", g.size(), bytes_text(bytes()), ms_since(start)));
   return g;
 }
 
@@ -131,13 +133,17 @@ caf::error demo::check(const group& g) {
     for (uint64_t i = 0; i < options_.elements; ++i)
       wrong += std::memcmp(&found[i], &right_one[i], sizeof(double)) != 0;
   }
-  say("Memcpy, device to host", fmt::format("{} times {}, {:.1f} ms", g.alive.size(), bytes_text(bytes()), ms_since(start)));
+  say("Memcpy, device to host", fmt::format("{} x {}, {:.1f} ms", g.alive.size(), bytes_text(bytes()), ms_since(start)));
   auto compared = with_commas(g.alive.size() * options_.elements);
   say(fmt::format("compare with a serial {}", name_of(options_.op)),
       wrong == 0 ? term_.good(fmt::format("all {} elements equal, bit for bit", compared))
                  : term_.bad(fmt::format("{} of {} elements differ", with_commas(wrong), compared)));
   right = right && wrong == 0;
   return caf::none;
+}
+
+caf::error demo::give_back() {
+  return open_ == 0 ? caf::error{} : user_.destroy(std::exchange(open_, 0));
 }
 
 caf::error demo::act_one() {
@@ -154,11 +160,11 @@ caf::error demo::act_one() {
   auto status = poll(*g, polls);
   if (!status)
     return std::move(status.error());
-  say("GetCommStatus", fmt::format("{} after {:.1f} ms, {} polls", gpu_sim::Status_Name(status->status()),
-                                   ms_since(start), polls));
+  say("GetCommStatus", fmt::format("{} after {:.1f} ms, {}", gpu_sim::Status_Name(status->status()),
+                                   ms_since(start), counted(polls, "poll")));
   if (auto problem = check(*g))
     return problem;
-  auto problem = user_.destroy(g->comm.commid());
+  auto problem = give_back();
   say("CommDestroy", problem ? term_.bad("failed") : "done");
   fmt::print("\n");
   return problem;
@@ -180,8 +186,8 @@ caf::error demo::act_two() {
   fault.set_step(step);
   if (auto problem = user_.inject(g->device(victim), fault))
     return problem;
-  say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {} rounds", victim, g->device(victim), step,
-                                     rounds));
+  say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {}", victim, g->device(victim), step,
+                                     counted(rounds, "round")));
   auto since = wall_clock::of_this_process().unix_ns(steady::now());
   if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
     return problem;
@@ -196,12 +202,12 @@ caf::error demo::act_two() {
     say("GetCommStatus", term_.bad(fmt::format("epoch {} on {} devices: the death went unnoticed", status->epoch(),
                                                status->devices_size())));
   } else {
-    say("GetCommStatus", fmt::format("{}, epoch {} on {} devices", gpu_sim::Status_Name(status->status()),
-                                     status->epoch(), status->devices_size()));
+    say("GetCommStatus", fmt::format("{}, epoch {} on {}", gpu_sim::Status_Name(status->status()), status->epoch(),
+                                     counted(static_cast<uint64_t>(status->devices_size()), "device")));
   }
   if (auto problem = check(*g))
     return problem;
-  auto problem = user_.destroy(g->comm.commid());
+  auto problem = give_back();
   say("CommDestroy", problem ? term_.bad("failed") : "done");
   fmt::print("\n");
   return problem;

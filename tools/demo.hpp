@@ -20,6 +20,8 @@ public:
   caf::error act_two();
   caf::error compare_algorithms();
   caf::error last_lines();
+  /// Destroys the communicator that an act has left behind, if one has.
+  caf::error give_back();
 
   bool right = true; ///< Whether every result was.
 
@@ -55,6 +57,7 @@ private:
   const demo_options& options_;
   std::mt19937_64 random_;
   terminal term_{stdout};
+  uint64_t open_ = 0; ///< The act's communicator.
   int section_ = 0; ///< Of the story, so far.
   uint64_t measured_ = 0; ///< The communicator of the table: its operations are many.
 };

@@ -73,8 +73,10 @@ int demo_command(const std::vector<std::string>& args) {
   if (!problem)
     problem = acts.last_lines();
   std::fflush(stdout);
-  if (problem)
+  if (problem) {
+    acts.give_back(); // the cluster may be others', too
     return report(problem);
+  }
   if (!remote)
     fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto)\n", opts.journal.dir);
   fmt::print("{}\n", acts.right ? "Every result was right." : "A result was WRONG.");

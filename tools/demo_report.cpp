@@ -27,7 +27,7 @@ caf::error demo::tell_events(const group& g, uint64_t since_ns) {
     if (x.time_ns() < since_ns)
       continue;
     if (x.has_operation_started() && x.operation_started().comm_id() == g.comm.commid())
-      tell(x, plain, fmt::format("the all-reduce starts on {} devices, epoch {}", x.operation_started().world_size(),
+      tell(x, plain, fmt::format("the all-reduce starts on {}, epoch {}", counted(x.operation_started().world_size(), "device"),
                           x.operation_started().epoch()));
     else if (x.has_fault_injected())
       tell(x, bad, fmt::format("device 0x{:x} dies: {}", x.fault_injected().device_id(), x.fault_injected().what()));
@@ -102,7 +102,7 @@ caf::error demo::compare_algorithms() {
                  algbw, busbw);
     }
   fmt::print("   algbw: bytes of a rank / time; busbw: what each device's link carries, algbw x 2 (n - 1) / n\n\n");
-  return user_.destroy(g->comm.commid());
+  return give_back();
 }
 
 caf::error demo::last_lines() {

@@ -1,6 +1,7 @@
 #include "tools/prove_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/quantity_text.hpp"
 #include "runtime/schedule_json.hpp"
 #include "tools/prove_run.hpp"
 #include "tools/terminal.hpp"
@@ -41,8 +42,9 @@ caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
   fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
   fmt::print(out, "{} rounds\n", found.rounds);
   for (size_t rank = 0; rank < read->ranks.size(); ++rank)
-    fmt::print(out, "rank {}: {} elements sent in {} messages, {} received in {}\n", rank, found.elements_sent[rank],
-               found.messages_sent[rank], found.elements_received[rank], found.messages_received[rank]);
+    fmt::print(out, "rank {}: {} sent in {}, {} received in {}\n", rank, counted(found.elements_sent[rank], "element"),
+               counted(found.messages_sent[rank], "message"), found.elements_received[rank],
+               found.messages_received[rank]);
   return true;
 }
 
