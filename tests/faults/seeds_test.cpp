@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -48,7 +49,8 @@ scenario scenario_of(uint64_t seed) {
   x.cluster.policy = policies[below(4)];
   x.trial.ranks = static_cast<uint32_t>(1 + below(6));
   x.cluster.devices = x.trial.ranks + static_cast<uint32_t>(below(3));
-  x.trial.algorithm = below(2) == 0 ? "ring" : "naive";
+  constexpr const char* names[] = {"ring", "naive", "direct", "tree", "butterfly", "halving_doubling"};
+  x.trial.algorithm = names[below(std::size(names))];
   x.trial.count = below(30);
   x.trial.datatype = static_cast<proto::DataType>(below(4));
   x.trial.op = static_cast<gpu_sim::ReduceOp>(below(5));
