@@ -3,6 +3,7 @@
 #include "tools/simulate_command.hpp"
 
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/captured_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,28 +18,10 @@ using namespace ringmaster::test;
 
 namespace {
 
-struct outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 using command = int (*)(std::span<const std::string>, std::FILE*, std::FILE*);
 
 outcome run(command which, const std::vector<std::string>& args) {
-  outcome result;
-  char* texts[2] = {};
-  size_t sizes[2] = {};
-  auto* out = ::open_memstream(&texts[0], &sizes[0]);
-  auto* err = ::open_memstream(&texts[1], &sizes[1]);
-  result.code = which(args, out, err);
-  std::fclose(out);
-  std::fclose(err);
-  result.out = {texts[0], sizes[0]};
-  result.err = {texts[1], sizes[1]};
-  std::free(texts[0]);
-  std::free(texts[1]);
-  return result;
+  return captured([&](auto out, auto err) { return which(args, out, err); });
 }
 
 bool has(const std::string& text, const std::string& part) {

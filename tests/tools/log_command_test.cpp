@@ -4,6 +4,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/captured_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,26 +18,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-struct outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 outcome run(const std::vector<std::string>& args) {
-  outcome result;
-  char* texts[2] = {};
-  size_t sizes[2] = {};
-  auto* out = ::open_memstream(&texts[0], &sizes[0]);
-  auto* err = ::open_memstream(&texts[1], &sizes[1]);
-  result.code = log_command(args, out, err);
-  std::fclose(out);
-  std::fclose(err);
-  result.out = {texts[0], sizes[0]};
-  result.err = {texts[1], sizes[1]};
-  std::free(texts[0]);
-  std::free(texts[1]);
-  return result;
+  return captured([&](auto out, auto err) { return log_command(args, out, err); });
 }
 
 long lines(const std::string& text) {

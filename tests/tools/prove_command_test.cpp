@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/schedule.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/captured_command.hpp"
 #include "tools/prove_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -21,18 +22,9 @@ struct ending {
   std::string out, err;
 };
 
-std::string text_of_file(std::FILE* file) {
-  std::string text(static_cast<size_t>(std::ftell(file)), '\0');
-  std::rewind(file);
-  CHECK(std::fread(text.data(), 1, text.size(), file) == text.size());
-  std::fclose(file);
-  return text;
-}
-
 ending prove_with(const std::vector<std::string>& args) {
-  auto *out = std::tmpfile(), *err = std::tmpfile();
-  auto status = prove_command(args, out, err);
-  return {status, text_of_file(out), text_of_file(err)};
+  auto end = captured([&](auto out, auto err) { return prove_command(args, out, err); });
+  return {end.code, end.out, end.err};
 }
 
 void check_refused(const std::vector<std::string>& args, std::string_view sentence) {
