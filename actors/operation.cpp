@@ -159,8 +159,6 @@ std::string operation::drop(uint64_t device) {
 
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
                                         std::span<const member> members) {
-  if (auto known = find_algorithm(request.kind(), algorithm); !known)
-    return std::move(known.error());
   if (auto problem = check_types(request, members.size()))
     return problem;
   operation op;
@@ -180,8 +178,8 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   *plan.mutable_factors() = request.factors();
   auto ranks = static_cast<uint32_t>(members.size());
   auto world = request_of(plan, ranks, 0);
-  if (auto possible = cost_of(request.kind(), algorithm, world); !possible)
-    return std::move(possible.error()); // what makes no sense, or what the algorithm cannot do
+  if (auto known = find_algorithm(request.kind(), algorithm, world); !known)
+    return std::move(known.error());
   auto element = size_of(request.datatype());
   std::vector<uint64_t> in_bytes, out_bytes, larger;
   for (uint32_t rank = 0; rank < ranks; ++rank) {

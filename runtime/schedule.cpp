@@ -88,13 +88,20 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
   return &*chosen;
 }
 
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
+                                               const plan_request& request) {
+  auto chosen = find_algorithm(kind, name);
+  if (chosen)
+    if (auto problem = refusal_of(**chosen, request))
+      return problem;
+  return chosen;
+}
+
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
                              const plan_request& request) {
-  auto chosen = find_algorithm(kind, algorithm_name);
+  auto chosen = find_algorithm(kind, algorithm_name, request);
   if (!chosen)
     return std::move(chosen.error());
-  if (auto problem = refusal_of(**chosen, request))
-    return problem;
   if (is_empty(kind, request))
     return schedule{};
   if (request.world_size == 1)
@@ -104,11 +111,9 @@ caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algori
 
 caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
                                       const plan_request& request) {
-  auto chosen = find_algorithm(kind, algorithm_name);
+  auto chosen = find_algorithm(kind, algorithm_name, request);
   if (!chosen)
     return std::move(chosen.error());
-  if (auto problem = refusal_of(**chosen, request))
-    return problem;
   if (is_empty(kind, request))
     return algorithm_cost{};
   if (request.world_size == 1)

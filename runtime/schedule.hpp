@@ -97,6 +97,10 @@ caf::error register_algorithm(const algorithm& added);
 /// Errors: invalid_argument; the text names the algorithms that the kind has.
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name);
 
+/// The same, if it can do what the request asks. Errors also for what `check_request` or the algorithm refuses.
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
+                                               const plan_request& request);
+
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
 /// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
