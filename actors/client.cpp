@@ -107,6 +107,63 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<uint64_t>& devices) {
+  gpu_sim::CommInitRequest request;
+  request.mutable_deviceids()->Add(devices.begin(), devices.end());
+  request.set_defaultpolicy(true);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::expected<std::vector<gpu_sim::CommInitResponse>>
+client::split(uint64_t communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
+  request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
+  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  std::vector<gpu_sim::CommInitResponse> result;
+  for (auto& part : answer->parts())
+    result.push_back(part.comm());
+  return result;
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::derive_one(const proto::CommDeriveRequest& request) {
+  auto answer = ask<proto::CommDeriveResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->parts(0).comm();
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::duplicate(uint64_t communicator) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_split(); // without colours all have one
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::shrink(uint64_t communicator, const std::vector<uint32_t>& ranks) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, uint32_t devices) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_grow()->set_devices(devices);
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, const std::vector<uint64_t>& devices) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_grow()->mutable_device_ids()->Add(devices.begin(), devices.end());
+  return derive_one(request);
+}
+
 caf::error client::group_start(uint64_t communicator) {
   gpu_sim::GroupStartRequest request;
   request.set_commid(communicator);

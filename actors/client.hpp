@@ -39,6 +39,18 @@ public:
   /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one.
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks);
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy);
+  /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<uint64_t>& devices);
+  /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
+  /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
+  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(uint64_t communicator, const std::vector<int32_t>& colors,
+                                                              const std::vector<int64_t>& keys = {});
+  caf::expected<gpu_sim::CommInitResponse> duplicate(uint64_t communicator);
+  /// Without these ranks.
+  caf::expected<gpu_sim::CommInitResponse> shrink(uint64_t communicator, const std::vector<uint32_t>& ranks);
+  /// With so many free devices more, or with these; they get the ranks behind the old ones.
+  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, uint32_t devices);
+  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, const std::vector<uint64_t>& devices);
   caf::error group_start(uint64_t communicator);
   caf::error group_end(uint64_t communicator);
   /// Enqueues; returns the operation's sequence number.
@@ -94,6 +106,7 @@ private:
   }
 
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
+  caf::expected<gpu_sim::CommInitResponse> derive_one(const proto::CommDeriveRequest& request);
   caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(

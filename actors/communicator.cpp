@@ -29,6 +29,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   if (options.coordinator)
     self->monitor(options.coordinator);
   announce_members();
+  admission_.set_ranks(epoch, ids_of_members());
 }
 
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
@@ -106,6 +107,13 @@ void communicator_state::settle() {
 }
 
 void communicator_state::expire(uint64_t waiter) {
+  if (calls_.count(waiter) != 0)
+    return call_expired(waiter);
+  if (auto limited = limited_operations_.extract(waiter)) {
+    if (auto op = find(limited.mapped()))
+      end_late(op->sequence, fmt::format("operation #{} has not ended within its limit: {}", op->sequence, explain()));
+    return;
+  }
   auto i = waiters_.find(waiter);
   if (i == waiters_.end())
     return;
@@ -151,6 +159,11 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
         return answer;
       auto promise = state.self->make_response_promise<proto::CollectiveResponse>();
       state.answer_when_flushed(std::move(answer), promise);
+      return promise;
+    },
+    [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
+      auto promise = state.self->make_response_promise<proto::RankCallResponse>();
+      state.call(x, promise);
       return promise;
     },
     [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {

@@ -2,6 +2,7 @@
 
 #include "actors/operation.hpp"
 #include "actors/wall_clock.hpp"
+#include "runtime/admission.hpp"
 #include "runtime/selection.hpp"
 
 #include <caf/timespan.hpp>
@@ -9,6 +10,7 @@
 
 #include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -24,6 +26,9 @@ struct communicator_options {
   bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
   uint32_t workers = 2;      ///< That move one operation's data at once.
   cost_constants costs{.latency_s = 150e-6, .bandwidth = 1.5e9}; ///< Between processes; as measured for CAF's BASP.
+  /// Held while an operation goes to the streams of its ranks, so that all streams get the operations of communicators
+  /// that share devices in one order, and none waits for the other in a circle.
+  std::shared_ptr<std::mutex> enqueue_order = std::make_shared<std::mutex>();
   wall_clock clock;
   coordinator_actor coordinator;                            ///< May be invalid in tests.
   journal_actor journal;                                    ///< May be invalid.
@@ -46,6 +51,7 @@ public:
   enum class phase { active, quiescing, replacing, ending, aborted };
 
   using status_promise = caf::typed_response_promise<gpu_sim::GetCommStatusResponse>;
+  using rank_call_promise = caf::typed_response_promise<proto::RankCallResponse>;
 
   communicator_actor::pointer self = nullptr;
   communicator_options options;
@@ -67,8 +73,12 @@ public:
   void journal(proto::Record record);
   uint64_t unix_ns() const { return options.clock.unix_ns(self->clock().now()); }
 
+  // -- the ranks' own calls (communicator_calls.cpp) --
+  void call(proto::RankCall x, rank_call_promise promise);
+
   // -- operations (communicator_operations.cpp) --
-  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request);
+  /// `into_group`: it waits for GroupEnd if a group is open.
+  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request, bool into_group = true);
   void run(operation& op);
   /// Sends the plans that have gathered, as one message to each rank.
   void flush_plans();
@@ -117,11 +127,27 @@ private:
   void activate();
   void finish_ending();
   void announce_members();
+  std::vector<uint64_t> ids_of_members() const;
   void check_decided();
   /// The host's copies of the outputs are not what the devices hold any more. Said before any stream puts a result in
   /// place: a later operation's input must not be restored from before this one.
   void tell_written(const operation& op);
   operation* find(uint64_t sequence);
+  /// Its time is over: it fails, unless its outcome is certain.
+  void end_late(uint64_t sequence, const std::string& why);
+
+  /// Does what can be done with the ranks' calls.
+  void serve_calls();
+  void begin_parts(const admission::verdict& matched);
+  void begin_split(const std::vector<call_part>& parts);
+  /// One part of a call has ended; with the last one the rank is answered.
+  void part_ended(uint64_t ticket, const std::string& error);
+  void parts_ended(const std::vector<call_part>& parts, const std::string& error);
+  /// An operation that ranks had called.
+  void called_operation_ended(uint64_t sequence, const std::string& error);
+  void call_expired(uint64_t ticket);
+  /// The communicator has ended: nobody shall wait.
+  void fail_calls();
   /// Whether the member's place waits for a spare.
   bool lost(uint64_t device) const;
   /// Whether members are being stopped or replaced: then its devices may not be what they will be in a moment.
@@ -135,6 +161,15 @@ private:
     uint64_t sequence = 0; ///< 0: none.
     std::shared_ptr<direct_job> work;
     uint32_t slices_seen = 0;
+  };
+
+  /// A call of one rank that has not been answered.
+  struct open_call {
+    rank_call_promise promise;
+    size_t parts = 0; ///< That have not ended.
+    proto::RankCallResponse answer;
+    std::chrono::steady_clock::time_point called_at;
+    bool limited = false; ///< The limit is the caller's: operations that are under way end by it, too.
   };
 
   std::deque<operation> operations_; ///< Enqueued and not ended, in order.
@@ -154,6 +189,12 @@ private:
   std::deque<uint64_t> to_replace_;  ///< Lost devices whose places wait for a spare.
   uint64_t asked_for_ = 0;           ///< The lost device that a SpareRequest under way is for.
   uint64_t asked_at_ = 0;            ///< The latest operation that the request knew of.
+  admission admission_;
+  std::map<uint64_t, open_call> calls_;                       ///< By ticket.
+  std::map<uint64_t, std::vector<uint64_t>> called_operations_; ///< Tickets, by sequence.
+  std::map<uint64_t, uint64_t> limited_operations_;           ///< Sequences, by the number of their timeout.
+  proto::CollectiveKind last_kind_ = proto::ALL_REDUCE;       ///< Of the latest operation that ended well.
+  uint64_t last_ended_ = 0;                                   ///< Its sequence.
   std::map<uint64_t, status_promise> waiters_;
   std::map<uint64_t, caf::timespan> wait_limits_;
   uint64_t waits_ = 0;

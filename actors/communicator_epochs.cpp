@@ -27,6 +27,13 @@ void communicator_state::announce_members() {
     tell(rank.handle.device, news);
 }
 
+std::vector<uint64_t> communicator_state::ids_of_members() const {
+  std::vector<uint64_t> result;
+  for (auto& x : members)
+    result.push_back(x.id());
+  return result;
+}
+
 void communicator_state::on_down(const caf::down_msg& x) {
   if (options.coordinator && x.source == options.coordinator.address()) {
     self->quit(x.reason); // nobody can reach it any more, but a timeout under way would keep it
@@ -233,6 +240,8 @@ void communicator_state::activate() {
     if (op.state == operation::phase::running)
       run(op);
   flush_plans();
+  admission_.set_ranks(epoch, ids_of_members());
+  serve_calls();
   settle();
 }
 
@@ -250,6 +259,7 @@ void communicator_state::abort(const std::string& reason) {
       cancel(op, async_error_);
   std::erase_if(members, [&](auto& x) { return lost(x.id()); });
   to_replace_.clear();
+  fail_calls();
   quiesce(reason);
 }
 

@@ -1,6 +1,7 @@
 // A COMMUNICATOR's operations: what is asked, who runs it, when its outcome is certain.
 #include "actors/communicator.hpp"
 
+#include "actors/request_limit.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace ringmaster {
 
-caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request) {
+caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request, bool into_group) {
   if (state == phase::aborted || state == phase::ending)
     return make_error(errc::aborted, async_error_);
   if (operations_.size() + group_.size() >= options.operations_max)
@@ -32,7 +33,11 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
     enqueued.set_bytes(op->bytes);
     journal(std::move(record));
   }
-  if (group_open_) {
+  if (request.timeout_ns() != 0) {
+    limited_operations_.emplace(++waits_, op->sequence);
+    self->delayed_send(self, request_limit(request.timeout_ns()), atom::expire_v, waits_);
+  }
+  if (group_open_ && into_group) {
     group_.push_back(std::move(*op));
     return sequences_;
   }
@@ -102,6 +107,7 @@ void communicator_state::flush_plans() {
     auto order = caf::make_message(
       operation_orders{std::make_shared<const proto::OperationBatch>(std::exchange(batch_, {})),
                        std::make_shared<const device_handles>(std::move(handles))}); // one message for all ranks
+    std::scoped_lock lock{*options.enqueue_order};
     for (auto& x : members)
       if (!lost(x.id()))
         tell(x.handle.stream, order);
@@ -119,6 +125,15 @@ operation* communicator_state::find(uint64_t sequence) {
   auto i = std::find_if(operations_.begin(), operations_.end(),
                         [=](auto& op) { return op.sequence == sequence; });
   return i == operations_.end() ? nullptr : &*i;
+}
+
+void communicator_state::end_late(uint64_t sequence, const std::string& why) {
+  auto op = find(sequence);
+  if (op == nullptr || op->state != operation::phase::running)
+    return;
+  cancel(*op, why);
+  if (state == phase::active)
+    quiesce(fmt::format("operation #{} took too long", sequence));
 }
 
 void communicator_state::on_report(const proto::RankReport& x) {
@@ -214,9 +229,12 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   journal(std::move(record));
   if (!error.empty())
     error_ = error;
+  else
+    last_kind_ = i->plan.kind(), last_ended_ = sequence;
   if (!error.empty() && i->attempts > 0 && !(i->in_place() && replaces_input(i->plan.kind())))
     tell_written(*i); // in part
   operations_.erase(i);
+  called_operation_ended(sequence, error);
   settle();
 }
 

@@ -219,14 +219,6 @@ caf::result<proto::CollectiveResponse> general_collective(coordinator_state& sta
 
 } // namespace
 
-bool coordinator_state::may_replace(uint64_t device) const {
-  auto i = devices.find(device);
-  if (i == devices.end())
-    return false;
-  auto comm = communicators.find(i->second.communicator);
-  return comm == communicators.end() || comm->second.policy == proto::REPLACE;
-}
-
 uint64_t coordinator_state::note_call(device_entry& device, std::function<void(const std::string&)> fail) {
   device.calls.emplace(++calls_, std::move(fail));
   return calls_;
@@ -259,55 +251,6 @@ caf::expected<coordinator_state::device_entry*> coordinator_state::device_of(uin
   return make_error(errc::unknown_device, fmt::format("there is no device 0x{:x}; {} devices are here", id, devices.size()));
 }
 
-gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
-  if (x.numdevices() == 0)
-    return refusal<gpu_sim::CommInitResponse>("CommInit asks for 0 devices; a communicator has at least 1");
-  if (!x.defaultpolicy() && !proto::FailurePolicy_IsValid(x.policy()))
-    return refusal<gpu_sim::CommInitResponse>(fmt::format("failure policy {} is not one of this version's",
-                                                          static_cast<int>(x.policy())));
-  if (communicators.size() >= options.communicators_max)
-    return refusal<gpu_sim::CommInitResponse>(
-      fmt::format("{} communicators are alive, the limit; destroy some", communicators.size()));
-  std::vector<device_entry*> free;
-  for (auto& [id, device] : devices)
-    if (device.communicator == 0)
-      free.push_back(&device);
-  if (free.size() < x.numdevices())
-    return refusal<gpu_sim::CommInitResponse>(fmt::format("CommInit asks for {} devices, but {} are free: {} are here, {} of "
-                                                          "them in communicators",
-                                                          x.numdevices(), free.size(), devices.size(),
-                                                          devices.size() - free.size()));
-  free.resize(x.numdevices());
-  auto opts = options.communicators;
-  opts.id = communicator_id{++communicator_ids_};
-  opts.policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
-  opts.coordinator = self;
-  gpu_sim::CommInitResponse response;
-  std::vector<gpu_sim::DeviceMetadata> metadata;
-  device_handles handles;
-  for (auto device : free) {
-    device->communicator = opts.id.value;
-    if (opts.policy != proto::REPLACE) // nobody will say what becomes of them
-      copies.forget(device_id{device->metadata.deviceid().value()});
-    *response.add_devices() = device->metadata;
-    metadata.push_back(device->metadata);
-    handles.push_back(device->handle);
-  }
-  // The client's next call may be a BeginSend: it must find its ranks, and what we tell a device comes in this order.
-  proto::Members members;
-  members.set_comm_id(opts.id.value);
-  members.set_epoch(1);
-  *members.mutable_devices() = response.devices();
-  auto news = caf::make_message(std::move(members), handles);
-  for (auto device : free)
-    device->handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
-  auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
-  communicators[opts.id.value] = {handle, opts.policy, {}};
-  response.set_success(true);
-  response.set_commid(opts.id.value);
-  return response;
-}
-
 void coordinator_state::journal(proto::Record record) {
   if (!options.journal)
     return;
@@ -338,6 +281,13 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     communicator_call<proto::CommAbortResponse, proto::CommAbortRequest>(state),
     communicator_call<proto::CommDestroyResponse, proto::CommDestroyRequest>(state),
+    [&state](const proto::CommDeriveRequest& x) { return state.derive(x); },
+    [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
+      auto target = state.communicator_of(x.comm_id());
+      if (!target)
+        return refusal<proto::RankCallResponse>(render(target.error()));
+      return state.self->delegate(*target, x);
+    },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
     [&state](const proto::JournalFlushRequest& x) -> caf::result<proto::JournalFlushResponse> {
       if (!state.options.journal)

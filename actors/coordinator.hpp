@@ -31,7 +31,7 @@ public:
     gpu_sim::DeviceMetadata metadata;
     device_handle handle;
     uint64_t node = 0;
-    uint64_t communicator = 0; ///< 0: free
+    std::set<uint64_t> communicators; ///< None: free.
     std::map<uint64_t, std::function<void(const std::string&)>> calls; ///< Unanswered: how to answer if it dies.
   };
 
@@ -58,13 +58,17 @@ public:
   std::map<uint64_t, communicator_entry> communicators;
   host_copies copies{0};
 
+  // -- communicators (coordinator_communicators.cpp) --
   gpu_sim::CommInitResponse comm_init(const gpu_sim::CommInitRequest& x);
+  /// Communicators of another one's devices.
+  caf::result<proto::CommDeriveResponse> derive(const proto::CommDeriveRequest& x);
   /// Errors: unknown_communicator.
   caf::expected<communicator_actor> communicator_of(uint64_t id) const;
   /// Errors: unknown_device, saying how it went if it was there once.
   caf::expected<device_entry*> device_of(uint64_t id);
 
-  /// Whether a spare may want what the host copies to this device: it is free, or its communicator's policy says so.
+  /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its communicators
+  /// says so.
   bool may_replace(uint64_t device) const;
   /// Keeps how to answer a client if the device dies first.
   uint64_t note_call(device_entry& device, std::function<void(const std::string&)> fail);
@@ -91,6 +95,19 @@ public:
   void start_ids_above(const proto::JournalState& known);
 
 private:
+  using device_ids = std::vector<uint64_t>;
+
+  /// The free devices with the lowest ids. Errors: refused, with the numbers.
+  caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
+  /// Whether communicators of these ranks can be made. Errors: a device that is not there, or twice in one; too many.
+  caf::error check_new(const std::vector<device_ids>& groups);
+  /// Ranks 0..n-1 on these devices, which have been checked.
+  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, proto::FailurePolicy policy);
+  /// Whose devices are these: `members` is the present state of the communicator they are derived from.
+  proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x);
+  /// A place in this communicator is not waiting for the device's copies any more.
+  void forget_lost(uint64_t device, uint64_t communicator);
+
   /// A lost member's place that waits for a device, or for the device's inputs.
   struct spare_search {
     proto::SpareRequest request;

@@ -54,7 +54,7 @@ uint64_t coordinator_state::give_device_id(const proto::DeviceJoinRequest& x) {
 
 void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
   auto id = x.metadata().deviceid().value();
-  devices[id] = {x.metadata(), handle, x.node_id(), 0, {}};
+  devices[id] = {x.metadata(), handle, x.node_id(), {}, {}};
   given_ids_.insert(id); // one that chose its own
   device_ids_ = std::max(device_ids_, id);
   self->monitor(caf::actor_cast<caf::actor>(handle.device));
@@ -113,17 +113,14 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
   proto::Members nobody;
   nobody.set_comm_id(id);
   for (auto& [number, device] : devices) {
-    if (device.communicator != id)
-      continue;
-    device.communicator = 0;
-    if (reason.empty())
+    if (device.communicators.erase(id) == 0 || reason.empty())
       continue;
     // Its commands would block the stream for ever. Nobody wants the answer.
     caf::anon_send(caf::actor_cast<stream_actor>(device.handle.stream), stop);
     caf::anon_send(caf::actor_cast<device_actor>(device.handle.device), nobody, device_handles{});
   }
-  for (auto lost : entry->second.lost)
-    copies.forget(device_id{lost});
+  for (auto lost : std::vector{entry->second.lost})
+    forget_lost(lost, id);
   communicators.erase(entry);
   serve_searches(); // its devices are free
 }
@@ -148,11 +145,11 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
   }
   journal(std::move(record));
   auto calls = std::move(i->second.calls);
-  auto entry = communicators.find(i->second.communicator);
-  if (entry == communicators.end() || entry->second.policy != proto::REPLACE)
+  if (i->second.communicators.empty() || !may_replace(id))
     copies.forget(device_id{id});
   else
-    entry->second.lost.push_back(id); // a spare may want them
+    for (auto number : i->second.communicators)
+      communicators.at(number).lost.push_back(id); // a spare may want them
   devices.erase(i);
   gone_[id] = cause;
   if (gone_.size() > gone_max)
@@ -186,7 +183,8 @@ proto::ClusterInfo coordinator_state::info() const {
     auto& entry = *result.add_devices();
     *entry.mutable_metadata() = device.metadata;
     entry.set_node_id(device.node);
-    entry.set_comm_id(device.communicator);
+    for (auto number : device.communicators)
+      entry.add_comm_ids(number);
   }
   for (auto& [id, node] : nodes) {
     auto& entry = *result.add_nodes();

@@ -47,7 +47,7 @@ void coordinator_state::search_expired(uint64_t number) {
 
 uint64_t coordinator_state::free_device(const spare_search& search) const {
   auto i = std::find_if(devices.begin(), devices.end(), [&](auto& entry) {
-    return entry.second.communicator == 0 && search.tried.count(entry.first) == 0
+    return entry.second.communicators.empty() && search.tried.count(entry.first) == 0
            && memory_bytes(entry.second.metadata) >= memory_bytes(search.request.lost());
   });
   return i == devices.end() ? 0 : i->first;
@@ -74,7 +74,7 @@ void coordinator_state::find_spare(uint64_t number) {
     return restore(number, id);
   if (!search.expired)
     return; // one may join, or leave a communicator
-  auto free = std::count_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicator == 0; });
+  auto free = std::count_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicators.empty(); });
   auto limit_s = std::chrono::duration<double>{request_limit(x.timeout_ns())}.count();
   end_search(number, fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
                                  "{} are in no communicator",
@@ -86,7 +86,7 @@ void coordinator_state::restore(uint64_t number, uint64_t id) {
   auto& x = search.request;
   auto& device = devices.at(id);
   device_id lost{x.lost().deviceid().value()};
-  device.communicator = x.comm_id();
+  device.communicators.insert(x.comm_id());
   search.tried.insert(id);
   search.answer.Clear();
   search.answer.set_success(true);
@@ -132,15 +132,23 @@ void coordinator_state::restored(uint64_t number, uint64_t id, const std::string
   if (!alive || (!whole && search.restorable && free_device(search) != 0)) {
     copies.forget(device_id{id}); // it has died, or could not take its inputs: another one may
     if (alive)
-      devices.at(id).communicator = 0;
+      devices.at(id).communicators.erase(search.request.comm_id());
     return find_spare(number);
   }
   search.answer.set_inputs_restored(whole);
   device_id lost{search.request.lost().deviceid().value()};
-  copies.forget(lost);
-  if (auto group = communicators.find(search.request.comm_id()); group != communicators.end())
-    std::erase(group->second.lost, lost.value);
+  forget_lost(lost.value, search.request.comm_id());
   end_search(number, {});
+}
+
+void coordinator_state::forget_lost(uint64_t device, uint64_t communicator) {
+  if (auto group = communicators.find(communicator); group != communicators.end())
+    std::erase(group->second.lost, device);
+  bool wanted = std::any_of(communicators.begin(), communicators.end(), [=](auto& entry) {
+    return std::count(entry.second.lost.begin(), entry.second.lost.end(), device) != 0;
+  });
+  if (!wanted)
+    copies.forget(device_id{device});
 }
 
 bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t bytes) {

@@ -86,6 +86,8 @@ using communicator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::GroupEndRequest>::with<gpu_sim::GroupEndResponse>,
   // Enqueue; answers when the operation has its number.
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  // RANK: my part of calls that all ranks make. Answers when they have ended, or when the limit passes.
+  caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
   // Answers when nothing is in flight or when the limit passes, saying what it waited for.
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   // Fail what is in flight, refuse what comes.
@@ -134,6 +136,8 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
   // CLIENT: what is ours.
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
+  caf::replies_to<proto::CommDeriveRequest>::with<proto::CommDeriveResponse>,
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,

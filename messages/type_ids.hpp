@@ -102,6 +102,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
 
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::operation_orders))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::arrived))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveRequest))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveResponse))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCall))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCallResponse))
 
   // An atom's text is at most 10 characters in CAF 0.17.
   CAF_ADD_ATOM(ringmaster, ringmaster::atom, tick, "tick")

@@ -8,9 +8,9 @@ namespace {
 
 using proto::Record;
 
-constexpr std::array<std::string_view, 11> kinds{"coordinator", "node",       "device",  "communicator",
-                                                 "epoch",       "operation",  "rank",    "checkpoint",
-                                                 "command",     "fault",      "unknown"};
+constexpr std::array<std::string_view, 12> kinds{"coordinator", "node",      "device", "communicator",
+                                                 "epoch",       "operation", "rank",   "checkpoint",
+                                                 "call",        "command",   "fault",  "unknown"};
 
 operation_key key(uint64_t communicator, uint64_t sequence) {
   return {communicator_id{communicator}, sequence_number{sequence}};
@@ -39,6 +39,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kOperationEnded: return "operation";
     case Record::kRankEnded: return "rank";
     case Record::kInputCheckpoint: return "checkpoint";
+    case Record::kCallsRefused: return "call";
     case Record::kCommandEnded: return "command";
     case Record::kFaultInjected: return "fault";
     case Record::EVENT_NOT_SET: break;
@@ -67,6 +68,7 @@ std::optional<communicator_id> communicator_of(const Record& record) {
     case Record::kCommunicatorCreated: return communicator_id{record.communicator_created().comm_id()};
     case Record::kEpochOpened: return communicator_id{record.epoch_opened().comm_id()};
     case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
+    case Record::kCallsRefused: return communicator_id{record.calls_refused().comm_id()};
     case Record::kCommunicatorDestroyed: return communicator_id{record.communicator_destroyed().comm_id()};
     default: return std::nullopt;
   }

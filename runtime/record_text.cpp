@@ -163,6 +163,9 @@ std::string event_text(const Record& record) {
       return fmt::format("{}: the host keeps the input of device {:#x}, {} at {:#x}",
                          operation(x.comm_id(), x.sequence()), x.device_id(), bytes_text(x.bytes()), x.address());
     }
+    case Record::kCallsRefused:
+      return fmt::format("communicator {} refused its ranks' calls{}", record.calls_refused().comm_id(),
+                         because(record.calls_refused().reason()));
     case Record::kCommandEnded: return text(record.command_ended());
     case Record::kFaultInjected:
       return fmt::format("device {:#x}: fault on purpose{}", record.fault_injected().device_id(),
@@ -202,6 +205,7 @@ std::string day_of(const Record& record, std::chrono::seconds utc_offset) {
 tone tone_of(const Record& record) {
   switch (record.event_case()) {
     case Record::kCommunicatorAborted:
+    case Record::kCallsRefused:
     case Record::kDeviceDied: return tone::bad;
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
     case Record::kNodeLeft:

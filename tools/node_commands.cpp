@@ -10,6 +10,7 @@
 #include <caf/io/middleman.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -235,7 +236,7 @@ int info_command(const std::vector<std::string>& args) {
         fmt::print("node {} '{}' (pid {})\n", entry.node_id(), entry.name(), entry.pid());
       for (auto& entry : info->devices())
         fmt::print("device 0x{:x} on node {}, {}\n", entry.metadata().deviceid().value(), entry.node_id(),
-                   entry.comm_id() == 0 ? "free" : fmt::format("in communicator {}", entry.comm_id()));
+                   entry.comm_ids().empty() ? "free" : fmt::format("in communicator {}", fmt::join(entry.comm_ids(), ", ")));
     }
     return complete ? 0 : 1;
   }

@@ -99,7 +99,7 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
       cluster.inject(trial.device(2), fault(proto::FaultRequest::KILL, static_cast<uint32_t>(seed % 4)));
     REQUIRE(trial.launch() == "");
     auto& host = state_of<coordinator_state>(cluster.host);
-    cluster.run_until([&] { return host.devices.count(4) == 0 || host.devices.at(4).communicator != 0; });
+    cluster.run_until([&] { return host.devices.count(4) == 0 || !host.devices.at(4).communicators.empty(); });
     for (uint64_t i = 0; i < seed % 7; ++i)
       cluster.step();
     caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL)); // the first spare

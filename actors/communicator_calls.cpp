@@ -1,0 +1,166 @@
+// A COMMUNICATOR's ranks call for themselves: each tells its part, and when all parts of an operation are there and
+// match, it is enqueued as if the host had called it.
+#include "actors/communicator.hpp"
+
+#include "actors/request_limit.hpp"
+#include "runtime/collective.hpp"
+#include "runtime/rank_calls.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+void communicator_state::call(proto::RankCall x, rank_call_promise promise) {
+  auto ticket = ++waits_;
+  auto& entry = calls_[ticket];
+  entry.promise = std::move(promise);
+  entry.parts = 1;
+  entry.called_at = self->clock().now();
+  entry.limited = x.timeout_ns() != 0;
+  if (state == phase::aborted || state == phase::ending)
+    return part_ended(ticket, async_error_);
+  if (x.parts().empty())
+    return part_ended(ticket, {}); // an empty group
+  std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
+  entry.parts = parts.size();
+  auto problem = admission_.call(ticket, x.device_id(), x.epoch(), std::move(parts));
+  if (!problem.empty()) {
+    entry.parts = 1;
+    return part_ended(ticket, problem);
+  }
+  auto limit = entry.limited ? request_limit(x.timeout_ns()) : options.operation_limit;
+  self->delayed_send(self, limit, atom::expire_v, ticket);
+  serve_calls();
+}
+
+void communicator_state::serve_calls() {
+  while (state == phase::active) { // else ranks are not what they will be in a moment
+    auto found = admission_.next();
+    if (!found)
+      return;
+    if (found->problem.empty()) {
+      begin_parts(*found);
+      continue;
+    }
+    proto::Record record;
+    record.mutable_calls_refused()->set_comm_id(options.id.value);
+    record.mutable_calls_refused()->set_reason(found->problem);
+    journal(std::move(record));
+    parts_ended(found->parts, found->problem);
+  }
+}
+
+void communicator_state::begin_parts(const admission::verdict& matched) {
+  auto& parts = matched.parts;
+  if (parts.front().what.split())
+    return begin_split(parts);
+  std::vector<uint32_t> ranks;
+  for (auto& x : parts)
+    ranks.push_back(static_cast<uint32_t>(
+      std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; }) - members.begin()));
+  auto request = joined(parts, ranks, static_cast<uint32_t>(members.size()));
+  request.set_comm_id(options.id.value);
+  auto sequence = enqueue(request, false);
+  if (!sequence)
+    return parts_ended(parts, fmt::format("{}: {}", name_of(parts.front().what), render(sequence.error())));
+  auto& tickets = called_operations_[*sequence];
+  for (auto& x : parts)
+    tickets.push_back(x.ticket);
+}
+
+void communicator_state::begin_split(const std::vector<call_part>& parts) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(options.id.value);
+  for (auto& x : parts) {
+    request.mutable_split()->add_colors(x.what.color());
+    request.mutable_split()->add_keys(x.what.key());
+  }
+  auto fail = [this, parts](const std::string& why) { parts_ended(parts, "split: " + why); };
+  if (!options.coordinator)
+    return fail("there is no coordinator");
+  self->request(options.coordinator, options.operation_limit, std::move(request))
+    .then(
+      [this, parts, fail](const proto::CommDeriveResponse& made) {
+        if (!made.success())
+          return fail(made.error());
+        for (auto& part : made.parts())
+          for (int rank = 0; rank < part.comm().devices_size(); ++rank)
+            for (auto& x : parts)
+              if (auto call = calls_.find(x.ticket);
+                  x.device == part.comm().devices(rank).deviceid().value() && call != calls_.end()) {
+                call->second.answer.set_split_comm_id(part.comm().commid());
+                call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
+              }
+        parts_ended(parts, {});
+      },
+      [fail](const caf::error& problem) { fail("the coordinator did not answer: " + render(problem)); });
+}
+
+void communicator_state::parts_ended(const std::vector<call_part>& parts, const std::string& error) {
+  for (auto& x : parts)
+    part_ended(x.ticket, error);
+}
+
+void communicator_state::part_ended(uint64_t ticket, const std::string& error) {
+  auto i = calls_.find(ticket);
+  if (i == calls_.end())
+    return;
+  auto& answer = i->second.answer;
+  if (!error.empty() && answer.error() != error)
+    answer.set_error(answer.error().empty() ? error : answer.error() + "; " + error);
+  if (--i->second.parts > 0)
+    return;
+  answer.set_success(answer.error().empty());
+  answer.set_epoch(epoch);
+  auto promise = std::move(i->second.promise);
+  auto final_answer = std::move(answer);
+  calls_.erase(i);
+  promise.deliver(std::move(final_answer));
+}
+
+void communicator_state::called_operation_ended(uint64_t sequence, const std::string& error) {
+  if (called_operations_.empty())
+    return;
+  auto tickets = called_operations_.extract(sequence);
+  if (tickets)
+    for (auto ticket : tickets.mapped())
+      part_ended(ticket, error);
+}
+
+void communicator_state::call_expired(uint64_t ticket) {
+  auto& entry = calls_.at(ticket);
+  auto waited = std::chrono::duration<double>{self->clock().now() - entry.called_at}.count();
+  bool limited = entry.limited;
+  std::vector<uint64_t> late;
+  for (auto& [sequence, tickets] : called_operations_)
+    if (limited && std::count(tickets.begin(), tickets.end(), ticket) != 0)
+      late.push_back(sequence);
+  if (auto missing = admission_.waits_for(ticket, sequences_ + 1); !missing.empty()) {
+    auto last = last_ended_ == 0 ? std::string{"no operation has ended yet"}
+                                 : fmt::format("it last finished {} #{}", name_of(last_kind_), last_ended_);
+    admission_.give_up(ticket, fmt::format("{}; {}; waiting since {:.1f} s", missing, last, waited));
+    serve_calls();
+  }
+  for (auto sequence : late)
+    end_late(sequence, fmt::format("operation #{} has not ended within {:.1f} s: {}", sequence, waited, explain()));
+}
+
+void communicator_state::fail_calls() {
+  std::vector<uint64_t> tickets;
+  for (auto& call : calls_)
+    tickets.push_back(call.first);
+  for (auto ticket : tickets)
+    admission_.give_up(ticket, async_error_);
+  while (auto found = admission_.next())
+    parts_ended(found->parts, found->problem);
+  for (auto& [sequence, under_way] : called_operations_) // these end as operations
+    for (auto ticket : under_way)
+      std::erase(tickets, ticket);
+  for (auto ticket : tickets) // splits
+    while (calls_.count(ticket) != 0)
+      part_ended(ticket, async_error_);
+}
+
+} // namespace ringmaster

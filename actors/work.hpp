@@ -1,0 +1,51 @@
+#pragma once
+
+#include "messages/collective.pb.h"
+
+#include <caf/error.hpp>
+#include <caf/timespan.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// What has become of calls that a rank has made: torch.distributed's Work. Copies are handles of the same calls; any
+/// thread may ask.
+class work {
+public:
+  struct state;
+
+  /// Calls that have ended already, well.
+  work() = default;
+  explicit work(std::shared_ptr<state> calls) : calls_{std::move(calls)} {}
+  /// Ends when all of these have.
+  explicit work(const std::vector<work>& all);
+
+  /// Whether they have ended, well or not.
+  bool test() const;
+
+  /// Waits until they have ended. Errors: `error()`; timed_out where they have not within `limit`: they go on.
+  caf::error wait(caf::timespan limit) const;
+
+  /// Why they failed, or that nothing has. While they go on: none. Errors: refused, with the communicator's sentence, which
+  /// names ranks and values; device_lost where the coordinator is gone.
+  caf::error error() const;
+
+  /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go on.
+  uint64_t epoch() const;
+
+  /// The communicator's answer. For calls of several communicators: of the first.
+  proto::RankCallResponse answer() const;
+
+private:
+  std::shared_ptr<state> calls_;
+  std::vector<work> all_;
+};
+
+/// A new state, which `finish` ends. `what`: "rank 1 of communicator 3: all_reduce".
+std::shared_ptr<work::state> begin_work(std::string what);
+void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem);
+
+} // namespace ringmaster

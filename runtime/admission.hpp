@@ -1,0 +1,108 @@
+#pragma once
+
+#include "messages/collective.pb.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// One rank's part of an operation.
+struct call_part {
+  uint64_t ticket = 0; ///< Of the call that it came with.
+  uint64_t device = 0; ///< The caller's.
+  uint64_t epoch = 0;  ///< That its rank numbers are of.
+  proto::RankCall::Part what;
+};
+
+/// Matches the calls that the ranks of a communicator make, each for itself. The k-th collective of one rank meets the
+/// k-th of all others, the k-th send from a to b the k-th receive of b from a. A rank's calls are met in its order; those
+/// of one group call at once, in any order, so that two ranks may each send before they receive. What cannot match fails
+/// on every rank that takes part, also on those that call it later, and takes nothing else with it.
+///
+/// Ranks are known by their devices, which outlive changes of membership. No clock, no actor: a pure state machine.
+class admission {
+public:
+  /// Parts that belong together, those of a collective in rank order, of a transfer the sender's first: either they match,
+  /// with rank numbers of now, or `problem` says why not.
+  struct verdict {
+    std::vector<call_part> parts;
+    std::string problem;
+  };
+
+  /// The members from this epoch on, in rank order. A device at the place of another one, where there are as many as
+  /// before, replaces it. What lost devices have called, or others with them, fails.
+  void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
+
+  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank, the epoch is unknown.
+  /// `next()` has the verdicts.
+  std::string call(uint64_t ticket, uint64_t device, uint64_t epoch, std::vector<proto::RankCall::Part> parts);
+
+  /// What can be said now; to be asked until there is nothing.
+  std::optional<verdict> next();
+
+  /// Gives the call up: what it has still open fails, on all ranks that take part in it.
+  void give_up(uint64_t ticket, const std::string& why);
+
+  /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
+  std::string waits_for(uint64_t ticket, uint64_t number) const;
+
+  bool idle() const { return queues_.empty(); }
+
+private:
+  /// What an open part is to be matched by.
+  struct key {
+    uint64_t from = 0; ///< Devices of a transfer; 0 for a collective.
+    uint64_t to = 0;
+    uint64_t index = 0; ///< Counts them.
+
+    friend auto operator<=>(const key&, const key&) = default;
+  };
+  struct open_part {
+    key where;
+    call_part part;
+  };
+  struct entry {
+    uint64_t ticket = 0;
+    std::vector<open_part> open;
+  };
+  struct failure {
+    std::string why;
+    std::set<uint64_t> owed; ///< Devices that have not called it yet.
+  };
+
+  bool is_member(uint64_t device) const { return rank_of(device).has_value(); }
+  std::optional<uint32_t> rank_of(uint64_t device) const;
+  /// Who had that rank then, or who replaced it; 0: nobody.
+  uint64_t device_of(uint64_t epoch, uint32_t rank) const;
+  std::string name_of_rank(uint64_t device) const;
+  key next_key(const call_part& part);
+  void fail(const key& where, const std::string& why);
+  /// Takes the part out of its caller's queue, if it is there.
+  std::optional<call_part> take(uint64_t device, const key& where);
+  const open_part* front(uint64_t device, const key& where) const;
+  bool match_collective();
+  bool match_transfer();
+  /// Every rank has called something, and nothing can ever be met.
+  bool find_standstill();
+  void judge(std::vector<call_part> parts);
+  /// Rank numbers of now. Returns why not: a root or peer is lost.
+  std::string translate(call_part& part) const;
+  std::string text_of(const open_part& x) const;
+
+  std::vector<uint64_t> ranks_;
+  std::map<uint64_t, std::vector<uint64_t>> history_; ///< Devices in rank order, by epoch.
+  std::map<uint64_t, uint64_t> replaced_by_;
+  std::map<uint64_t, std::deque<entry>> queues_;      ///< By device; never empty ones.
+  std::map<std::pair<uint64_t, key>, uint64_t> called_; ///< By device and channel (its index is 0).
+  std::map<key, failure> failed_;
+  std::deque<verdict> verdicts_;
+  uint64_t collectives_ = 0; ///< That have been met or have failed on all ranks, counted from the first.
+};
+
+} // namespace ringmaster
