@@ -5,14 +5,12 @@
 #include "runtime/record_text.hpp"
 #include "runtime/trace.hpp"
 #include "tools/log_options.hpp"
+#include "tools/output_file.hpp"
+#include "tools/terminal.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -23,12 +21,6 @@ constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 // Between two looks at a journal that is followed.
 constexpr std::chrono::milliseconds follow_interval{500};
-
-bool wants_colour(std::FILE* out) {
-  auto* no_color = std::getenv("NO_COLOR");
-  auto fd = ::fileno(out);
-  return (no_color == nullptr || *no_color == '\0') && fd >= 0 && ::isatty(fd) == 1;
-}
 
 std::chrono::seconds utc_offset(uint64_t time_ns) {
   auto seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
@@ -45,7 +37,7 @@ void put(std::FILE* out, const std::string& text) {
 // Prints records as lines.
 class log_printer {
 public:
-  log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), colour_(wants_colour(out)) {}
+  log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), paint_(out) {}
 
   // False when nobody reads any more.
   bool print(const proto::Record& record) {
@@ -58,8 +50,7 @@ public:
         text.relative_to_ns = base_ns_ = base_ns_.value_or(record.time_ns());
       else
         print_day(day_of(record, text.utc_offset));
-      auto colour = colour_of(tone_of(record));
-      put(out_, fmt::format("{}{}{}\n", colour, text_of(record, text), colour.empty() ? "" : "\x1b[0m"));
+      put(out_, painted(tone_of(record), text_of(record, text)) + '\n');
     }
     return std::ferror(out_) == 0;
   }
@@ -72,21 +63,19 @@ private:
     day_ = std::move(day);
   }
 
-  std::string_view colour_of(tone x) const {
-    if (!colour_)
-      return "";
+  std::string painted(tone x, std::string text) const {
     switch (x) {
-      case tone::good: return "\x1b[32m";
-      case tone::warning: return "\x1b[33m";
-      case tone::bad: return "\x1b[31m";
+      case tone::good: return paint_.good(text);
+      case tone::warning: return paint_.warning(text);
+      case tone::bad: return paint_.bad(text);
       case tone::plain: break;
     }
-    return "";
+    return text;
   }
 
   const log_options& options_;
   std::FILE* out_;
-  bool colour_;
+  terminal paint_;
   std::optional<uint64_t> base_ns_;
   std::string day_;
 };
@@ -118,21 +107,6 @@ caf::error list(const log_options& opts, std::FILE* out) {
   return caf::none;
 }
 
-caf::error write_file(const std::filesystem::path& file, const std::string& text) {
-  auto failed = [&] {
-    return make_error(errc::io_error,
-                      fmt::format("cannot write the trace '{}': {}", file.string(), std::strerror(errno)));
-  };
-  auto* stream = std::fopen(file.c_str(), "wb");
-  if (stream == nullptr)
-    return failed();
-  auto written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
-  auto err = written ? caf::none : failed();
-  if (std::fclose(stream) != 0 && !err)
-    err = failed();
-  return err;
-}
-
 caf::error export_trace(const log_options& opts, std::FILE* out) {
   auto journal = journal_store::open_read_only(opts.dir);
   if (!journal)
@@ -143,7 +117,7 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   auto shown = (*journal)->read(opts.filter);
   if (!shown)
     return std::move(shown.error());
-  if (auto err = write_file(opts.trace, trace_of(*shown, *all)))
+  if (auto err = write_output_file(opts.trace.string(), trace_of(*shown, *all), "the trace"))
     return err;
   put(out, fmt::format("Wrote {} records to {}: open it in ui.perfetto.dev or chrome://tracing.\n", shown->size(),
                        opts.trace.string()));

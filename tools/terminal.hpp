@@ -7,7 +7,7 @@
 
 namespace ringmaster {
 
-/// Colours text where a person reads it: on a terminal, and not when NO_COLOR is set.
+/// Colours text where a person reads it: on a terminal, and not when NO_COLOR is set to something (no-color.org).
 class terminal {
 public:
   explicit terminal(std::FILE* out);
@@ -15,6 +15,7 @@ public:
   std::string bold(std::string_view text) const { return painted("1", text); }
   std::string dim(std::string_view text) const { return painted("2", text); }
   std::string good(std::string_view text) const { return painted("32", text); }
+  std::string warning(std::string_view text) const { return painted("33", text); }
   std::string bad(std::string_view text) const { return painted("31", text); }
 
   /// The text, cut to what is left of the line behind `indent` columns.
