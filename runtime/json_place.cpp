@@ -2,70 +2,66 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cmath>
 
 namespace ringmaster {
 
-namespace {
-
-/// The value as JSON, cut where it is long.
-std::string shown(const google::protobuf::Value& value) {
+/// The value as it is written, cut where it is long.
+std::string json_place::shown() const {
   constexpr size_t longest = 60; // characters
-  std::string text;
-  if (!google::protobuf::util::MessageToJsonString(value, &text).ok())
-    return "something else";
-  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+  auto text = document_.substr(value_->offset, value_->end - value_->offset);
+  auto cut = std::min({text.find('\n'), text.size(), longest});
+  return std::string{text.substr(0, cut)} + (cut < text.size() ? "..." : "");
 }
 
-} // namespace
+caf::error json_place::refused_at(size_t offset, std::string_view sentence) const {
+  return make_error(errc::invalid_argument, fmt::format("{}: {}", line_and_column(document_, offset), sentence));
+}
 
 json_place json_place::named(std::string name) const {
-  return {std::move(name), value_};
+  return {std::move(name), document_, value_, offset_};
 }
 
 json_place json_place::at(std::string_view key) const {
   auto name = fmt::format("{}, \"{}\"", name_, key);
-  if (value_ == nullptr || !value_->has_struct_value())
-    return {std::move(name), nullptr};
-  auto& fields = value_->struct_value().fields();
-  auto found = fields.find(std::string{key});
-  return {std::move(name), found == fields.end() ? nullptr : &found->second};
+  if (is(json_value::type::object))
+    for (size_t i = 0; i < value_->keys.size(); ++i)
+      if (value_->keys[i].name == key)
+        return {std::move(name), document_, value_->entries[i]};
+  return {std::move(name), document_, nullptr, offset_};
 }
 
 caf::error json_place::check_keys(std::span<const std::string_view> allowed) const {
-  if (value_ == nullptr || !value_->has_struct_value())
+  if (!is(json_value::type::object))
     return wrong(fmt::format("an object with the keys {}", fmt::join(allowed, ", ")));
-  for (auto& [key, ignored] : value_->struct_value().fields())
-    if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{}: there is no key \"{}\" here; there are: {}", name_, key,
-                                    fmt::join(allowed, ", ")));
+  for (auto& key : value_->keys)
+    if (std::find(allowed.begin(), allowed.end(), key.name) == allowed.end())
+      return refused_at(key.offset, fmt::format("{}: there is no key \"{}\" here; there are: {}", name_, key.name,
+                                                fmt::join(allowed, ", ")));
   return caf::none;
 }
 
 caf::expected<std::vector<json_place>> json_place::list() const {
-  if (value_ == nullptr || !value_->has_list_value())
+  if (!is(json_value::type::list))
     return wrong("a list");
   std::vector<json_place> result;
-  auto& values = value_->list_value().values();
-  for (int i = 0; i < values.size(); ++i)
-    result.push_back({fmt::format("{}, entry {}", name_, i), &values[i]});
+  for (auto& entry : value_->entries)
+    result.push_back({fmt::format("{}, entry {}", name_, result.size()), document_, entry});
   return result;
 }
 
 caf::expected<std::string> json_place::text() const {
-  if (value_ == nullptr || value_->kind_case() != google::protobuf::Value::kStringValue)
+  if (!is(json_value::type::text))
     return wrong("a text in quotes");
-  return value_->string_value();
+  return value_->text;
 }
 
 caf::expected<size_t> json_place::one_of(std::span<const std::string_view> names) const {
-  if (value_ != nullptr)
+  if (is(json_value::type::text))
     for (size_t i = 0; i < names.size(); ++i)
-      if (value_->kind_case() == google::protobuf::Value::kStringValue && value_->string_value() == names[i])
+      if (value_->text == names[i])
         return i;
   return wrong(fmt::format("one of \"{}\"", fmt::join(names, "\", \"")));
 }
@@ -73,8 +69,7 @@ caf::expected<size_t> json_place::one_of(std::span<const std::string_view> names
 caf::expected<uint64_t> json_place::number(uint64_t max, std::optional<uint64_t> absent) const {
   if (value_ == nullptr && absent)
     return *absent;
-  auto is_number = value_ != nullptr && value_->kind_case() == google::protobuf::Value::kNumberValue;
-  auto x = is_number ? value_->number_value() : -1;
+  auto x = is(json_value::type::number) ? value_->number : -1;
   if (x < 0 || x != std::floor(x) || x > static_cast<double>(max))
     return wrong(fmt::format("a whole number from 0 to {}", max));
   return static_cast<uint64_t>(x);
@@ -83,15 +78,14 @@ caf::expected<uint64_t> json_place::number(uint64_t max, std::optional<uint64_t>
 caf::expected<bool> json_place::flag() const {
   if (value_ == nullptr)
     return false;
-  if (value_->kind_case() != google::protobuf::Value::kBoolValue)
+  if (!is(json_value::type::boolean))
     return wrong("true or false");
-  return value_->bool_value();
+  return value_->flag;
 }
 
 caf::error json_place::wrong(std::string_view allowed) const {
-  return make_error(errc::invalid_argument,
-                    fmt::format("{}: must be {}, and {}", name_, allowed,
-                                value_ == nullptr ? "is missing" : "is " + shown(*value_)));
+  return refused(fmt::format("{}: must be {}, and {}", name_, allowed,
+                             value_ == nullptr ? "is missing" : "is " + shown()));
 }
 
 } // namespace ringmaster

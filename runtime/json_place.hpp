@@ -1,9 +1,9 @@
 #pragma once
 
 #include "messages/errc.hpp"
+#include "runtime/json_value.hpp"
 
 #include <caf/expected.hpp>
-#include <google/protobuf/struct.pb.h>
 
 #include <optional>
 #include <span>
@@ -14,14 +14,16 @@
 namespace ringmaster {
 
 /// A value in a JSON document, or where one is missing, with the place's name for errors: "rank 2, step 5, \"peer\"".
-/// Reads as what is wanted there; errors: invalid_argument, with the place, what is allowed, and what stands there.
+/// Reads as what is wanted there; errors: invalid_argument, with line and column, the place, what is allowed, and what
+/// stands there.
 class json_place {
 public:
   /// Whole numbers of JSON, which has doubles, are exact up to here.
   static constexpr uint64_t exact_max = (uint64_t{1} << 53) - 1;
 
-  /// `value` must stay.
-  json_place(std::string name, const google::protobuf::Value& value) : name_(std::move(name)), value_(&value) {}
+  /// `document` and `value`, its value, must stay.
+  json_place(std::string name, std::string_view document, const json_value& value)
+    : json_place(std::move(name), document, &value, value.offset) {}
 
   json_place named(std::string name) const;
   bool is_there() const noexcept { return value_ != nullptr; }
@@ -44,12 +46,21 @@ public:
   caf::expected<bool> flag() const;
 
   caf::error wrong(std::string_view allowed) const;
+  /// The sentence, with line and column before it.
+  caf::error refused(std::string_view sentence) const { return refused_at(offset_, sentence); }
 
 private:
-  json_place(std::string name, const google::protobuf::Value* value) : name_(std::move(name)), value_(value) {}
+  json_place(std::string name, std::string_view document, const json_value* value, size_t offset)
+    : name_(std::move(name)), document_(document), value_(value), offset_(offset) {}
+
+  bool is(json_value::type what) const { return value_ != nullptr && value_->what == what; }
+  std::string shown() const;
+  caf::error refused_at(size_t offset, std::string_view sentence) const;
 
   std::string name_;
-  const google::protobuf::Value* value_; ///< Null where nothing stands.
+  std::string_view document_;
+  const json_value* value_; ///< Null where nothing stands.
+  size_t offset_;           ///< Of the value, or of the object that lacks it.
 };
 
 } // namespace ringmaster

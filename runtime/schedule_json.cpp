@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <array>
 
@@ -117,7 +116,7 @@ caf::error read_request(const json_place& file, schedule_set& result) {
     return std::move(kind_name.error());
   auto kind = parse_collective_kind(*kind_name);
   if (!kind)
-    return std::move(kind.error());
+    return file.at("kind").refused(render(kind.error()));
   result.kind = *kind;
   auto world_size = file.at("ranks").number(UINT32_MAX);
   auto count = file.at("count").number(json_place::exact_max, 0);
@@ -166,11 +165,10 @@ std::string to_json(const schedule_set& all) {
 }
 
 caf::expected<schedule_set> parse_schedules(std::string_view json) {
-  google::protobuf::Value value;
-  auto status = google::protobuf::util::JsonStringToMessage({json.data(), json.size()}, &value);
-  if (!status.ok())
-    return make_error(errc::invalid_argument, fmt::format("this is no JSON: {}", status.message().ToString()));
-  json_place file{"the file", value};
+  auto value = parse_json(json);
+  if (!value)
+    return std::move(value.error());
+  json_place file{"the file", json, *value};
   schedule_set result;
   if (auto problem = read_request(file, result))
     return problem;

@@ -19,7 +19,8 @@ struct schedule_set {
 std::string to_json(const schedule_set& all);
 
 /// Reads what `to_json` writes, and what people write by hand: any JSON with these keys. Whether the schedules are
-/// right is for `prove` to say. Errors: invalid_argument, naming the place (rank, step, key) and what may stand there.
+/// right is for `prove` to say. Errors: invalid_argument, naming the place (line, column, rank, step, key) and what may
+/// stand there.
 caf::expected<schedule_set> parse_schedules(std::string_view json);
 
 } // namespace ringmaster
