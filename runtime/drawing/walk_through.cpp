@@ -35,6 +35,8 @@ public:
       token_(graph_.steps.size()), progress_(ranks.size()), memory_(ranks.size()) {}
 
   caf::expected<walk_through> run() {
+    if (auto problem = check_size())
+      return problem;
     prepare();
     if (auto problem = check_ranges())
       return problem;
@@ -63,6 +65,18 @@ private:
   bool is_barrier() const { return story_.kind == proto::BARRIER; }
 
   const step& at(uint32_t rank, uint32_t index) const { return ranks_[rank].steps[index - graph_.first_steps[rank]]; }
+
+  caf::error check_size() const {
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (std::max({input_count(story_.kind, request_, rank), output_count(story_.kind, request_, rank),
+                    ranks_[rank].scratch_count})
+          > drawn_elements_max)
+        return invalid(fmt::format("a picture has at most {} elements a buffer", drawn_elements_max));
+      if (ranks_[rank].rounds > drawn_rounds_max)
+        return invalid(fmt::format("a picture has at most {} rounds", drawn_rounds_max));
+    }
+    return caf::none;
+  }
 
   void prepare() {
     uint32_t rounds = 0;
@@ -94,10 +108,6 @@ private:
             || x.round >= history_.size())
           return invalid(fmt::format("rank {}, round {}: a step does not fit the buffers", rank, x.round));
       }
-    for (const auto& buffers : memory_)
-      for (const auto& one : buffers)
-        if (one.size() > drawn_elements_max)
-          return invalid(fmt::format("a picture has at most {} elements a buffer", drawn_elements_max));
     return caf::none;
   }
 

@@ -9,6 +9,7 @@ namespace ringmaster {
 
 inline constexpr uint32_t drawn_ranks_max = 16;
 inline constexpr uint64_t drawn_elements_max = 4096; ///< Of a buffer.
+inline constexpr uint32_t drawn_rounds_max = 1 << 14;
 
 /// What some elements hold: elements of a block of the input, as the sum of some ranks' inputs or as one rank's.
 struct content {
