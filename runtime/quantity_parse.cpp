@@ -1,6 +1,7 @@
 #include "runtime/quantity_parse.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -52,12 +53,28 @@ std::optional<double> byte_factor(std::string_view unit) {
 
 } // namespace
 
-caf::expected<uint64_t> parse_bytes(std::string_view text) {
+caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max) {
+  auto is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  auto digits = text.substr(is_hexadecimal ? 2 : 0);
+  uint64_t value = 0;
+  auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hexadecimal ? 16 : 10);
+  if (problem != std::errc{} || end != digits.data() + digits.size() || value < min || value > max)
+    return wrong(text, max == UINT64_MAX ? fmt::format("an integer from {}, such as {} or 0x{:x}", min, min + 2, min + 2)
+                                         : fmt::format("an integer from {} to {}", min, max));
+  return value;
+}
+
+caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max) {
   auto parts = split(text);
   auto factor = parts ? byte_factor(parts->second) : std::nullopt;
   if (!factor || parts->first * *factor > largest)
     return wrong(text, "a number of bytes such as 4096, 64K, 1.5M, 1G (powers of 1024) or 1GB (powers of 1000)");
-  return static_cast<uint64_t>(std::llround(parts->first * *factor));
+  auto bytes = parts->first * *factor;
+  if (bytes != std::floor(bytes))
+    return wrong(text, fmt::format("a whole number of bytes: it is {}", bytes));
+  if (static_cast<uint64_t>(bytes) > max)
+    return wrong(text, fmt::format("at most {}", bytes_text(max)));
+  return static_cast<uint64_t>(bytes);
 }
 
 caf::expected<int64_t> parse_duration_ps(std::string_view text) {

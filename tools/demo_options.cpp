@@ -2,12 +2,9 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule.hpp"
+#include "tools/option_table.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
-#include <iterator>
-#include <string_view>
 
 namespace ringmaster {
 
@@ -31,83 +28,45 @@ The exit status is 0 if every result was right.
 
 namespace {
 
-constexpr std::string_view known_options[] = {"--devices", "--elements", "--seed",      "--op",
-                                              "--kill",    "--algorithm", "--kill-rank"};
-
-caf::expected<uint64_t> parse_number(const std::string& option, const std::string& text, uint64_t min, uint64_t max) {
-  uint64_t value = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || end != text.data() + text.size() || value < min || value > max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} is \"{}\", but must be an integer from {} to {}", option, text, min, max));
-  return value;
+caf::expected<gpu_sim::ReduceOp> parse_demo_op(const std::string& text) {
+  auto op = parse_reduce_op(text);
+  if (op && *op == gpu_sim::PREMUL_SUM)
+    return make_error(errc::invalid_argument, "\"premul_sum\" needs factors, and the demo has none");
+  return op;
 }
 
-caf::error apply(demo_options& result, const std::string& option, const std::string& value) {
-  auto number = [&](auto& target, uint64_t min, uint64_t max) -> caf::error {
-    auto x = parse_number(option, value, min, max);
-    if (!x)
-      return std::move(x.error());
-    target = static_cast<std::decay_t<decltype(target)>>(*x);
+caf::error set_kill(demo_options& result, const std::string& text) {
+  constexpr uint64_t rounds_max = 1000;
+  result.kill = text != "none";
+  result.kill_step.reset();
+  if (text == "none" || text == "random")
     return caf::none;
-  };
-  if (option == "--devices") {
-    result.devices_given = true;
-    return number(result.devices, 2, 64);
-  }
-  if (option == "--elements")
-    return number(result.elements, 1, uint64_t{1} << 27);
-  if (option == "--seed")
-    return number(result.seed, 1, UINT64_MAX);
-  if (option == "--op") {
-    auto op = parse_reduce_op(value);
-    if (!op)
-      return std::move(op.error());
-    if (*op == gpu_sim::PREMUL_SUM)
-      return make_error(errc::invalid_argument, "--op is \"premul_sum\", which needs factors: the demo has none");
-    result.op = *op;
-    return caf::none;
-  }
-  if (option == "--algorithm") {
-    result.algorithm = value;
-    if (value == "ring" || value == "naive")
-      return caf::none;
-    return make_error(errc::invalid_argument, fmt::format("--algorithm is \"{}\", but must be ring or naive", value));
-  }
-  uint32_t chosen = 0;
-  if (option == "--kill") {
-    result.kill = value != "none";
-    if (value == "none" || value == "random")
-      return caf::none;
-    if (number(chosen, 0, 1000))
-      return make_error(errc::invalid_argument, fmt::format("--kill is \"{}\", but must be random, none, or a number of "
-                                                            "rounds from 0 to 1000",
-                                                            value));
-    result.kill_step = chosen;
-    return caf::none;
-  }
-  auto problem = number(chosen, 0, 63); // --kill-rank
-  result.kill_rank = chosen;
-  return problem;
+  auto rounds = parse_whole(text, 0, rounds_max);
+  if (!rounds)
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is neither random, nor none, nor a number of rounds "
+                                                          "from 0 to {}",
+                                                          text, rounds_max));
+  result.kill_step = static_cast<uint32_t>(*rounds);
+  return caf::none;
 }
 
 } // namespace
 
 caf::expected<demo_options> parse_demo_options(const std::vector<std::string>& args) {
   demo_options result;
-  for (size_t i = 0; i < args.size(); ++i) {
-    auto equals = args[i].find('=');
-    auto option = args[i].substr(0, equals);
-    if (option.rfind("--", 0) != 0)
-      return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option; see ringmaster demo --help", args[i]));
-    if (std::find(std::begin(known_options), std::end(known_options), option) == std::end(known_options))
-      return make_error(errc::invalid_argument, fmt::format("there is no option {}; see ringmaster demo --help", option));
-    if (equals == std::string::npos && i + 1 == args.size())
-      return make_error(errc::invalid_argument, fmt::format("{} needs a value; see ringmaster demo --help", option));
-    auto value = equals != std::string::npos ? args[i].substr(equals + 1) : args[++i];
-    if (auto problem = apply(result, option, value))
-      return problem;
-  }
+  std::optional<uint32_t> devices;
+  option_table table{"demo"};
+  table.number("--devices", devices, 2, 64);
+  table.number("--elements", result.elements, 1, uint64_t{1} << 27);
+  table.number("--seed", result.seed, 1);
+  table.parsed("--op", result.op, parse_demo_op);
+  table.word("--algorithm", result.algorithm, {"ring", "naive"});
+  table.value("--kill", [&](const std::string& text) { return set_kill(result, text); });
+  table.number("--kill-rank", result.kill_rank, 0, 63);
+  if (auto problem = table.read(args))
+    return problem;
+  result.devices_given = devices.has_value();
+  result.devices = devices.value_or(result.devices);
   if (result.kill_rank && *result.kill_rank >= result.devices)
     return make_error(errc::invalid_argument, fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}",
                                                           *result.kill_rank, result.devices, result.devices - 1));

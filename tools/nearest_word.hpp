@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// Which of the words somebody may have meant: the one that becomes `word` with fewest characters put in, left out or
+/// changed, two at most. Empty where there is none, or several.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& words);
+
+} // namespace ringmaster
