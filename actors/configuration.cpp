@@ -113,6 +113,12 @@ caf::error configuration::check(const std::optional<std::filesystem::path>& file
   return validate(values_);
 }
 
+caf::error configuration::check_remainder() const {
+  if (remainder.empty())
+    return caf::none;
+  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", remainder[0]));
+}
+
 caf::settings configuration::dump_content() const {
   auto result = actor_system_config::dump_content();
   auto copy = values_;

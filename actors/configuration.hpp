@@ -37,6 +37,9 @@ public:
   /// of the wrong type in a file without a word: the file, if any, and the values in use.
   caf::error check(const std::optional<std::filesystem::path>& file) const;
 
+  /// For a program that takes no arguments beside these. Errors: invalid_argument, naming the first in `remainder`.
+  caf::error check_remainder() const;
+
   const options& values() const noexcept { return values_; }
 
   /// CAF's values and ours; what --dump-config prints.

@@ -75,7 +75,11 @@ proof prove_swap(uint32_t world_size, void (*spoil)(std::vector<schedule>&) = nu
 
 } // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    fmt::print(stderr, "my_algorithm: \"{}\" is no option here; there are none\n", argv[1]);
+    return 1;
+  }
   auto problem = register_algorithm({"swap", proto::ALL_GATHER, "N rounds of one block", plan_swap, cost_of_swap});
   if (problem) {
     fmt::print(stderr, "my_algorithm: {}\n", render(problem));

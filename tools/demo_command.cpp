@@ -30,10 +30,8 @@ std::string journal_dir() {
 } // namespace
 
 int demo_command(const std::vector<std::string>& args) {
-  if (std::find(args.begin(), args.end(), "--help") != args.end()) {
-    fmt::print("{}", demo_help);
+  if (wants_help(args, demo_help))
     return 0;
-  }
   configuration cfg;
   if (auto problem = cfg.read(args, "config/caf-application.conf"))
     return report(problem, 2);

@@ -3,7 +3,9 @@
 #include "actors/client.hpp"
 #include "actors/cluster.hpp"
 #include "actors/log.hpp"
+#include "messages/errc.hpp"
 #include "runtime/memory_directory.hpp"
+#include "runtime/quantity_parse.hpp"
 #include "tools/adoption.hpp"
 #include "tools/program.hpp"
 
@@ -52,13 +54,6 @@ constexpr auto info_help = R"(usage: ringmaster info --join HOST:PORT [options]
 
 The exit status is 0 if those waited for are there; each that is not gets a line "missing: NAME".
 )";
-
-bool wants_help(const std::vector<std::string>& args, const char* text) {
-  if (std::find(args.begin(), args.end(), "--help") == args.end())
-    return false;
-  fmt::print("{}", text);
-  return true;
-}
 
 /// Written beside it and renamed, so that whoever waits for the file never sees half of it.
 caf::error write_port_file(const std::string& path, uint16_t port) {
@@ -201,7 +196,9 @@ int info_command(const std::vector<std::string>& args) {
   std::istringstream names{own["--nodes"]};
   for (std::string name; std::getline(names, name, ',');)
     wanted.insert(name);
-  auto devices_min = std::strtoul(own["--devices"].c_str(), nullptr, 10);
+  auto devices_min = own.count("--devices") == 0 ? caf::expected<uint64_t>{0u} : parse_whole(own["--devices"], 0);
+  if (!devices_min)
+    return report(make_error(errc::invalid_argument, "--devices: " + render(devices_min.error())), 2);
   start_log(opts);
   caf::actor_system system{cfg};
   auto host = connect(system, opts.node.join, opts.node.join_timeout);
@@ -222,7 +219,7 @@ int info_command(const std::vector<std::string>& args) {
       if (here >= entry.devices_announced())
         missing.erase(entry.name());
     }
-    bool complete = missing.empty() && static_cast<size_t>(info->devices_size()) >= devices_min;
+    bool complete = missing.empty() && static_cast<size_t>(info->devices_size()) >= *devices_min;
     if (!complete && std::chrono::steady_clock::now() < give_up) {
       std::this_thread::sleep_for(std::chrono::milliseconds{20});
       continue;

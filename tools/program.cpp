@@ -30,9 +30,14 @@ caf::error read_configuration(configuration& cfg, std::vector<std::string> args,
   }
   if (auto problem = cfg.read(std::move(keys), "config/caf-application.conf"))
     return problem;
-  if (!cfg.remainder.empty())
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", cfg.remainder[0]));
-  return caf::none;
+  return cfg.check_remainder();
+}
+
+bool wants_help(const std::vector<std::string>& args, const char* text) {
+  auto wanted = std::any_of(args.begin(), args.end(), [](const auto& x) { return x == "--help" || x == "-h"; });
+  if (wanted)
+    fmt::print("{}", text);
+  return wanted;
 }
 
 int report(const caf::error& problem, int status) {

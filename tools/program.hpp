@@ -18,6 +18,9 @@ using short_options = std::map<std::string, std::string>;
 caf::error read_configuration(configuration& cfg, std::vector<std::string> args, const short_options& known,
                               std::map<std::string, std::string>& own);
 
+/// Prints the text if --help or -h is among the arguments. Configurations take them for CAF's, so ask before one reads.
+bool wants_help(const std::vector<std::string>& args, const char* text);
+
 /// Prints the sentence to standard error, with the program's name; returns `status`.
 int report(const caf::error& problem, int status = 1);
 
