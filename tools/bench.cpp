@@ -46,7 +46,7 @@ caf::error bench::close() {
 }
 
 plan_request bench::world(uint64_t count) const {
-  return {.world_size = options_.devices, .count = count, .root = options_.root, .peer = options_.root == 0 ? 1u : 0u};
+  return {.world_size = options_.devices, .count = count, .root = options_.root, .peer = options_.peer};
 }
 
 /// Behind the largest input of all ranks, at the same place on each.
@@ -67,7 +67,7 @@ proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64
   x.set_count(count);
   x.set_root(options_.root);
   x.set_peer(world(count).peer);
-  x.set_chunk_count(options_.chunk_bytes / size_of(options_.datatype));
+  x.set_chunk_count(options_.chunk_count);
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     x.add_inputs(address(rank));
     if (!options_.in_place)

@@ -30,7 +30,8 @@ public:
   /// Makes the communicator. Errors: those of CommInit.
   caf::error open();
   caf::error close();
-  /// Fills the inputs, checks one operation's result, then measures. `bytes` is rounded down to whole elements.
+  /// Fills the inputs, checks one operation's result, then measures. `bytes` are whole elements, and rounded
+  /// down to blocks of the same size where each rank has one.
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
 
 private:

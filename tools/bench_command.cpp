@@ -1,8 +1,11 @@
 #include "tools/bench_command.hpp"
 
 #include "actors/cluster.hpp"
+#include "messages/errc.hpp"
+#include "runtime/bus_bandwidth.hpp"
 #include "runtime/quantity_text.hpp"
-#include "runtime/schedule.hpp"
+#include "runtime/reduction.hpp"
+#include "runtime/written_algorithm.hpp"
 #include "tools/bench.hpp"
 #include "tools/memory_limit.hpp"
 #include "tools/program.hpp"
@@ -38,16 +41,27 @@ std::vector<uint64_t> sizes_of(const bench_options& x) {
 }
 
 plan_request largest(const bench_options& x) {
-  return {.world_size = x.devices, .count = x.max_bytes, .root = x.root, .peer = x.root == 0 ? 1u : 0u};
+  return {.world_size = x.devices, .count = x.max_bytes, .root = x.root, .peer = x.peer};
 }
 
-/// Of one device: its input and output at the largest size, with room to align them.
+/// Bytes of scratch that a file's schedules want at the largest size, at the rank that wants most.
+uint64_t written_scratch(const bench_options& x) {
+  if (!x.written)
+    return 0;
+  uint64_t elements = 0;
+  for (const auto& rank : x.written->ranks)
+    elements = std::max(elements, rank.scratch_count);
+  auto own = size_count(x.kind, x.written->request) * size_of(x.datatype);
+  return elements * size_of(x.datatype) * (own == 0 ? 1 : x.max_bytes / own);
+}
+
+/// Of one device: its input and output at the largest size, with room to align them, and scratch.
 uint64_t memory_for(const bench_options& x) {
   auto whole = x.max_bytes; // the largest of both sides, whatever the kind, but for blocks that are counted once a rank
   if (x.kind == proto::ALL_GATHER || x.kind == proto::GATHER || x.kind == proto::SCATTER || x.kind == proto::ALL_TO_ALL
       || x.kind == proto::REDUCE_SCATTER)
     whole += 64u * x.devices;
-  return std::max<uint64_t>(2 * whole + 16384, 1u << 16);
+  return std::max<uint64_t>(2 * whole + written_scratch(x) + 16384, 1u << 16);
 }
 
 void print_header(const bench_options& x) {
@@ -102,7 +116,7 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
       auto row = group.measure(algorithm, bytes);
       if (!row)
         return std::move(row.error());
-      if (x.memory_limit && limit_us == 0 && row->bytes * x.devices >= limit_bytes_min)
+      if (!x.no_memory_limit && limit_us == 0 && row->bytes * x.devices >= limit_bytes_min)
         limit_us = limit_of(x, row->count);
       row->limit_us = limit_us;
       print_row(x, *row);
@@ -119,16 +133,17 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
 } // namespace
 
 int bench_command(const std::vector<std::string>& args) {
-  if (std::find(args.begin(), args.end(), "--help") != args.end()) {
-    fmt::print("{}", bench_help);
+  if (wants_help(args, bench_help))
     return 0;
-  }
   configuration cfg;
   if (auto problem = cfg.read(args, "config/caf-application.conf"))
     return report(problem, 2);
   auto x = parse_bench_options(cfg.remainder);
   if (!x)
     return report(x.error(), 2);
+  if (x->written)
+    if (auto problem = register_schedules(x->algorithm, *x->written))
+      return report(problem);
   auto opts = cfg.values();
   opts.device.count = x->devices;
   opts.device.memory_bytes = memory_for(*x);
@@ -141,6 +156,9 @@ int bench_command(const std::vector<std::string>& args) {
   auto home = cluster::open(system, opts);
   if (!home)
     return report(home.error());
+  if (x->written && !(*home)->root())
+    return report(make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know "
+                                                     "the file; without caf-run or node.join they are in this one"));
   client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
   if (auto there = user.devices(x->devices, std::chrono::seconds{60}); !there)
     return report(there.error());

@@ -1,12 +1,13 @@
 #include "tools/bench_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/bus_bandwidth.hpp"
 #include "runtime/reduction.hpp"
+#include "tools/schedule_file.hpp"
 
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ringmaster {
 
@@ -20,13 +21,18 @@ outputs once, divided by the time.
 
   --algorithm A        ring, direct, ... ; auto (the default) takes the best; all tries every one
   --devices N          2 to 1024 (8)
-  --min-bytes B        such as 8, 64K, 1M (8)
+  --min-bytes B        such as 8, 64K, 1M, which are powers of 1024; 64KB, 1MB are of 1000 (8)
   --max-bytes B        (64M)
   --factor F           from size to size (8)
   --datatype T         (float32)
   --op O               (sum)
-  --root R             (0)
+  --root R             of reduce, broadcast, gather and scatter; who sends in send_recv (0)
+  --peer R             who receives in send_recv (the rank after the root)
   --chunk B            pieces of pipelined algorithms; 0: as the algorithm likes (0)
+  --schedule FILE      the schedules in FILE, which docs/schedule_format.md explains, in place of an algorithm's. They are
+                       proved first. Kind, devices, root and peer are the file's. The sizes are, too, from --min-bytes to
+                       --max-bytes where these are given, which must be multiples of the file's: every range is taken
+                       so many times as far and as long
   --iterations K       operations in a sample, enqueued back to back; 0: by size (0)
   --samples S          whose median, p50 and p99 are shown (20)
   --in-place           one buffer a rank
@@ -35,111 +41,111 @@ outputs once, divided by the time.
   --json FILE          one object a row, too
   --section.key=V      any key of config/caf-application.conf
 
-The exit status is 0 if every result was right.
+Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, and the first
+column says to what. The exit status is 0 if every result was right.
 )";
 
 namespace {
 
-caf::error wrong(const std::string& option, const std::string& value, const std::string& allowed) {
-  return make_error(errc::invalid_argument, fmt::format("{} is \"{}\", but must be {}", option, value, allowed));
+constexpr uint32_t devices_max = 1024;
+constexpr uint64_t bytes_max = uint64_t{1} << 50;
+
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
 }
 
-template <class T>
-caf::error set_number(T& target, const std::string& option, const std::string& text, uint64_t min, uint64_t max) {
-  uint64_t value = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || end != text.data() + text.size() || value < min || value > max)
-    return wrong(option, text, fmt::format("an integer from {} to {}", min, max));
-  target = static_cast<T>(value);
+/// What was told of sizes.
+struct size_options {
+  std::optional<uint64_t> min_bytes, max_bytes;
+};
+
+caf::error check_sizes(const bench_options& x) {
+  if (x.min_bytes > x.max_bytes)
+    return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
+  for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
+    if (auto elements = whole_elements(option, bytes, x.datatype); !elements)
+      return std::move(elements.error());
   return caf::none;
 }
 
-template <class T>
-caf::error set(T& target, caf::expected<T> value) {
-  if (!value)
-    return std::move(value.error());
-  target = *value;
-  return caf::none;
+/// The collective and its sizes, as they were told.
+caf::error set_collective(bench_options& x, const collective_options& told, const size_options& sizes) {
+  x.kind = told.kind.value_or(x.kind);
+  x.algorithm = told.algorithm.empty() ? x.algorithm : told.algorithm;
+  x.devices = told.ranks.value_or(x.devices);
+  x.root = told.root.value_or(x.root);
+  x.min_bytes = sizes.min_bytes.value_or(x.min_bytes);
+  x.max_bytes = sizes.max_bytes.value_or(x.max_bytes);
+  auto whole = told;
+  whole.kind = x.kind;
+  whole.ranks = x.devices;
+  auto request = request_of(whole);
+  if (!request)
+    return std::move(request.error());
+  x.peer = request->peer;
+  x.chunk_count = request->chunk;
+  return check_sizes(x);
 }
 
-caf::error apply(bench_options& x, const std::string& option, const std::string& value) {
-  if (option == "--algorithm")
-    return x.algorithm = value, caf::none;
-  if (option == "--json")
-    return x.json = value, caf::none;
-  if (option == "--devices")
-    return set_number(x.devices, option, value, 2, 1024);
-  if (option == "--factor")
-    return set_number(x.factor, option, value, 2, 1024);
-  if (option == "--root")
-    return set_number(x.root, option, value, 0, 1023);
-  if (option == "--iterations")
-    return set_number(x.iterations, option, value, 0, 1'000'000);
-  if (option == "--samples")
-    return set_number(x.samples, option, value, 1, 10'000);
-  if (option == "--min-bytes")
-    return set(x.min_bytes, parse_bytes(option, value));
-  if (option == "--max-bytes")
-    return set(x.max_bytes, parse_bytes(option, value));
-  if (option == "--chunk")
-    return set(x.chunk_bytes, parse_bytes(option, value));
-  if (option == "--datatype")
-    return set(x.datatype, parse_datatype(value));
-  if (option == "--op")
-    return set(x.op, parse_reduce_op(value));
-  return make_error(errc::invalid_argument, fmt::format("there is no option {}; see ringmaster bench --help", option));
-}
-
-bool apply_flag(bench_options& x, const std::string& option) {
-  if (option == "--in-place")
-    x.in_place = true;
-  else if (option == "--single")
-    x.single = true;
-  else if (option == "--no-memory-limit")
-    x.memory_limit = false;
-  else
-    return false;
-  return true;
+/// The same, as a file has it.
+caf::error set_written(bench_options& x, const collective_options& told, const size_options& sizes) {
+  auto written = schedules_for(told, "--devices");
+  if (!written)
+    return std::move(written.error());
+  const auto& own = written->request;
+  if (own.world_size < 2 || own.world_size > devices_max)
+    return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told.schedule,
+                               own.world_size, devices_max));
+  if (!own.counts.empty())
+    return invalid(fmt::format("--schedule {}: it has counts, but the bench gives every rank the same", told.schedule));
+  auto own_bytes = size_count(written->kind, own) * size_of(x.datatype);
+  x.min_bytes = sizes.min_bytes.value_or(own_bytes);
+  x.max_bytes = sizes.max_bytes.value_or(std::max(x.min_bytes, own_bytes));
+  if (x.max_bytes > bytes_max)
+    return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", told.schedule, x.max_bytes,
+                               bytes_max));
+  for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
+    if (auto factor = factor_for(option, bytes, told, *written); !factor)
+      return std::move(factor.error());
+  if (auto problem = check_sizes(x))
+    return problem;
+  x.kind = written->kind;
+  x.devices = own.world_size;
+  x.root = own.root;
+  x.peer = own.peer;
+  x.algorithm = algorithm_name_of(told.schedule);
+  x.written = std::move(*written);
+  return check_proof(told.schedule, *x.written);
 }
 
 } // namespace
 
-caf::expected<uint64_t> parse_bytes(const std::string& option, const std::string& text) {
-  char* end = nullptr;
-  auto value = std::strtod(text.c_str(), &end);
-  std::string unit = end;
-  for (auto suffix : {"iB", "B", "ib", "b"})
-    if (unit.size() >= std::string{suffix}.size() && unit.ends_with(suffix)) {
-      unit.resize(unit.size() - std::string{suffix}.size());
-      break;
-    }
-  auto power = unit.empty() ? 0 : unit == "K" || unit == "k" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : -1;
-  auto bytes = std::ldexp(value, power < 0 ? 0 : power);
-  if (end == text.c_str() || power < 0 || !(bytes >= 0) || bytes > std::ldexp(1.0, 50) || bytes != std::floor(bytes))
-    return wrong(option, text, "a number of bytes, such as 4096, 64K, 1M or 1.5G");
-  return static_cast<uint64_t>(bytes);
-}
-
 caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args) {
   bench_options result;
-  for (size_t i = 0; i < args.size(); ++i) {
-    auto equals = args[i].find('=');
-    auto option = args[i].substr(0, equals);
-    if (option.rfind("--", 0) != 0) {
-      if (auto problem = set(result.kind, parse_collective_kind(args[i])))
-        return problem;
-      continue;
-    }
-    if (apply_flag(result, args[i]))
-      continue;
-    if (equals == std::string::npos && i + 1 == args.size())
-      return make_error(errc::invalid_argument, fmt::format("{} needs a value; see ringmaster bench --help", option));
-    if (auto problem = apply(result, option, equals != std::string::npos ? args[i].substr(equals + 1) : args[++i]))
-      return problem;
-  }
-  if (result.min_bytes > result.max_bytes)
-    return make_error(errc::invalid_argument, fmt::format("--min-bytes {} is more than --max-bytes {}", result.min_bytes,
-                                                          result.max_bytes));
+  collective_options told;
+  size_options sizes;
+  option_table table{"bench"};
+  add_collective_options(table, told, devices_max, "--devices");
+  table.number("--devices", told.ranks, 2, devices_max);
+  table.bytes("--chunk", told.chunk_bytes, bytes_max);
+  table.parsed("--datatype", told.datatype, parse_datatype);
+  table.text("--schedule", told.schedule);
+  table.bytes("--min-bytes", sizes.min_bytes, bytes_max);
+  table.bytes("--max-bytes", sizes.max_bytes, bytes_max);
+  table.number("--factor", result.factor, 2, 1024);
+  table.parsed("--op", result.op, parse_reduce_op);
+  table.number("--iterations", result.iterations, 0, 1'000'000);
+  table.number("--samples", result.samples, 1, 10'000);
+  table.flag("--in-place", result.in_place);
+  table.flag("--single", result.single);
+  table.flag("--no-memory-limit", result.no_memory_limit);
+  table.text("--json", result.json);
+  if (auto problem = table.read(args))
+    return problem;
+  result.datatype = told.datatype;
+  auto problem = told.schedule.empty() ? set_collective(result, told, sizes) : set_written(result, told, sizes);
+  if (problem)
+    return problem;
   return result;
 }
 

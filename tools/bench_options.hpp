@@ -1,10 +1,11 @@
 #pragma once
 
 #include "messages/gpu_sim.pb.h"
-#include "runtime/collective.hpp"
+#include "runtime/schedule_json.hpp"
 
 #include <caf/expected.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,21 +21,22 @@ struct bench_options {
   proto::DataType datatype = proto::FLOAT32;
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   uint32_t root = 0;
+  uint32_t peer = 1;
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
-  uint64_t chunk_bytes = 0;
+  uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
   bool in_place = false;
   bool single = false;     ///< One call, and wait for its end, instead of back to back.
-  bool memory_limit = true;
+  bool no_memory_limit = false;
   std::string json;        ///< A file; empty: none.
+  /// What `algorithm` is to be: the schedules of a file, proved. Kind, devices, root, peer and sizes are theirs.
+  std::optional<schedule_set> written;
 };
 
 extern const char* const bench_help;
 
-/// Errors: invalid_argument, naming the option, the value and what is allowed.
+/// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
+/// of `read_schedule_file` and `check_proof`.
 caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args);
-
-/// "64K", "1M", "1.5G", "4096": bytes, with binary prefixes. Errors: invalid_argument.
-caf::expected<uint64_t> parse_bytes(const std::string& option, const std::string& text);
 
 } // namespace ringmaster

@@ -2,8 +2,9 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"
-#include "tools/collective_options.hpp"
+#include "runtime/proof.hpp"
 #include "tools/output_file.hpp"
+#include "tools/schedule_file.hpp"
 
 #include <fmt/format.h>
 
@@ -26,14 +27,15 @@ Shows what a schedule does: who sends what to whom in each round, and what every
   --peer R       who receives in send_recv (the rank after the root)
   --count C      elements, 1 to 4096: of the whole, or of each block where every rank has one (one for each rank, or 1)
   --chunk C      elements of a piece, for pipelined algorithms (as the algorithm likes)
+  --schedule FILE
+                 the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the
+                 format. What they do wrong is said below the picture.
   --svg FILE     writes a picture to FILE, as SVG (text)
   --help         this text
 )";
 
 struct draw_options {
   collective_options collective;
-  uint32_t count = 0; ///< 0: not given.
-  uint32_t chunk = 0;
   std::string svg;
   bool help = false;
 };
@@ -42,8 +44,9 @@ caf::expected<draw_options> parse(std::span<const std::string> args) {
   draw_options opts;
   option_table table{"draw"};
   add_collective_options(table, opts.collective, drawn_ranks_max);
-  table.number("--count", opts.count, 1, drawn_elements_max);
-  table.number("--chunk", opts.chunk, 1, drawn_elements_max);
+  table.number("--count", opts.collective.count, 1, drawn_elements_max);
+  table.number("--chunk", opts.collective.chunk, 1, drawn_elements_max);
+  table.text("--schedule", opts.collective.schedule);
   table.text("--svg", opts.svg);
   if (auto problem = table.read(args))
     return problem;
@@ -51,27 +54,57 @@ caf::expected<draw_options> parse(std::span<const std::string> args) {
   return opts;
 }
 
-caf::expected<plan_request> request_of(const draw_options& opts) {
-  auto whole = opts.collective;
-  if (whole.kind)
-    whole.count = opts.count != 0 ? opts.count : has_v_variant(*whole.kind) ? 1 : opts.collective.ranks;
-  auto request = request_of(whole);
-  if (request)
-    request->chunk = opts.chunk;
-  return request;
-}
+/// What is drawn, and what is said below its title and below it.
+struct drawing {
+  walk_through story;
+  std::string_view formula;
+  std::string fault{}; ///< Of what somebody wrote.
+};
 
-caf::error draw(const draw_options& opts, const algorithm& which, const plan_request& request, std::FILE* out) {
-  auto story = walk(which.kind, which.name, request);
+caf::expected<drawing> drawing_of(collective_options told) {
+  if (told.kind && !told.count)
+    told.count = has_v_variant(*told.kind) ? 1 : told.ranks.value_or(8);
+  auto request = request_of(told);
+  if (!request)
+    return std::move(request.error());
+  auto chosen = algorithms_of(told);
+  if (!chosen)
+    return std::move(chosen.error());
+  const auto& which = *chosen->front();
+  auto story = walk(which.kind, which.name, *request);
   if (!story)
     return std::move(story.error());
-  if (opts.svg.empty()) {
-    fmt::print(out, "{}", text_of(*story, which.formula));
+  return drawing{std::move(*story), which.formula};
+}
+
+/// Whether the ranks' steps fit together is all that a picture needs.
+struct silent_observer : walk_observer {
+  std::string moved(step_ref, step_ref) override { return {}; }
+};
+
+caf::expected<drawing> drawing_of_file(const collective_options& told) {
+  auto written = schedules_for(told);
+  if (!written)
+    return std::move(written.error());
+  const auto& [kind, request, ranks] = *written;
+  silent_observer observer;
+  if (auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer); !walked.fault.empty())
+    return make_error(errc::invalid_argument, fmt::format("{}: {}", told.schedule, walked.fault));
+  auto story = walk(kind, algorithm_name_of(told.schedule), request, ranks);
+  if (!story)
+    return std::move(story.error());
+  auto problem = check_proof(told.schedule, *written);
+  return drawing{std::move(*story), "as somebody wrote it", problem ? render(problem) : ""};
+}
+
+caf::error write(const drawing& x, const std::string& svg_file, std::FILE* out) {
+  if (svg_file.empty()) {
+    fmt::print(out, "{}", text_of(x.story, x.formula));
     return caf::none;
   }
-  if (auto problem = write_output_file(opts.svg, svg_of(*story, which.formula), "the picture"))
+  if (auto problem = write_output_file(svg_file, svg_of(x.story, x.formula), "the picture"))
     return problem;
-  fmt::print(out, "Wrote {}.\n", opts.svg);
+  fmt::print(out, "Wrote {}.\n", svg_file);
   return caf::none;
 }
 
@@ -89,15 +122,13 @@ int draw_command(std::span<const std::string> args, std::FILE* out, std::FILE* e
     fmt::print(out, "{}", draw_help);
     return 0;
   }
-  auto request = request_of(*opts);
-  if (!request)
-    return failed(request.error(), exit_usage);
-  auto chosen = algorithms_of(opts->collective);
-  if (!chosen)
-    return failed(chosen.error(), exit_usage);
-  if (auto problem = draw(*opts, *chosen->front(), *request, out))
-    return failed(problem, exit_failed);
-  return 0;
+  auto drawn = opts->collective.schedule.empty() ? drawing_of(opts->collective) : drawing_of_file(opts->collective);
+  if (!drawn)
+    return failed(drawn.error(), exit_usage);
+  auto problem = write(*drawn, opts->svg, out);
+  if (!problem && !drawn->fault.empty())
+    problem = make_error(errc::invalid_argument, drawn->fault);
+  return problem ? failed(problem, exit_failed) : 0;
 }
 
 } // namespace ringmaster

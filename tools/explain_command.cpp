@@ -44,6 +44,7 @@ caf::expected<explain_options> parse(std::span<const std::string> args) {
   explain_options opts;
   option_table table{"explain"};
   add_collective_options(table, opts.collective, ranks_max);
+  add_size_options(table, opts.collective);
   table.duration("--latency", opts.latency_ps);
   table.duration("--message-overhead", opts.message_overhead_ps);
   table.duration("--round-overhead", opts.round_overhead_ps);

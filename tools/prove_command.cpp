@@ -2,16 +2,14 @@
 
 #include "messages/errc.hpp"
 #include "runtime/quantity_text.hpp"
-#include "runtime/schedule_json.hpp"
+#include "tools/output_file.hpp"
 #include "tools/prove_run.hpp"
+#include "tools/schedule_file.hpp"
 #include "tools/terminal.hpp"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <chrono>
 
 namespace ringmaster {
 
@@ -20,18 +18,10 @@ namespace {
 constexpr int exit_fault = 1;
 constexpr int exit_usage = 2;
 
-caf::error file_error(std::string_view what, const std::filesystem::path& file) {
-  return make_error(errc::io_error, fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(errno)));
-}
-
 caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
-  std::ifstream in{opts.schedule, std::ios::binary};
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf()))
-    return file_error("read", opts.schedule);
-  auto read = parse_schedules(text.str());
+  auto read = read_schedule_file(opts.schedule);
   if (!read)
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", opts.schedule.string(), render(read.error())));
+    return std::move(read.error());
   auto found = prove(read->kind, read->request, read->ranks, opts.seed);
   terminal paint{out};
   auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
@@ -60,11 +50,10 @@ caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
   if (!ranks)
     return std::move(ranks.error());
   all.ranks = std::move(*ranks);
-  std::ofstream file{opts.write, std::ios::binary};
-  if (!file || !(file << to_json(all)) || !file.flush())
-    return file_error("write", opts.write);
+  if (auto problem = write_output_file(opts.write, to_json(all), "the schedules"))
+    return problem;
   fmt::print(out, "Wrote {} {}, {}, to {}: ringmaster prove --schedule proves it.\n", name_of(all.kind), opts.algorithm,
-             text_of(all.kind, all.request), opts.write.string());
+             text_of(all.kind, all.request), opts.write);
   return true;
 }
 

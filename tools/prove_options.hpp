@@ -4,7 +4,6 @@
 
 #include <caf/expected.hpp>
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,8 +21,8 @@ struct prove_options {
   std::vector<uint64_t> roots;  ///< Empty: as `prove_cases` likes.
   uint64_t seed = 1;
   uint32_t jobs = 2;
-  std::filesystem::path schedule; ///< Prove this file; empty: algorithms.
-  std::filesystem::path write;    ///< Write the schedules to this file; empty: prove them.
+  std::string schedule; ///< Prove this file; empty: algorithms.
+  std::string write;    ///< Write the schedules to this file; empty: prove them.
   bool help = false;
 };
 

@@ -15,7 +15,7 @@ Runs a collective in virtual time: how long it would take on a network, which of
 of messages it waits for.
 
 {}  --algorithm A     one of the kind's algorithms (all of them, one a line)
-
+{}
 The network. Each rank has one way out and one way in; a message occupies both for its bytes / bandwidth, and is there
 a latency later.
   --latency T       of a message (5us)
@@ -80,6 +80,8 @@ caf::expected<simulate_options> parse_simulate_options(std::span<const std::stri
   simulate_options opts;
   option_table table{"simulate"};
   add_collective_options(table, opts.collective, ranks_max);
+  add_size_options(table, opts.collective);
+  table.text("--schedule", opts.collective.schedule);
   add_network_options(table, opts.net);
   table.flag("--json", opts.json);
   table.text("--trace", opts.trace);
@@ -88,13 +90,15 @@ caf::expected<simulate_options> parse_simulate_options(std::span<const std::stri
   opts.help = table.help();
   if (opts.help)
     return opts;
-  if (!opts.trace.empty() && opts.collective.algorithm.empty())
+  if (!opts.trace.empty() && opts.collective.algorithm.empty() && opts.collective.schedule.empty())
     return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
-  if (!opts.trace.empty() && opts.collective.ranks > traced_ranks_max)
-    return make_error(errc::invalid_argument, fmt::format("--trace shows at most {} ranks", traced_ranks_max));
-  if (auto problem = check_network(opts.net, opts.collective.ranks))
-    return problem;
   return opts;
+}
+
+caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks) {
+  if (!opts.trace.empty() && ranks > traced_ranks_max)
+    return make_error(errc::invalid_argument, fmt::format("--trace shows at most {} ranks", traced_ranks_max));
+  return check_network(opts.net, ranks);
 }
 
 } // namespace ringmaster

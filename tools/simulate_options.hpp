@@ -18,5 +18,7 @@ extern const char* const simulate_help;
 
 /// Errors: invalid_argument, naming the option, the value and what is allowed.
 caf::expected<simulate_options> parse_simulate_options(std::span<const std::string> args);
+/// Whether so many ranks can be connected and traced as told. Errors: invalid_argument.
+caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks);
 
 } // namespace ringmaster

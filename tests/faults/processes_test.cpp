@@ -1,4 +1,5 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
+#include "tests/support/temporary_directory.hpp"
 #include "tests/tools/launched_program.hpp"
 
 #include <doctest/doctest.h>
@@ -34,6 +35,17 @@ TEST_CASE("processes: the demo is right on the devices of four nodes") {
   CHECK(run.output.find("a cluster of several processes, 8 simulated devices") != std::string::npos);
   CHECK(run.output.find("epoch 2 on 7 devices") != std::string::npos);
   CHECK(run.output.find("Every result was right.") != std::string::npos);
+}
+
+TEST_CASE("processes: the bench does not run a file's schedules on devices that cannot know them") {
+  ringmaster::test::temporary_directory dir;
+  auto file = (dir.path() / "ring.json").string();
+  launched_program written{{RINGMASTER_PROGRAM, "prove", "all_reduce", "--algorithm=ring", "--ranks=3", "--count=6",
+                            "--write", file}};
+  REQUIRE(written.finish() == 0);
+  launched_program run{under_caf_run({RINGMASTER_PROGRAM, "bench", "--schedule", file})};
+  CHECK(run.finish() == 1);
+  CHECK(run.error.find("--schedule: the devices are in other processes") != std::string::npos);
 }
 
 TEST_CASE("processes: a node that is killed, or frozen, takes its devices with it, and the survivors' result is right") {

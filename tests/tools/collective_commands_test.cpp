@@ -88,6 +88,14 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
         == "ringmaster simulate: the link 1-9 wants a rank 9, and there are ranks 0 to 7\n");
   CHECK(refused({"all_reduce", "--bytes"})
         == "ringmaster simulate: --bytes needs a value; see ringmaster simulate --help\n");
+  CHECK(refused({"all_reduce", "--bytes", "10"})
+        == "ringmaster simulate: --bytes 10: not a whole number of float32 elements of 4 bytes; 8 or 12 would be\n");
+  CHECK(refused({"all_reduce", "--root", "1"})
+        == "ringmaster simulate: --root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have "
+           "one\n");
+  CHECK(refused({"reduce", "--peer", "1"}) == "ringmaster simulate: --peer: reduce has no peer; send_recv has one\n");
+  CHECK(refused({"all_reduce", "--byte", "8"})
+        == "ringmaster simulate: there is no option --byte; did you mean --bytes? Or see ringmaster simulate --help\n");
   CHECK(refused({"all_reduce", "--fast"})
         == "ringmaster simulate: there is no option --fast; see ringmaster simulate --help\n");
   CHECK(has(refused({"reduce_all"}), "there is no collective \"reduce_all\"; there are: all_reduce, "));
@@ -101,6 +109,9 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
             "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
   CHECK(has(result.out, "\nby size, tried at powers of two: "));
   CHECK(run(explain_command, {"all_reduce", "--algorithm", "ring"}).code == 2);
+  CHECK(run(explain_command, {"all_reduce", "--bytes", "6"}).err
+        == "ringmaster explain: --bytes 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be\n");
+  CHECK(has(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
   CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
 }
 
@@ -110,6 +121,7 @@ TEST_CASE("draw: text, or a picture in a file") {
   CHECK(has(run(draw_command, {"all_reduce", "--ranks", "4", "--algorithm", "ring"}).out, "\nround 5\n"));
   CHECK(run(draw_command, {"all_reduce", "--ranks", "4", "--svg", file.string()}).code == 0);
   CHECK(content_of(file).starts_with("<svg "));
+  CHECK(has(run(draw_command, {"barrier", "--root", "1"}).err, "--root: barrier has no root"));
   auto refused = run(draw_command, {"all_reduce", "--ranks", "17"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "ringmaster draw: --ranks: \"17\" is not an integer from 1 to 16\n");

@@ -77,15 +77,17 @@ TEST_CASE("prove command: a file that was written is proved, and one with a mist
 }
 
 TEST_CASE("prove command: a wrong command line is refused with what is allowed") {
-  check_refused({"all_reduce", "broadcast"}, "one kind at a time: 'all_reduce' and 'broadcast' were given");
+  check_refused({"all_reduce", "broadcast"}, "one collective at a time: \"all_reduce\" and \"broadcast\" were given");
   check_refused({"all_reduce", "--algorithm", "rnig", "--ranks", "2"},
                 render(find_algorithm(proto::ALL_REDUCE, "rnig").error()));
   check_refused({"--algorithm", "rnig"}, "no collective has an algorithm \"rnig\"");
-  check_refused({"--ranks", "4..2"}, "--ranks is '4..2', but must be numbers from 1 to 4096, at most 4096 of them, "
+  check_refused({"--ranks", "4..2"}, "--ranks: \"4..2\" is not numbers from 1 to 4096, at most 4096 of them, "
                                      "such as 3, 1..64 or 2,4,8..16");
   check_refused({"--ranks"}, "--ranks needs a value; see ringmaster prove --help");
-  check_refused({"--rank", "3"}, "there is no option '--rank'; see ringmaster prove --help");
-  check_refused({"--jobs", "0"}, "--jobs is '0', but must be a number from 1 to 256");
+  check_refused({"--rank", "3"}, "there is no option --rank; did you mean --ranks? Or see ringmaster prove --help");
+  check_refused({"--jobs", "0"}, "--jobs: \"0\" is not an integer from 1 to 256");
+  check_refused({"all_reduce", "--root", "1"},
+                "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
   check_refused({"--schedule", "x", "--ranks", "2"},
                 "--schedule FILE says itself what it is: only --seed goes with it");
   check_refused({"all_reduce", "--write", "x"}, "--write FILE writes one: it wants a KIND, --algorithm, --ranks and "
