@@ -146,10 +146,10 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   if (!wrong)
     return std::move(wrong.error());
   row.wrong = *wrong;
-  auto operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
+  row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
   for (uint32_t i = 0; i < options_.samples + 2; ++i) { // two to warm up
-    auto time = sample(request, operations);
+    auto time = sample(request, row.operations);
     if (!time)
       return std::move(time.error());
     if (i >= 2)

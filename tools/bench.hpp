@@ -19,6 +19,7 @@ struct bench_row {
   double algbw = 0;       ///< GB/s
   double busbw = 0;
   uint64_t wrong = 0;     ///< Elements.
+  uint32_t operations = 0; ///< In a sample.
   double limit_us = 0;    ///< What memory allows; 0: not measured.
 };
 

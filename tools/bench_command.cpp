@@ -40,10 +40,6 @@ std::vector<uint64_t> sizes_of(const bench_options& x) {
   return result;
 }
 
-plan_request largest(const bench_options& x) {
-  return {.world_size = x.devices, .count = x.max_bytes, .root = x.root, .peer = x.peer};
-}
-
 /// Bytes of scratch that a file's schedules want at the largest size, at the rank that wants most.
 uint64_t written_scratch(const bench_options& x) {
   if (!x.written)
@@ -91,16 +87,10 @@ void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
              row.time_us, row.algbw, row.busbw, row.wrong, row.p50_us, row.p99_us, row.limit_us);
 }
 
-double limit_of(const bench_options& x, uint64_t count) {
-  auto world = largest(x);
-  world.count = count;
-  uint64_t in = 0, out = 0;
-  for (uint32_t rank = 0; rank < x.devices; ++rank) {
-    in += input_count(x.kind, world, rank);
-    out += output_count(x.kind, world, rank);
-  }
-  auto element = size_of(x.datatype);
-  return memory_limit_us(x.devices, in * element / x.devices, out * element / x.devices, std::max(5u, x.samples / 2));
+caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
+  auto floats = std::max<uint64_t>(row.count * size_of(x.datatype) / sizeof(float), 1);
+  plan_request request{.world_size = x.devices, .count = floats, .root = x.root, .peer = x.root == 0 ? 1u : 0u};
+  return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 
 /// Returns how many elements were wrong.
@@ -111,19 +101,25 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
   print_header(x);
   uint64_t wrong = 0;
   for (auto bytes : sizes_of(x)) {
-    double limit_us = 0;
+    memory_limit limit;
     for (auto& algorithm : algorithms_for(x)) {
       auto row = group.measure(algorithm, bytes);
       if (!row)
         return std::move(row.error());
-      if (!x.no_memory_limit && limit_us == 0 && row->bytes * x.devices >= limit_bytes_min)
-        limit_us = limit_of(x, row->count);
-      row->limit_us = limit_us;
+      if (!x.no_memory_limit && limit.how.empty() && row->bytes * x.devices >= limit_bytes_min) {
+        auto measured = limit_of(x, *row);
+        if (!measured)
+          return std::move(measured.error());
+        limit = std::move(*measured);
+      }
+      row->limit_us = limit.time_us;
       print_row(x, *row);
       if (json != nullptr)
         write_json(json, x, *row);
       wrong += row->wrong;
     }
+    if (!limit.how.empty())
+      fmt::print("# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
   }
   if (auto problem = group.close())
     return problem;

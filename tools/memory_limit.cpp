@@ -1,8 +1,16 @@
 #include "tools/memory_limit.hpp"
 
+#include "messages/errc.hpp"
+#include "runtime/device_memory.hpp"
+#include "runtime/memory_directory.hpp"
+#include "tools/plain_loop.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
 #include <memory>
 #include <sys/mman.h>
 #include <thread>
@@ -11,68 +19,154 @@ namespace ringmaster {
 
 namespace {
 
-using buffers = std::vector<std::vector<float>>;
+constexpr uint64_t page_bytes = 4096;
+constexpr uint64_t streamed_min = 8u << 20; ///< What is less stays in the caches for the next operation.
 
-/// One thread's part: reads every input element of it once, writes every output element once.
-void pass(const buffers& inputs, buffers& outputs, uint32_t part, uint32_t parts) {
-  auto in_count = inputs.front().size(), out_count = outputs.front().size();
-  auto in_begin = in_count * part / parts, in_end = in_count * (part + 1) / parts;
-  auto out_begin = out_count * part / parts, out_end = out_count * (part + 1) / parts;
-  constexpr uint64_t tile = 2048;
-  float sums[tile];
-  std::fill(sums, sums + tile, 0.0f);
-  auto out = out_begin;
-  auto steps = std::max<uint64_t>(1, (std::max(in_end - in_begin, out_end - out_begin) + tile - 1) / tile);
-  for (uint64_t s = 0; s < steps; ++s) {
-    auto from = in_begin + (in_end - in_begin) * s / steps, to = in_begin + (in_end - in_begin) * (s + 1) / steps;
-    for (auto& input : inputs) {
-      const float* at = input.data() + from;
-      for (uint64_t i = 0; i < to - from; ++i)
-        sums[i] += at[i];
-    }
-    auto last = out_begin + (out_end - out_begin) * (s + 1) / steps;
-    for (auto& output : outputs)
-      std::copy(sums, sums + (last - out), output.data() + out);
-    out = last;
+/// Runs a function on all cores at once, over and over. Its threads spin: what is measured is memory, not waking.
+template <class Function>
+class crew {
+public:
+  explicit crew(Function work) : work_(std::move(work)) {
+    for (uint32_t part = 1; part < parts_; ++part)
+      others_.emplace_back([this, part] { serve(part); });
   }
+
+  ~crew() {
+    stop_ = true;
+    ++round_;
+    for (auto& x : others_)
+      x.join();
+  }
+
+  void run() {
+    ended_ = 0;
+    ++round_;
+    work_(0, parts_);
+    while (ended_ != parts_ - 1) {
+    }
+  }
+
+private:
+  void serve(uint32_t part) {
+    for (uint32_t seen = 0;; ++ended_) {
+      while (round_ == seen) {
+      }
+      seen = round_;
+      if (stop_)
+        return;
+      work_(part, parts_);
+    }
+  }
+
+  Function work_;
+  const uint32_t parts_ = std::max(1u, std::thread::hardware_concurrency());
+  std::atomic<uint32_t> round_{0}, ended_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> others_;
+};
+
+/// An operation, in the fastest sample: whoever else uses the machine makes it slower only.
+double lowest_us(const std::vector<transfer>& work, bool past_caches, uint32_t samples, uint32_t operations) {
+  crew cores{[&](uint32_t part, uint32_t parts) { run_part(work, part, parts, past_caches); }};
+  double lowest = HUGE_VAL;
+  for (uint32_t i = 0; i < samples; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    for (uint32_t k = 0; k < operations; ++k)
+      cores.run();
+    auto time = std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start};
+    lowest = std::min(lowest, time.count());
+  }
+  return lowest / operations;
+}
+
+using area = std::shared_ptr<std::byte>;
+
+/// As the devices have it. Nobody else needs the file's name.
+caf::expected<area> in_file(const std::filesystem::path& directory, uint64_t bytes) {
+  device_memory::options opts{device_id{1}, directory / "memory-limit", page_bytes, bytes};
+  auto memory = device_memory::open(opts);
+  std::error_code ignored;
+  std::filesystem::remove(opts.file, ignored);
+  if (!memory)
+    return std::move(memory.error());
+  auto range = (*memory)->at(page_bytes, bytes);
+  if (!range)
+    return std::move(range.error());
+  return area{std::move(*memory), range->data()};
+}
+
+caf::expected<area> in_huge_pages(uint64_t bytes) {
+  auto* mapping = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return make_error(errc::io_error, fmt::format("cannot map {} bytes to measure what memory allows", bytes));
+  ::madvise(mapping, bytes, MADV_HUGEPAGE); // where the system has none, these are plain pages
+  return area{static_cast<std::byte*>(mapping), [bytes](std::byte* x) { ::munmap(x, bytes); }};
+}
+
+/// The inputs and outputs of all ranks; in place a rank has one area for both.
+struct rank_areas {
+  std::vector<area> owned;
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+};
+
+uint64_t touched_bytes(const limited_collective& x) {
+  uint64_t elements = 0;
+  for (uint32_t rank = 0; rank < x.request.world_size; ++rank)
+    elements += input_count(x.kind, x.request, rank) + output_count(x.kind, x.request, rank);
+  return elements * sizeof(float);
+}
+
+caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
+  rank_areas result;
+  auto directory = memory_directory::open({}, files ? 2 * touched_bytes(x) : 0); // a device's file is twice as long
+  if (!directory)
+    return std::move(directory.error());
+  auto make = [&](uint64_t elements) -> caf::expected<float*> {
+    auto bytes = std::max<uint64_t>(elements, 1) * sizeof(float);
+    auto made = files ? in_file(directory->path(), bytes) : in_huge_pages(bytes);
+    if (!made)
+      return std::move(made.error());
+    std::memset(made->get(), 0, bytes); // all pages are there
+    result.owned.push_back(std::move(*made));
+    return reinterpret_cast<float*>(result.owned.back().get());
+  };
+  for (uint32_t rank = 0; rank < x.request.world_size; ++rank) {
+    auto start = x.in_place ? in_place(x.kind, x.request, rank) : placement{};
+    auto in = input_count(x.kind, x.request, rank), out = output_count(x.kind, x.request, rank);
+    auto input = make(x.in_place ? std::max(start.input + in, start.output + out) : in);
+    auto output = x.in_place || !input ? input : make(out);
+    if (!output)
+      return std::move(output.error());
+    result.inputs.push_back(*input + start.input);
+    result.outputs.push_back(*output + start.output);
+  }
+  return result;
 }
 
 } // namespace
 
-double memory_limit_us(uint32_t ranks, uint64_t input_bytes, uint64_t output_bytes, uint32_t samples) {
-  buffers inputs(ranks, std::vector<float>(std::max<uint64_t>(input_bytes / 4, 1), 1.0f));
-  buffers outputs(ranks, std::vector<float>(std::max<uint64_t>(output_bytes / 4, 1), 0.0f));
-  auto parts = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<double> times;
-  std::atomic<uint32_t> round{0}, ended{0};
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> others; // they spin: what is measured is memory, not waking
-  for (uint32_t part = 1; part < parts; ++part)
-    others.emplace_back([&, part] {
-      for (uint32_t seen = 0; !stop;) {
-        if (round == seen)
-          continue;
-        seen = round;
-        if (!stop)
-          pass(inputs, outputs, part, parts);
-        ++ended;
-      }
-    });
-  for (uint32_t i = 0; i < samples + 2; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    ended = 0;
-    ++round;
-    pass(inputs, outputs, 0, parts);
-    while (ended != parts - 1) {
+caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations) {
+  memory_limit best;
+  caf::error problem;
+  for (auto files : {true, false}) {
+    auto areas = areas_for(x, files);
+    if (!areas) {
+      problem = std::move(areas.error());
+      continue;
     }
-    if (i >= 2)
-      times.push_back(std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start}.count());
+    auto work = transfers_of(x.kind, x.request, areas->inputs, areas->outputs);
+    for (auto past_caches : {false, true}) {
+      if (past_caches && touched_bytes(x) < streamed_min)
+        continue;
+      auto time = lowest_us(work, past_caches, samples, operations);
+      if (best.how.empty() || time < best.time_us)
+        best = {time, std::string{files ? "device files" : "huge pages"} + (past_caches ? ", past the caches" : "")};
+    }
   }
-  stop = true;
-  ++round;
-  for (auto& x : others)
-    x.join();
-  return *std::min_element(times.begin(), times.end());
+  if (best.how.empty())
+    return problem;
+  return best;
 }
 
 } // namespace ringmaster
