@@ -20,59 +20,61 @@ namespace ringmaster {
 namespace {
 
 constexpr uint64_t page_bytes = 4096;
-constexpr uint64_t streamed_min = 8u << 20; ///< What is less stays in the caches for the next operation.
+constexpr uint64_t cached_max = 8u << 20; ///< So much stays in the caches for the next operation.
+const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
 
-/// Runs a function on all cores at once, over and over. Its threads spin: what is measured is memory, not waking.
-template <class Function>
+/// Runs work(part, parts) for all parts, on all cores, over and over. Its threads spin: what is measured is memory, not
+/// waking. Whoever is free takes the next part.
+template <class Work>
 class crew {
 public:
-  explicit crew(Function work) : work_(std::move(work)) {
-    for (uint32_t part = 1; part < parts_; ++part)
-      others_.emplace_back([this, part] { serve(part); });
+  crew(uint32_t parts, Work work) : parts_(parts), next_(parts), work_(std::move(work)) {
+    for (uint32_t i = 1; i < cores; ++i)
+      others_.emplace_back([this] {
+        while (!stop_)
+          take();
+      });
   }
 
   ~crew() {
     stop_ = true;
-    ++round_;
     for (auto& x : others_)
       x.join();
   }
 
   void run() {
-    ended_ = 0;
-    ++round_;
-    work_(0, parts_);
-    while (ended_ != parts_ - 1) {
+    done_ = 0;
+    next_ = 0;
+    take();
+    while (done_ != parts_) {
     }
   }
 
 private:
-  void serve(uint32_t part) {
-    for (uint32_t seen = 0;; ++ended_) {
-      while (round_ == seen) {
+  void take() {
+    while (next_ < parts_)
+      if (auto part = next_++; part < parts_) {
+        work_(part, parts_);
+        ++done_;
       }
-      seen = round_;
-      if (stop_)
-        return;
-      work_(part, parts_);
-    }
   }
 
-  Function work_;
-  const uint32_t parts_ = std::max(1u, std::thread::hardware_concurrency());
-  std::atomic<uint32_t> round_{0}, ended_{0};
+  const uint32_t parts_;
+  std::atomic<uint32_t> next_, done_{0};
   std::atomic<bool> stop_{false};
+  Work work_;
   std::vector<std::thread> others_;
 };
 
 /// An operation, in the fastest sample: whoever else uses the machine makes it slower only.
-double lowest_us(const std::vector<transfer>& work, bool past_caches, uint32_t samples, uint32_t operations) {
-  crew cores{[&](uint32_t part, uint32_t parts) { run_part(work, part, parts, past_caches); }};
+double lowest_us(const std::vector<transfer>& work, uint32_t parts, bool past_caches, uint32_t samples,
+                 uint32_t operations) {
+  crew all{parts, [&](uint32_t part, uint32_t of) { run_part(work, part, of, past_caches); }};
   double lowest = HUGE_VAL;
   for (uint32_t i = 0; i < samples; ++i) {
     auto start = std::chrono::steady_clock::now();
     for (uint32_t k = 0; k < operations; ++k)
-      cores.run();
+      all.run();
     auto time = std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start};
     lowest = std::min(lowest, time.count());
   }
@@ -147,6 +149,8 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
 } // namespace
 
 caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations) {
+  const auto cached = touched_bytes(x) <= cached_max;
+  const auto parts = cached ? cores : 16 * cores; // what is in a core's cache stays there; large work is shared out
   memory_limit best;
   caf::error problem;
   for (auto files : {true, false}) {
@@ -157,9 +161,9 @@ caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, ui
     }
     auto work = transfers_of(x.kind, x.request, areas->inputs, areas->outputs);
     for (auto past_caches : {false, true}) {
-      if (past_caches && touched_bytes(x) < streamed_min)
+      if (past_caches && cached)
         continue;
-      auto time = lowest_us(work, past_caches, samples, operations);
+      auto time = lowest_us(work, parts, past_caches, samples, operations);
       if (best.how.empty() || time < best.time_us)
         best = {time, std::string{files ? "device files" : "huge pages"} + (past_caches ? ", past the caches" : "")};
     }
