@@ -75,6 +75,13 @@ caf::expected<uint64_t> json_place::number(uint64_t max, std::optional<uint64_t>
   return static_cast<uint64_t>(x);
 }
 
+caf::expected<double> json_place::positive() const {
+  auto is_number = value_ != nullptr && value_->kind_case() == google::protobuf::Value::kNumberValue;
+  if (!is_number || !(value_->number_value() > 0))
+    return wrong("a number above 0");
+  return value_->number_value();
+}
+
 caf::expected<bool> json_place::flag() const {
   if (value_ == nullptr)
     return false;

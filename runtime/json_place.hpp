@@ -42,6 +42,8 @@ public:
   caf::expected<size_t> one_of(std::span<const std::string_view> names) const;
   /// A whole number from 0 to `max`; `absent` where nothing stands.
   caf::expected<uint64_t> number(uint64_t max, std::optional<uint64_t> absent = std::nullopt) const;
+  /// A number above 0, with or without a fraction.
+  caf::expected<double> positive() const;
   /// False where nothing stands.
   caf::expected<bool> flag() const;
 

@@ -1,5 +1,6 @@
 // The `ringmaster` program: finds the command and hands it its arguments.
 #include "tools/bench_command.hpp"
+#include "tools/chart_command.hpp"
 #include "tools/demo_command.hpp"
 #include "tools/draw_command.hpp"
 #include "tools/explain_command.hpp"
@@ -17,6 +18,7 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
 
   demo          an all-reduce on simulated devices, with one that dies in the middle
   bench         how fast collectives are here, in nccl-tests' columns
+  chart         what bench has measured, as a picture
   prove         proves collective algorithms, or a schedule in a file
   simulate      a collective in virtual time, on a network of any size
   draw          who sends what to whom in a collective, as text or as a picture
@@ -39,6 +41,7 @@ int main(int argc, char** argv) {
   using namespace ringmaster;
   const std::map<std::string, command> commands{
     {"bench", [](arguments x) { return bench_command(x); }},
+    {"chart", [](arguments x) { return chart_command(x); }},
     {"coordinator", [](arguments x) { return coordinator_command(x); }},
     {"demo", [](arguments x) { return demo_command(x); }},
     {"draw", [](arguments x) { return draw_command(x); }},
