@@ -76,10 +76,9 @@ caf::expected<uint64_t> json_place::number(uint64_t max, std::optional<uint64_t>
 }
 
 caf::expected<double> json_place::positive() const {
-  auto is_number = value_ != nullptr && value_->kind_case() == google::protobuf::Value::kNumberValue;
-  if (!is_number || !(value_->number_value() > 0))
+  if (!is(json_value::type::number) || !(value_->number > 0))
     return wrong("a number above 0");
-  return value_->number_value();
+  return value_->number;
 }
 
 caf::expected<bool> json_place::flag() const {

@@ -7,7 +7,6 @@
 #include "tools/output_file.hpp"
 
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -80,11 +79,11 @@ caf::error read(measurements& all, const std::string& file, const std::string& w
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
   std::string text;
   for (uint64_t line = 1; std::getline(stream, text); ++line) {
-    auto place = fmt::format("{}, line {}", file, line);
-    google::protobuf::Value value;
-    if (auto status = google::protobuf::util::JsonStringToMessage(text, &value); !status.ok())
-      return invalid(fmt::format("{}: this is no JSON: {}", place, status.message().ToString()));
-    if (auto problem = add_row(all, json_place{place, value}, what))
+    auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
+    auto value = parse_json(document);
+    if (!value)
+      return invalid(fmt::format("{}: this is no JSON: {}", file, render(value.error())));
+    if (auto problem = add_row(all, json_place{file, document, *value}, what))
       return problem;
   }
   return caf::none;
