@@ -57,6 +57,10 @@ caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordina
   for (auto part : {&*row, &*column})
     if (auto problem = (*part)->all_reduce(rank_buffers::at(mine), 1, proto::FLOAT32).wait(10s))
       return problem;
+  for (auto part : {&*row, &*column})
+    if ((*part)->rank() == 0) // its operation has ended, for all of its ranks
+      if (auto problem = host.destroy((*part)->id()))
+        return problem;
   auto sum = host.copy_to_host(device, mine, sizeof(float));
   if (!sum)
     return sum.error();
