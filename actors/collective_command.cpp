@@ -22,8 +22,8 @@ void collective_command::free_scratch() {
     memory_->free_scratch(std::exchange(shadow_, 0));
   if (scratch_ != 0)
     memory_->free_scratch(std::exchange(scratch_, 0));
-  if (scaled_ != 0)
-    memory_->free_scratch(std::exchange(scaled_, 0));
+  if (staged_ != 0)
+    memory_->free_scratch(std::exchange(staged_, 0));
 }
 
 // -- the walk -----------------------------------------------------------------
@@ -53,11 +53,9 @@ caf::error collective_command::prepare() {
   auto request = request_of(*plan_, world_size, rank_);
   input_bytes_ = input_count(plan_->kind(), request, rank_) * element_bytes_;
   output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
-  if (auto input = memory_->at(input_address(), input_bytes_); !input)
-    return std::move(input.error());
-  if (auto output = memory_->at(output_address(), output_bytes_); !output)
-    return std::move(output.error());
-  bool same_place = world_size == 1 && input_address() == output_address();
+  if (auto problem = check_buffers())
+    return problem;
+  bool same_place = world_size == 1 && !fused() && input_address() == output_address();
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
                             : plan(plan_->kind(), plan_->algorithm(), request);
   if (!planned)
@@ -95,25 +93,62 @@ caf::error collective_command::prepare_reduction() {
   if (!reduction)
     return std::move(reduction.error());
   combine_.emplace(std::move(*reduction));
-  if (plan_->op() != gpu_sim::PREMUL_SUM || !reduces(plan_->kind()))
+  bool scales = plan_->op() == gpu_sim::PREMUL_SUM && reduces(plan_->kind());
+  if (!scales && !fused())
     return caf::none;
-  if (scaled_ == 0 && input_bytes_ > 0) {
+  if (staged_ == 0 && input_bytes_ > 0) {
     auto range = memory_->allocate_scratch(input_bytes_);
     if (!range)
       return std::move(range.error());
-    scaled_ = *range;
+    staged_ = *range;
   }
-  offer own{{}, {memory_->id(), input_address(), input_bytes_, memory_}, nullptr};
-  auto factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
-  block_sink sink{memory_->at_runtime(scaled_, input_bytes_)->data(), nullptr, nullptr, factor, plan_->datatype()};
-  if (input_bytes_ > 0)
+  for (auto& x : pieces()) {
+    if (x.input_bytes == 0)
+      continue;
+    block_sink sink{memory_->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
+    if (scales) {
+      sink.factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
+      sink.datatype = plan_->datatype();
+    }
+    offer own{{}, {memory_->id(), x.input, x.input_bytes, memory_}, nullptr};
     ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
+  }
+  return caf::none;
+}
+
+std::vector<collective_command::piece> collective_command::pieces() const {
+  if (!fused())
+    return {{0, input_address(), input_bytes_, output_address(), output_bytes_}};
+  std::vector<piece> result;
+  uint64_t offset = 0;
+  for (auto& x : plan_->fused()) {
+    auto at = static_cast<int>(rank_);
+    auto bytes = x.count() * element_bytes_; // all-reduces: in as out
+    result.push_back({offset, x.input_addresses(at), bytes, x.output_addresses(at), bytes});
+    offset += bytes;
+  }
+  return result;
+}
+
+caf::error collective_command::check_buffers() const {
+  auto check = [&](uint64_t address, uint64_t bytes) {
+    auto range = memory_->at(address, bytes);
+    return range ? caf::error{} : std::move(range.error());
+  };
+  for (auto& x : pieces()) {
+    if (auto problem = check(x.input, x.input_bytes))
+      return problem;
+    if (auto problem = check(x.output, x.output_bytes))
+      return problem;
+  }
   return caf::none;
 }
 
 /// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already, unless
 /// ranks were lost and the others have closed up.
 bool collective_command::wants_shadow(const plan_request& request) const {
+  if (fused())
+    return true;
   auto in = input_address(), out = output_address();
   if (!plan_->in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
     return false;
@@ -207,7 +242,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   auto& work = ready_.front();
   auto state = work.bytes->advance(stream);
   last_move_ = stream.now();
-  ++pieces_;
+  ++slices_;
   if (state == route::progress::more)
     return turn::over;
   if (state == route::progress::broken) {
@@ -221,8 +256,8 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
     under_way_.emplace(key, std::move(current));
     return turn::goes_on;
   }
-  if (current.todo == nullptr && phase_ == phase::walking)
-    return turn::goes_on; // the input is scaled
+  if (current.todo == nullptr && (phase_ == phase::walking || !ready_.empty()))
+    return turn::goes_on; // the input, or some of the output, is where it shall be
   if (current.todo == nullptr) {
     commit_done(stream);
     return turn::ended;
@@ -289,7 +324,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
   if (i == under_way_.end())
     return;
   last_move_ = stream.now();
-  ++pieces_;
+  ++slices_;
   switch (i->second.bytes->on_chunk(stream, x)) {
     case route::progress::done: {
       auto ended = std::move(i->second);
@@ -313,9 +348,12 @@ void collective_command::release(stream_state& stream) {
   phase_ = phase::committing;
   if (shadow_ == 0)
     return commit_done(stream);
-  auto output = memory_->at(output_address(), output_bytes_);
-  offer own{{}, {memory_->id(), shadow_, output_bytes_, memory_}, nullptr};
-  ready_.push_back({nullptr, {}, make_route(own, block_sink{output->data()}), nullptr});
+  for (auto& x : pieces()) {
+    if (x.output_bytes == 0)
+      continue;
+    offer own{{}, {memory_->id(), shadow_ + x.offset, x.output_bytes, memory_}, nullptr};
+    ready_.push_back({nullptr, {}, make_route(own, block_sink{memory_->at(x.output, x.output_bytes)->data()}), nullptr});
+  }
   advance(stream);
 }
 

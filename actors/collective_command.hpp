@@ -50,7 +50,7 @@ private:
 
   /// A block that is being read, and the step it is for.
   struct reading {
-    const step* todo = nullptr; ///< nullptr: the commit, or the scaling of the input before the walk
+    const step* todo = nullptr; ///< nullptr: the commit, or what is done with the input before the walk
     transfer_key key;
     std::unique_ptr<route> bytes;
     caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
@@ -75,6 +75,17 @@ private:
   /// What blocks are combined with; for PREMUL_SUM a scaled copy of the input takes the input's place.
   caf::error prepare_reduction();
   bool wants_shadow(const plan_request& request) const;
+  /// Several small ones that are walked as one: their inputs are packed, their outputs unpacked.
+  bool fused() const { return !plan_->fused().empty(); }
+  caf::error check_buffers() const;
+  struct piece { ///< One of a fused operation's; else the whole.
+    uint64_t offset = 0; ///< In the packed buffers.
+    uint64_t input = 0;
+    uint64_t input_bytes = 0;
+    uint64_t output = 0;
+    uint64_t output_bytes = 0;
+  };
+  std::vector<piece> pieces() const;
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
@@ -109,7 +120,7 @@ private:
   uint64_t output_bytes_ = 0;
   uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
-  uint64_t scaled_ = 0;               ///< The input times the rank's factor.
+  uint64_t staged_ = 0;               ///< The input times the rank's factor, and packed.
   std::optional<reducer> combine_;
   uint32_t round_ = 0;
   size_t next_step_ = 0;              ///< The first step of the next round.
@@ -119,7 +130,7 @@ private:
   std::list<reading> ready_;                    ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
   uint64_t bytes_received_ = 0;
-  uint64_t pieces_ = 0; ///< Slices and chunks so far: progress within a block.
+  uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;
   std::chrono::steady_clock::time_point last_move_;
   std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.

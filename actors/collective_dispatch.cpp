@@ -186,14 +186,14 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
   else if (!under_way_.empty())
     result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far", under_way_.begin()->first.source,
-                                 where(), pieces_));
+                                 where(), slices_));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
   return result;
 }
 
 uint64_t collective_command::address_of(const block_range& range) const {
-  auto start = range.where == buffer::input     ? (scaled_ != 0 ? scaled_ : input_address())
+  auto start = range.where == buffer::input     ? (staged_ != 0 ? staged_ : input_address())
                : range.where == buffer::scratch ? scratch_
                : shadow_ != 0                   ? shadow_
                                                 : output_address();

@@ -76,8 +76,11 @@ std::string communicator_state::group_end() {
     error_.clear();
     last_progress_ = self->clock().now();
   }
-  for (auto& op : calls)
+  ++groups_;
+  for (auto& op : calls) {
+    op.group = groups_;
     operations_.push_back(std::move(op));
+  }
   if (state == phase::active) {
     end_cancelled();
     for (auto& op : operations_)

@@ -77,8 +77,8 @@ public:
   void call(proto::RankCall x, rank_call_promise promise);
 
   // -- operations (communicator_operations.cpp) --
-  /// `into_group`: it waits for GroupEnd if a group is open.
-  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request, bool into_group = true);
+  /// `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host calls.
+  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request, uint64_t rank_group = 0);
   void run(operation& op);
   /// Sends the plans that have gathered, as one message to each rank.
   void flush_plans();
@@ -133,6 +133,12 @@ private:
   /// place: a later operation's input must not be restored from before this one.
   void tell_written(const operation& op);
   operation* find(uint64_t sequence);
+  /// Makes one plan of those of a group's small all-reduces that do not touch each other's data (communicator_fusing.cpp).
+  void fuse_batch();
+  /// Whether `op` may be walked as one with those from `leader` on, which are.
+  bool can_fuse(const operation& op, const std::vector<operation*>& fused) const;
+  /// Those that are fused with it, or it alone.
+  std::vector<operation*> fused_with(operation& op);
   /// Its time is over: it fails, unless its outcome is certain.
   void end_late(uint64_t sequence, const std::string& why);
 
@@ -175,11 +181,13 @@ private:
   std::deque<operation> operations_; ///< Enqueued and not ended, in order.
   proto::OperationBatch batch_;      ///< Plans that are not sent yet.
   bool flush_pending_ = false;
+  bool may_fuse_ = false;            ///< `batch_` has plans of groups.
   std::vector<std::pair<proto::CollectiveResponse, caf::typed_response_promise<proto::CollectiveResponse>>> answers_;
   moving_job moving_;
   bool quiesce_after_moving_ = false;
   std::deque<operation> group_;      ///< Called since GroupStart.
   bool group_open_ = false;
+  uint64_t groups_ = 0;
   uint64_t sequences_ = 0;
   std::string error_;                ///< Of the latest operations.
   std::string async_error_;

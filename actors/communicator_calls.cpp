@@ -12,6 +12,9 @@
 
 namespace ringmaster {
 
+/// The groups of ranks' calls are numbered by tickets, behind those of the host.
+constexpr uint64_t rank_groups = uint64_t{1} << 63;
+
 void communicator_state::call(proto::RankCall x, rank_call_promise promise) {
   auto ticket = ++waits_;
   auto& entry = calls_[ticket];
@@ -62,7 +65,7 @@ void communicator_state::begin_parts(const admission::verdict& matched) {
       std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; }) - members.begin()));
   auto request = joined(parts, ranks, static_cast<uint32_t>(members.size()));
   request.set_comm_id(options.id.value);
-  auto sequence = enqueue(request, false);
+  auto sequence = enqueue(request, rank_groups + parts.front().ticket);
   if (!sequence)
     return parts_ended(parts, fmt::format("{}: {}", name_of(parts.front().what), render(sequence.error())));
   auto& tickets = called_operations_[*sequence];

@@ -97,8 +97,10 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
 }
 
 void communicator_state::cancel(operation& op, const std::string& error) {
-  op.state = operation::phase::cancelled;
-  op.error = error;
+  for (auto each : fused_with(op)) {
+    each->state = operation::phase::cancelled;
+    each->error = error;
+  }
 }
 
 void communicator_state::quiesce(const std::string& reason) {

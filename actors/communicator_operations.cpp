@@ -10,7 +10,7 @@
 
 namespace ringmaster {
 
-caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request, bool into_group) {
+caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request, uint64_t rank_group) {
   if (state == phase::aborted || state == phase::ending)
     return make_error(errc::aborted, async_error_);
   if (operations_.size() + group_.size() >= options.operations_max)
@@ -37,7 +37,8 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
     limited_operations_.emplace(++waits_, op->sequence);
     self->delayed_send(self, request_limit(request.timeout_ns()), atom::expire_v, waits_);
   }
-  if (group_open_ && into_group) {
+  op->group = rank_group;
+  if (group_open_ && rank_group == 0) {
     group_.push_back(std::move(*op));
     return sequences_;
   }
@@ -78,6 +79,7 @@ void communicator_state::run(operation& op) {
   op.finished.clear();
   ++op.attempts;
   op.lay_out();
+  may_fuse_ = may_fuse_ || op.group != 0;
   auto& plan = *batch_.add_plans();
   plan = op.plan;
   plan.set_epoch(epoch);
@@ -101,6 +103,8 @@ void communicator_state::run(operation& op) {
 void communicator_state::flush_plans() {
   flush_pending_ = false;
   if (batch_.plans_size() > 0) {
+    if (std::exchange(may_fuse_, false))
+      fuse_batch();
     device_handles handles;
     for (auto& x : members)
       handles.push_back(x.handle);
@@ -153,20 +157,25 @@ void communicator_state::on_report(const proto::RankReport& x) {
     quiesce(fmt::format("operation #{} failed", op->sequence));
     return;
   }
-  if (x.phase() == proto::RankReport::COMMITTED) {
-    op->committed.insert(x.device_id());
-  } else {
-    op->finished.insert(x.device_id());
-    if (op->state == operation::phase::running && op->finished.size() == op->slots.size()) {
-      op->state = operation::phase::decided;
-      tell_written(*op);
-      proto::Release release;
-      release.set_comm_id(options.id.value);
-      release.set_epoch(epoch);
-      release.set_sequence(op->sequence);
-      for (auto& rank : members)
-        self->send(caf::actor_cast<stream_actor>(rank.handle.stream), release);
+  bool decided = false;
+  for (auto each : fused_with(*op))
+    if (x.phase() == proto::RankReport::COMMITTED) {
+      each->committed.insert(x.device_id());
+    } else {
+      each->finished.insert(x.device_id());
+      if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
+        each->state = operation::phase::decided;
+        tell_written(*each);
+        decided = true;
+      }
     }
+  if (decided) {
+    proto::Release release;
+    release.set_comm_id(options.id.value);
+    release.set_epoch(epoch);
+    release.set_sequence(op->sequence);
+    for (auto& rank : members)
+      self->send(caf::actor_cast<stream_actor>(rank.handle.stream), release);
   }
   check_decided();
   finish_ending();

@@ -48,6 +48,8 @@ struct operation {
   uint32_t world_size = 0;   ///< Of the attempt that counts.
   uint32_t attempts = 0;
   bool together = false;     ///< The attempt is run for all ranks at once.
+  uint64_t group = 0;        ///< What it was called in; 0: in no group.
+  uint64_t leader = 0;       ///< The first of those that it is fused with, for good: they share one fate. 0: none.
   uint64_t started_ns = 0;
   std::set<uint64_t> finished;  ///< Devices.
   std::set<uint64_t> committed;

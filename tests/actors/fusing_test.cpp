@@ -1,0 +1,189 @@
+#include "tests/support/rank_cluster.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+using floats = std::vector<float>;
+
+struct fixture : rank_cluster {
+  static simulation_options options(uint64_t seed, bool offer_memory) {
+    simulation_options result;
+    result.seed = seed;
+    result.devices = 4;
+    result.offer_memory = offer_memory;
+    result.journaled = true;
+    return result;
+  }
+
+  explicit fixture(uint64_t seed, bool offer_memory = true) : rank_cluster{options(seed, offer_memory), 4} {
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      floats values(64);
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>((1 << rank) * (i + 1));
+      fill(rank, 0, values);
+    }
+  }
+
+  /// `calls` sums of two floats each, from 2i to 64 + 2i.
+  void group(uint64_t calls, const std::function<void(uint64_t, proto::CollectiveRequest&)>& change = {},
+             const std::function<void()>& before_end = {}) {
+    gpu_sim::GroupStartRequest start;
+    start.set_commid(comm.commid());
+    REQUIRE(cluster.ask_coordinator<gpu_sim::GroupStartResponse>(start).error() == "");
+    for (uint64_t i = 0; i < calls; ++i) {
+      proto::CollectiveRequest x;
+      x.set_comm_id(comm.commid());
+      x.set_algorithm("ring");
+      x.set_datatype(proto::FLOAT32);
+      x.set_count(2);
+      for (uint32_t rank = 0; rank < 4; ++rank) {
+        x.add_inputs(address(rank, 2 * i));
+        x.add_outputs(address(rank, 64 + 2 * i));
+      }
+      if (change)
+        change(i, x);
+      REQUIRE(cluster.ask_coordinator<proto::CollectiveResponse>(x).error() == "");
+    }
+    if (before_end)
+      before_end();
+    gpu_sim::GroupEndRequest end;
+    end.set_commid(comm.commid());
+    REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
+  }
+
+  /// How many walks a rank has made.
+  size_t walks(uint32_t rank) {
+    auto records = cluster.history();
+    return static_cast<size_t>(std::count_if(records.begin(), records.end(), [&](auto& x) {
+      return x.has_rank_ended() && x.rank_ended().phase() == proto::RankReport::COMMITTED
+             && x.rank_ended().device_id() == device(rank);
+    }));
+  }
+
+  /// Sums of the first `calls` calls over the ranks in `mask`.
+  floats sums(uint64_t calls, int mask = 15) const {
+    floats result;
+    for (uint64_t i = 0; i < 2 * calls; ++i)
+      result.push_back(static_cast<float>(static_cast<uint64_t>(mask) * (i + 1)));
+    return result;
+  }
+};
+
+} // namespace
+
+TEST_CASE("fusing: a group's small all-reduces are walked as one, and each is right") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    fixture x{seed, seed % 2 == 0};
+    x.group(20);
+    CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      CHECK(x.read(rank, 64, 40) == x.sums(20));
+      CHECK(x.walks(rank) == 1);
+    }
+    auto records = x.cluster.history();
+    CHECK(std::count_if(records.begin(), records.end(), [](auto& y) { return y.has_operation_ended(); }) == 20);
+  }
+}
+
+TEST_CASE("fusing: in place, with factors, and of nothing") {
+  fixture x{3};
+  x.group(3, [](uint64_t i, auto& y) {
+    y.clear_outputs();
+    y.set_count(i == 1 ? 0 : 2);
+    y.set_op(gpu_sim::PREMUL_SUM);
+    y.add_factors(2);
+  });
+  CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+  CHECK(x.read(3, 0, 6) == floats{30, 60, 8 * 3, 8 * 4, 30 * 5, 30 * 6});
+  CHECK(x.walks(0) == 1);
+}
+
+TEST_CASE("fusing: what depends on another one's result, or is something else, is walked for itself") {
+  auto walks = [](auto change) {
+    fixture x{5};
+    x.group(2, [&](uint64_t i, proto::CollectiveRequest& y) {
+      if (i == 1)
+        change(x, y);
+    });
+    CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+    return x.walks(1);
+  };
+  CHECK(walks([](auto&, auto&) {}) == 1);
+  CHECK(walks([](auto& x, auto& y) { // the first one's output is its input
+          for (uint32_t rank = 0; rank < 4; ++rank)
+            y.set_inputs(static_cast<int>(rank), x.address(rank, 64));
+        }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_op(gpu_sim::MAX); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_algorithm("tree"); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_kind(proto::BROADCAST), y.set_algorithm("tree"); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_datatype(proto::INT32); }) == 2);
+}
+
+TEST_CASE("fusing: one that depends on a fused one's result sees it") {
+  fixture x{6};
+  x.group(3, [&](uint64_t i, proto::CollectiveRequest& y) {
+    if (i == 2)
+      for (uint32_t rank = 0; rank < 4; ++rank)
+        y.set_inputs(static_cast<int>(rank), x.address(rank, 64));
+  });
+  CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+  CHECK(x.read(2, 68, 2) == floats{60, 120});
+}
+
+TEST_CASE("fusing: a rank that dies at any step leaves one group's sums, for all of the fused calls") {
+  for (uint32_t step = 0; step <= 8; ++step)
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      CAPTURE(step);
+      CAPTURE(seed);
+      fixture x{seed, seed % 2 == 0};
+      x.group(5, seed < 3 ? std::function<void(uint64_t, proto::CollectiveRequest&)>{} : [](uint64_t, auto& y) { y.clear_outputs(); },
+              [&] {
+                proto::FaultRequest fault;
+                fault.set_at_step(true);
+                fault.set_step(step);
+                x.cluster.inject(x.device(2), fault);
+              });
+      CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+      auto at = seed < 3 ? 64u : 0u;
+      auto found = x.read(0, at, 10);
+      CHECK((found == x.sums(5, 11) || found == x.sums(5, 15)));
+      for (uint32_t rank : {1, 3})
+        CHECK(x.read(rank, at, 10) == found);
+    }
+}
+
+TEST_CASE("fusing: calls of a group of ranks") {
+  fixture x{9};
+  std::vector<work> all;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    auto& mine = x.handles[rank];
+    call_group group{{&mine}};
+    for (uint64_t i = 0; i < 10; ++i)
+      mine.all_reduce(x.buffers(rank, 2 * i, 64 + 2 * i), 2, proto::FLOAT32, {}, {.algorithm = "butterfly"});
+    all.push_back(group.end());
+  }
+  CHECK(x.all_well(all));
+  CHECK(x.read(1, 64, 20) == x.sums(10));
+  CHECK(x.walks(1) == 1);
+}
+
+TEST_CASE("fusing: all of them fail together") {
+  fixture x{2};
+  proto::FaultRequest slow;
+  slow.set_kind(proto::FaultRequest::SLOW);
+  slow.set_delay_ns(300'000'000);
+  x.cluster.inject(x.device(1), slow);
+  x.group(3, [](uint64_t i, auto& y) {
+    y.clear_outputs();
+    y.set_timeout_ns(i == 1 ? 500'000'000 : 0);
+  });
+  CHECK(contains(x.cluster.wait(x.comm.commid()).error(), "operation #2 has not ended within its limit"));
+  auto records = x.cluster.history();
+  CHECK(std::count_if(records.begin(), records.end(), [](auto& y) {
+          return y.has_operation_ended() && y.operation_ended().status() == gpu_sim::FAILED;
+        }) == 3);
+  CHECK(x.read(2, 0, 2) == floats{4, 8});
+}
