@@ -47,16 +47,24 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
 
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants) {
+  if (auto problem = check_request(kind, request))
+    return problem;
   std::vector<candidate> result;
-  for (const auto& which : algorithms())
-    if (which.kind == kind) {
-      auto x = estimate(which, request, element_bytes, constants);
-      if (!x)
-        return std::move(x.error());
-      result.push_back(*x);
+  auto refusal = make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(kind)));
+  for (const auto& which : algorithms()) {
+    if (which.kind != kind)
+      continue;
+    if (auto refused = which.check != nullptr ? which.check(request) : caf::error{}) {
+      refusal = std::move(refused);
+      continue;
     }
+    auto x = estimate(which, request, element_bytes, constants);
+    if (!x)
+      return std::move(x.error());
+    result.push_back(*x);
+  }
   if (result.empty())
-    return make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(kind)));
+    return refusal;
   std::stable_sort(result.begin(), result.end(),
                    [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); });
   return result;

@@ -28,10 +28,10 @@ struct candidate {
   time_estimate time{};
 };
 
-/// The algorithms of the kind, the one that is estimated to be fastest first; equals stay in the order of
-/// `algorithms()`. The rank of the request does not matter. Reductions, where they take time, are those of the root, or
-/// of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: invalid_argument for a
-/// kind without algorithms and for what `check_request` refuses.
+/// The algorithms of the kind that take the request, the one that is estimated to be fastest first; equals stay in the
+/// order of `algorithms()`. The rank of the request does not matter. Reductions, where they take time, are those of the
+/// root, or of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: invalid_argument
+/// for a kind without algorithms, for what `check_request` refuses, and for what all of them refuse.
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants);
 

@@ -79,6 +79,16 @@ TEST_CASE("selection: between a ring and rank 0 doing it all, size decides") {
   }
 }
 
+TEST_CASE("selection: an algorithm that does not take the request is no candidate") {
+  plan_request uneven{.world_size = 2, .counts = {1, 2, 3, 4}};
+  REQUIRE(!find_algorithm(proto::ALL_TO_ALL, "bruck", uneven));
+  auto all = candidates(proto::ALL_TO_ALL, uneven, 4, {});
+  REQUIRE(all);
+  REQUIRE(!all->empty());
+  for (const auto& x : *all)
+    CHECK(x.which->name != "bruck");
+}
+
 TEST_CASE("selection: what makes no sense is refused") {
   auto refused = candidates(proto::ALL_REDUCE, {.world_size = 0, .count = 8}, 4, {});
   REQUIRE(!refused);
