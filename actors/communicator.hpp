@@ -25,7 +25,7 @@ struct communicator_options {
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
   bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
   uint32_t workers = 2;      ///< That move one operation's data at once.
-  cost_constants costs{.latency_s = 150e-6, .bandwidth = 1.5e9}; ///< Between processes; as measured for CAF's BASP.
+  cost_constants costs; ///< Between processes: what "auto" goes by.
   /// Held while an operation goes to the streams of its ranks, so that all streams get the operations of communicators
   /// that share devices in one order, and none waits for the other in a circle.
   std::shared_ptr<std::mutex> enqueue_order = std::make_shared<std::mutex>();

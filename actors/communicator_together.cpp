@@ -19,7 +19,7 @@ constexpr uint64_t hand_over_bytes = 256u << 10;
 } // namespace
 
 bool communicator_state::can_run_together(const operation& op) const {
-  if (!options.share_memory || (op.plan.algorithm() != "direct" && op.plan.algorithm() != "one_shot"))
+  if (!options.share_memory || !is_served_together(op.plan.algorithm()))
     return false;
   if (!op.is_in_its_place())
     return false; // the ranks walk the schedule, which takes a shadow

@@ -93,6 +93,10 @@ caf::error configuration::read(std::vector<std::string> args,
     if (auto err = check_text(text, file->string()))
       return err;
   }
+  file_ = file;
+  file_keys_ = ini_keys(text);
+  for (auto arg = args.begin(); arg != others; ++arg)
+    command_keys_.push_back(name_of_argument(*arg));
   std::vector<std::string> remaining(others, args.end());
   args.erase(others, args.end());
   std::istringstream in{text};
@@ -117,6 +121,16 @@ caf::error configuration::check_remainder() const {
   if (remainder.empty())
     return caf::none;
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", remainder[0]));
+}
+
+std::string configuration::origin_of(const std::string& section) const {
+  auto sets = [&](const std::vector<std::string>& keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](auto& x) { return x.starts_with(section + "."); });
+  };
+  std::string result = sets(file_keys_) ? file_->string() : "";
+  if (sets(command_keys_))
+    result += result.empty() ? "the command line" : " and the command line";
+  return result.empty() ? "the defaults" : result;
 }
 
 caf::settings configuration::dump_content() const {

@@ -42,6 +42,13 @@ public:
 
   const options& values() const noexcept { return values_; }
 
+  /// Who has set keys of the section, for people: "config/caf-application.conf", "the command line", both, or "the
+  /// defaults".
+  std::string origin_of(const std::string& section) const;
+
+  /// The file that `read` has read; none if there was none.
+  const std::optional<std::filesystem::path>& file() const noexcept { return file_; }
+
   /// CAF's values and ours; what --dump-config prints.
   caf::settings dump_content() const override;
 
@@ -54,6 +61,9 @@ private:
   std::string allowed_for(const caf::config_option& option) const;
 
   options values_;
+  std::optional<std::filesystem::path> file_;
+  std::vector<std::string> file_keys_;    ///< "section.key"
+  std::vector<std::string> command_keys_; ///< The same, of the command line.
 };
 
 } // namespace ringmaster

@@ -15,6 +15,34 @@ uint64_t memory_files_bytes(const options& opts) {
   return opts.device.count * 2 * opts.device.memory_bytes;
 }
 
+namespace {
+
+double seconds(options::duration x) { return std::chrono::duration<double>{x}.count(); }
+
+} // namespace
+
+cost_constants network_costs(const options& opts) {
+  return {.latency_s = seconds(opts.costs.latency),
+          .bandwidth = static_cast<double>(opts.costs.bandwidth),
+          .operation_s = seconds(opts.costs.operation)};
+}
+
+process_constants process_costs(const options& opts, uint32_t cores) {
+  auto& x = opts.costs;
+  return {.cores = cores,
+          .operation_s = seconds(x.local_operation),
+          .rank_s = seconds(x.local_rank),
+          .step_s = seconds(x.local_step),
+          .message_s = seconds(x.local_message),
+          .bandwidth = static_cast<double>(x.local_bandwidth),
+          .reduction_rate = static_cast<double>(x.local_reduction_rate),
+          .memory_bandwidth = static_cast<double>(x.local_memory_bandwidth),
+          .cache_bytes = x.local_cache_bytes,
+          .together = {.operation_s = seconds(x.together_operation),
+                       .rank_s = seconds(x.together_rank),
+                       .bandwidth = static_cast<double>(x.together_bandwidth)}};
+}
+
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
   device_options result;
   result.memory_dir = memory_dir;
@@ -40,6 +68,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.policy = parse_policy(opts.communicator.policy);
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
+  result.communicators.costs = network_costs(opts);
   result.communicators.share_memory = opts.route.in_process == "memory";
   result.communicators.workers = std::max(1u, std::thread::hardware_concurrency());
   result.communicators.spare_limit = opts.communicator.spare_timeout;

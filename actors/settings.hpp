@@ -3,6 +3,7 @@
 #include "actors/coordinator.hpp"
 #include "actors/node.hpp"
 #include "runtime/options.hpp"
+#include "runtime/process_costs.hpp"
 
 #include <filesystem>
 
@@ -13,6 +14,10 @@ namespace ringmaster {
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir);
 coordinator_options coordinator_settings(const options& opts);
 node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
+
+/// What operations take: between processes, and in one process that has so many cores.
+cost_constants network_costs(const options& opts);
+process_constants process_costs(const options& opts, uint32_t cores);
 
 /// What the memory files of this process may grow to, scratch included.
 uint64_t memory_files_bytes(const options& opts);

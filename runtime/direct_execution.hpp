@@ -5,9 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster {
+
+/// Whether operations with this algorithm are run so where all ranks lie in one process.
+bool is_served_together(std::string_view algorithm);
 
 /// A collective whose ranks all lie in this address space, and whose data is moved for all of them together.
 struct direct_operation {

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 constexpr uint64_t ns(options::duration x) { return static_cast<uint64_t>(x.count()); }
 
 constexpr uint64_t kib = 1ull << 10, gib = 1ull << 30, tib = 1ull << 40;
+constexpr uint64_t rate_max = 1'000'000'000'000'000; // bytes a second
 constexpr uint64_t shortest = ns(1ms), hour = ns(1h), day = ns(24h);
 
 std::string text_of(options::duration x) {
@@ -89,6 +90,25 @@ std::vector<option_entry> option_entries(options& x) {
     {"suspicion", "window", &x.suspicion.window, "... of the last so many are a hang", 1, 64},
     {"supervisor", "restarts-max", &x.supervisor.restarts_max, "restarts before a supervisor gives up", 0, 1000},
     {"supervisor", "period", &x.supervisor.period, "... within this time", shortest, day},
+    {"costs", "operation", &x.costs.operation, "between processes: of an operation", 0, ns(1min)},
+    {"costs", "latency", &x.costs.latency, "between processes: of a message", 0, ns(1min)},
+    {"costs", "bandwidth", &x.costs.bandwidth, "between processes: bytes a second, each way", 1, rate_max},
+    {"costs", "local-operation", &x.costs.local_operation, "within a process: of an operation", 0, ns(1min)},
+    {"costs", "local-rank", &x.costs.local_rank, "within a process: of an operation for each rank", 0, ns(1min)},
+    {"costs", "local-step", &x.costs.local_step, "within a process: from a round to the next", 0, ns(1min)},
+    {"costs", "local-message", &x.costs.local_message, "within a process: of a block that is offered and read", 0,
+     ns(1min)},
+    {"costs", "local-bandwidth", &x.costs.local_bandwidth, "within a process: bytes a second that a core copies", 1,
+     rate_max},
+    {"costs", "local-reduction-rate", &x.costs.local_reduction_rate,
+     "within a process: bytes a second that a core reduces", 1, rate_max},
+    {"costs", "local-memory-bandwidth", &x.costs.local_memory_bandwidth,
+     "within a process: bytes a second, read and written, that all cores together get past their caches", 1, rate_max},
+    {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib},
+    {"costs", "together-operation", &x.costs.together_operation, "served together: of an operation", 0, ns(1min)},
+    {"costs", "together-rank", &x.costs.together_rank, "served together: of an operation for each rank", 0, ns(1min)},
+    {"costs", "together-bandwidth", &x.costs.together_bandwidth,
+     "served together: bytes a second, inputs and outputs of all ranks", 1, rate_max},
     {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: kept in memory, and gone with the process"},
     {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0,
      {"interval", "always", "never"}},

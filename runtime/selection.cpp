@@ -32,7 +32,7 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   candidate result{&which, *cost, {}};
   result.time.latency_s = static_cast<double>(cost->latencies) * constants.latency_s;
   result.time.transfer_s = static_cast<double>(cost->serial_elements * element_bytes) / constants.bandwidth;
-  result.time.overhead_s = static_cast<double>(cost->rounds) * constants.round_overhead_s
+  result.time.overhead_s = constants.operation_s + static_cast<double>(cost->rounds) * constants.round_overhead_s
                            + static_cast<double>(cost->messages) * constants.message_overhead_s;
   if (reduces(which.kind) && constants.reduction_rate < std::numeric_limits<double>::infinity()) {
     auto elements = reduced_elements(which, request);
@@ -45,8 +45,9 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
 
 } // namespace
 
-caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
-                                                 uint64_t element_bytes, const cost_constants& constants) {
+caf::expected<std::vector<candidate>>
+sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
+                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
   if (auto problem = check_request(kind, request))
     return problem;
   std::vector<candidate> result;
@@ -58,7 +59,7 @@ caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, con
       refusal = std::move(refused);
       continue;
     }
-    auto x = estimate(which, request, element_bytes, constants);
+    auto x = estimate(which);
     if (!x)
       return std::move(x.error());
     result.push_back(*x);
@@ -68,6 +69,12 @@ caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, con
   std::stable_sort(result.begin(), result.end(),
                    [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); });
   return result;
+}
+
+caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
+                                                 uint64_t element_bytes, const cost_constants& constants) {
+  return sorted_candidates(
+    kind, request, [&](const algorithm& which) { return estimate(which, request, element_bytes, constants); });
 }
 
 caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,

@@ -2,6 +2,7 @@
 
 #include "runtime/schedule.hpp"
 
+#include <functional>
 #include <limits>
 
 namespace ringmaster {
@@ -13,6 +14,7 @@ struct cost_constants {
   double reduction_rate = std::numeric_limits<double>::infinity(); ///< Bytes a second of one rank.
   double message_overhead_s = 0;  ///< Of each message, at the rank that has most of them.
   double round_overhead_s = 0;
+  double operation_s = 0;         ///< Of the operation, whatever the algorithm.
 };
 
 /// Seconds, as a sum of what takes them.
@@ -28,10 +30,15 @@ struct candidate {
   time_estimate time{};
 };
 
-/// The algorithms of the kind that take the request, the one that is estimated to be fastest first; equals stay in the
-/// order of `algorithms()`. The rank of the request does not matter. Reductions, where they take time, are those of the
-/// root, or of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: invalid_argument
-/// for a kind without algorithms, for what `check_request` refuses, and for what all of them refuse.
+/// The kind's algorithms that take the request as `estimate` sees them, cheapest first; equals stay in the order of
+/// `algorithms()`. The rank of the request does not matter. Errors: invalid_argument for a kind without algorithms, for
+/// what `check_request` refuses, and for what all of them refuse; and the estimate's.
+caf::expected<std::vector<candidate>>
+sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
+                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
+
+/// The same on a network. Reductions, where they take time, are those of the root, or of rank 0, which is what symmetric
+/// algorithms and trees have at their busiest rank. Errors: as of `sorted_candidates`.
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants);
 

@@ -8,6 +8,7 @@
 #include "tools/node_commands.hpp"
 #include "tools/prove_command.hpp"
 #include "tools/simulate_command.hpp"
+#include "tools/tune_command.hpp"
 
 #include <fmt/format.h>
 #include <map>
@@ -23,6 +24,7 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   simulate      a collective in virtual time, on a network of any size
   draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
+  tune          measures here what that goes by, and writes it into the configuration
   coordinator   the host side of a cluster of several processes
   node          a process with devices that joins a coordinator
   info          who is in a cluster
@@ -51,6 +53,7 @@ int main(int argc, char** argv) {
     {"node", [](arguments x) { return node_command(x); }},
     {"prove", [](arguments x) { return prove_command(x); }},
     {"simulate", [](arguments x) { return simulate_command(x); }},
+    {"tune", [](arguments x) { return tune_command(x); }},
   };
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args.empty() || args[0] == "help" || args[0] == "--help" || args[0] == "-h") {

@@ -102,9 +102,11 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
 }
 
 TEST_CASE("explain: names what would be picked, why, and the others") {
-  auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M"});
+  auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", "--latency", "5us", "--bandwidth",
+                                      "50GB/s"});
   CHECK(result.code == 0);
-  CHECK(has(result.out, "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\npicked: "));
+  CHECK(has(result.out, "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\nconstants: the command line, then "));
+  CHECK(has(result.out, "\npicked: "));
   CHECK(has(result.out,
             "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
   CHECK(has(result.out, "\nby size, tried at powers of two: "));
@@ -113,6 +115,24 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
         == "ringmaster explain: --bytes 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be\n");
   CHECK(has(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
   CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
+}
+
+TEST_CASE("explain: ranks of one process share its cores, and are served together") {
+  temporary_directory dir;
+  auto file = (dir.path() / "tuned.conf").string();
+  std::ofstream{file} << "[costs]\ntogether-operation=20us\ntogether-rank=0s\ntogether-bandwidth=16777216000\n";
+  auto config = "--config-file=" + file;
+  auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", config});
+  CHECK(result.code == 0);
+  CHECK(has(result.out, "all_reduce, 8 ranks in one process, 1 MiB, "));
+  CHECK(has(result.out, "\nconstants: " + file + "\npicked: direct"));
+  CHECK(has(result.out, "direct                     1.02 ms  20 us for the operation, 0 ns in steps and messages, 1 ms copying\n"));
+  CHECK(has(run(explain_command, {"all_reduce", "--transport", "network", config}).out, "latency 150 us, bandwidth 1.5 GB/s"));
+  auto refused = run(explain_command, {"all_reduce", "--ranks", "2000", config});
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "a process has at most 1024 devices, not 2000"));
+  CHECK(run(explain_command, {"all_reduce", "--transport", "pigeon", config}).code == 2);
+  CHECK(run(explain_command, {"all_reduce", "--transport", "process", "--latency", "1us", config}).code == 2);
 }
 
 TEST_CASE("draw: text, or a picture in a file") {
