@@ -55,12 +55,9 @@ caf::error collective_command::prepare() {
   output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
   if (auto problem = check_buffers())
     return problem;
-  bool same_place = world_size == 1 && !fused() && input_address() == output_address();
-  auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                            : plan(plan_->kind(), plan_->algorithm(), request);
-  if (!planned)
-    return std::move(planned.error());
-  schedule_ = std::move(*planned);
+  steps_before_ = 0;
+  if (auto problem = plan_window())
+    return problem;
   auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
     if (address != 0 || size == 0)
       return caf::none;
@@ -79,12 +76,33 @@ caf::error collective_command::prepare() {
     memory_->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
     return problem;
-  if (auto problem = prepare_reduction())
-    return problem;
+  return prepare_reduction();
+}
+
+caf::error collective_command::plan_window() {
+  constexpr size_t window_steps = 256;
+  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
+  bool same_place = world_size == 1 && !fused() && input_address() == output_address();
+  auto planned = same_place ? schedule{} // alone and in place, the input is the result
+                            : plan(plan_->kind(), plan_->algorithm(), request_of(*plan_, world_size, rank_));
+  if (!planned)
+    return std::move(planned.error());
+  auto& steps = planned->steps;
+  auto end = std::min(steps_before_ + window_steps, steps.size());
+  while (end < steps.size() && steps[end].round == steps[end - 1].round)
+    ++end;
   std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction
   block_index_.clear();
-  for (auto& x : schedule_.steps)
-    block_index_.push_back(counts[{x.peer, x.what == action::send}]++);
+  for (size_t i = 0; i < end; ++i) {
+    auto index = counts[{steps[i].peer, steps[i].what == action::send}]++;
+    if (i >= steps_before_)
+      block_index_.push_back(index);
+  }
+  steps_behind_ = end < steps.size();
+  next_step_ = 0;
+  schedule_ = {planned->rounds, planned->scratch_count,
+               std::vector<step>{steps.begin() + static_cast<std::ptrdiff_t>(steps_before_),
+                                 steps.begin() + static_cast<std::ptrdiff_t>(end)}};
   return caf::none;
 }
 
@@ -185,6 +203,8 @@ bool collective_command::start_round(stream_state& stream) {
   last_move_ = stream.now();
   if (round_ == schedule_.rounds) {
     phase_ = phase::finished;
+    schedule_.steps = {}; // the command may be kept for long
+    block_index_ = {};
     report(stream, proto::RankReport::FINISHED);
     return false;
   }
@@ -194,6 +214,13 @@ bool collective_command::start_round(stream_state& stream) {
     return false;
   }
   stalled_until_ = {};
+  if (next_step_ == schedule_.steps.size() && steps_behind_) {
+    steps_before_ += next_step_;
+    if (auto problem = plan_window()) {
+      break_off(stream, render(problem));
+      return false;
+    }
+  }
   round_started_ = true;
   for (; next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_ && phase_ == phase::walking;
        ++next_step_)
