@@ -59,8 +59,9 @@ private:
   uint64_t bytes_per_element(const piece& x) const;
   void run(const piece& x) const;
   void reduce(const piece& x) const;
-  /// The reduction of `count` elements of all inputs from `at` on.
-  void reduce_to(std::byte* out, uint64_t at, uint64_t count) const;
+  /// The reduction of `count` elements of all inputs from `at` on. `touched_bytes`: `bytes_` where `out` is an output, 0
+  /// where it is to stay in the caches.
+  void reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const;
   void copy(const piece& x) const;
   void swap(const piece& x) const;
   const std::byte* input(uint32_t rank, uint64_t element) const { return operation_.inputs[rank] + element * element_bytes_; }
