@@ -64,6 +64,9 @@ configuration::configuration() {
   set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{2}});
   // CAF lets an actor run for as long as it has messages; a stream always has one while it copies.
   set("scheduler.max-throughput", uint64_t{64});
+  // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps for
+  // 50 us at a time in between, 500 times, and cannot be woken: a thread's call then waits for that.
+  set("work-stealing.moderate-poll-attempts", uint64_t{0});
 }
 
 caf::error configuration::read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file) {
