@@ -1,5 +1,7 @@
 #include "actors/client.hpp"
 
+#include "actors/spin.hpp"
+
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -27,6 +29,11 @@ caf::error client::no_answer(const caf::error& problem, caf::timespan limit) con
     return make_error(errc::timed_out, fmt::format("the coordinator did not answer within {:.1f} s",
                                                    std::chrono::duration<double>{limit}.count()));
   return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
+}
+
+void client::look_for_answer() {
+  constexpr auto limit = std::chrono::microseconds{50};
+  spin_until([this] { return !self_->mailbox().empty(); }, limit);
 }
 
 caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::timespan within) {
@@ -59,13 +66,14 @@ caf::error client::free(uint64_t device, uint64_t address) {
 
 caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
   caf::expected<gpu_sim::MemcpyResponse> result = caf::error{};
-  self_->request(coordinator_, limit_, std::move(request), block)
-    .receive(
-      [&](gpu_sim::MemcpyResponse& x, byte_block& bytes) {
-        block = std::move(bytes);
-        result = std::move(x);
-      },
-      [&](const caf::error& problem) { result = no_answer(problem, limit_); });
+  auto answer = self_->request(coordinator_, limit_, std::move(request), block);
+  look_for_answer();
+  answer.receive(
+    [&](gpu_sim::MemcpyResponse& x, byte_block& bytes) {
+      block = std::move(bytes);
+      result = std::move(x);
+    },
+    [&](const caf::error& problem) { result = no_answer(problem, limit_); });
   if (result && !result->error().empty())
     return make_error(errc::refused, result->error());
   return result;
@@ -201,6 +209,7 @@ void client::take_oldest_answer() {
     if (!call_error_)
       call_error_ = std::move(problem);
   };
+  look_for_answer();
   calls_.front().receive(
     [&](const proto::CollectiveResponse& x) {
       if (!x.error().empty())

@@ -84,9 +84,10 @@ public:
   template <class Response, class... Requests>
   caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
     caf::expected<Response> result = caf::error{};
-    self_->request(coordinator_, limit, std::forward<Requests>(requests)...)
-      .receive([&](Response& x) { result = std::move(x); },
-               [&](const caf::error& problem) { result = no_answer(problem, limit); });
+    auto answer = self_->request(coordinator_, limit, std::forward<Requests>(requests)...);
+    look_for_answer();
+    answer.receive([&](Response& x) { result = std::move(x); },
+                   [&](const caf::error& problem) { result = no_answer(problem, limit); });
     if (result && !error_of(*result).empty())
       return make_error(errc::refused, error_of(*result));
     return result;
@@ -113,6 +114,9 @@ private:
     std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
 
   void take_oldest_answer();
+
+  /// Most answers are there before a thread that sleeps would be awake.
+  void look_for_answer();
 
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
