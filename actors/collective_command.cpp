@@ -9,21 +9,17 @@
 
 namespace ringmaster {
 
-collective_command::collective_command(caf::strong_actor_ptr communicator,
-                                       std::shared_ptr<device_memory> memory)
-  : communicator_(std::move(communicator)), memory_(std::move(memory)) {}
-
 collective_command::~collective_command() {
   free_scratch();
 }
 
 void collective_command::free_scratch() {
   if (shadow_ != 0)
-    memory_->free_scratch(std::exchange(shadow_, 0));
+    received_->memory->free_scratch(std::exchange(shadow_, 0));
   if (scratch_ != 0)
-    memory_->free_scratch(std::exchange(scratch_, 0));
+    received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (staged_ != 0)
-    memory_->free_scratch(std::exchange(staged_, 0));
+    received_->memory->free_scratch(std::exchange(staged_, 0));
 }
 
 // -- the walk -----------------------------------------------------------------
@@ -61,19 +57,19 @@ caf::error collective_command::prepare() {
   auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
     if (address != 0 || size == 0)
       return caf::none;
-    auto range = memory_->allocate_scratch(size);
+    auto range = received_->memory->allocate_scratch(size);
     if (!range)
       return std::move(range.error());
     address = *range;
     return caf::none;
   };
   if (schedule_.steps.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
-    memory_->free_scratch(std::exchange(shadow_, 0));
+    received_->memory->free_scratch(std::exchange(shadow_, 0));
   if (!schedule_.steps.empty() && wants_shadow(request))
     if (auto problem = reserve(shadow_, output_bytes_))
       return problem;
   if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
-    memory_->free_scratch(std::exchange(scratch_, 0));
+    received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
     return problem;
   return prepare_reduction();
@@ -115,7 +111,7 @@ caf::error collective_command::prepare_reduction() {
   if (!scales && !fused())
     return caf::none;
   if (staged_ == 0 && input_bytes_ > 0) {
-    auto range = memory_->allocate_scratch(input_bytes_);
+    auto range = received_->memory->allocate_scratch(input_bytes_);
     if (!range)
       return std::move(range.error());
     staged_ = *range;
@@ -123,12 +119,12 @@ caf::error collective_command::prepare_reduction() {
   for (auto& x : pieces()) {
     if (x.input_bytes == 0)
       continue;
-    block_sink sink{memory_->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
+    block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
     if (scales) {
       sink.factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
       sink.datatype = plan_->datatype();
     }
-    offer own{{}, {memory_->id(), x.input, x.input_bytes, memory_}, nullptr};
+    offer own{{}, {received_->memory->id(), x.input, x.input_bytes, received_->memory}, nullptr};
     ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
   }
   return caf::none;
@@ -150,7 +146,7 @@ std::vector<collective_command::piece> collective_command::pieces() const {
 
 caf::error collective_command::check_buffers() const {
   auto check = [&](uint64_t address, uint64_t bytes) {
-    auto range = memory_->at(address, bytes);
+    auto range = received_->memory->at(address, bytes);
     return range ? caf::error{} : std::move(range.error());
   };
   for (auto& x : pieces()) {
@@ -237,7 +233,7 @@ void collective_command::start_next(stream_state& stream, size_t index) {
 void collective_command::start_step(stream_state& stream, size_t index) {
   auto& todo = schedule_.steps[index];
   auto own = [&](const block_range& range) {
-    return offer{{}, {memory_->id(), address_of(range), bytes_of(range), memory_}, nullptr};
+    return offer{{}, {received_->memory->id(), address_of(range), bytes_of(range), received_->memory}, nullptr};
   };
   auto sink = [&](const block_range* operand) {
     return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
@@ -245,8 +241,8 @@ void collective_command::start_step(stream_state& stream, size_t index) {
   switch (todo.what) {
     case action::send:
       sends_pending_.emplace(key_of(index, rank_, todo.peer), index);
-      stream.offer_block((*orders_.members)[todo.peer].stream, key_of(index, rank_, todo.peer), address_of(todo.source),
-                         bytes_of(todo.source));
+      stream.offer_block((*received_->orders.members)[todo.peer].stream, key_of(index, rank_, todo.peer),
+                         address_of(todo.source), bytes_of(todo.source));
       break;
     case action::recv:
     case action::recv_reduce: {
@@ -378,8 +374,8 @@ void collective_command::release(stream_state& stream) {
   for (auto& x : pieces()) {
     if (x.output_bytes == 0)
       continue;
-    offer own{{}, {memory_->id(), shadow_ + x.offset, x.output_bytes, memory_}, nullptr};
-    ready_.push_back({nullptr, {}, make_route(own, block_sink{memory_->at(x.output, x.output_bytes)->data()}), nullptr});
+    offer own{{}, {received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory}, nullptr};
+    ready_.push_back({nullptr, {}, make_route(own, block_sink{received_->memory->at(x.output, x.output_bytes)->data()}), nullptr});
   }
   advance(stream);
 }
@@ -413,7 +409,7 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_comm_id(plan_->comm_id());
   x.set_epoch(plan_->epoch());
   x.set_sequence(plan_->sequence());
-  x.set_device_id(memory_->id().value);
+  x.set_device_id(received_->memory->id().value);
   x.set_rank(rank_);
   x.set_stream_id(stream.id.value);
   x.set_phase(how);
@@ -421,7 +417,7 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_started_ns(started_ns_);
   x.set_ended_ns(stream.unix_ns());
   x.set_bytes_received(bytes_received_);
-  stream.self->send(caf::actor_cast<communicator_actor>(communicator_), std::move(x));
+  stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(x));
 }
 
 } // namespace ringmaster

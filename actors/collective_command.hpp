@@ -29,7 +29,6 @@ public:
   static void accept(stream_state& stream, const proto::Quiesce& x);
   static void accept(stream_state& stream, const proto::ProgressRequest& x);
 
-  collective_command(caf::strong_actor_ptr communicator, std::shared_ptr<device_memory> memory);
   ~collective_command() override;
 
   const char* kind() const override { return "collective"; }
@@ -46,6 +45,13 @@ public:
 private:
   enum class phase { waiting, planned, walking, finished, broken, committing, arrived };
 
+  /// What the commands of one message have in common.
+  struct received_orders {
+    operation_orders orders;
+    caf::strong_actor_ptr communicator;
+    std::shared_ptr<device_memory> memory;
+  };
+
   enum class turn { goes_on, over, ended };
 
   /// A block that is being read, and the step it is for.
@@ -58,12 +64,13 @@ private:
 
   static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
 
-  static void accept(stream_state& stream, const operation_orders& orders, const proto::OperationPlan& plan);
+  static void accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
+                     const proto::OperationPlan& plan);
   /// Says how far the stream has come with operations that are run for all ranks together.
   static void announce(stream_state& stream);
   static void release_together(stream_state& stream, const proto::Release& x);
 
-  void take_plan(stream_state& stream, const operation_orders& orders, const proto::OperationPlan& plan);
+  void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
   /// Stops; `for_good`, it will not run again.
   void quiesce(bool for_good = false);
   void release(stream_state& stream);
@@ -111,9 +118,7 @@ private:
   transfer_key key_of(size_t step_index, uint32_t source, uint32_t destination) const;
   std::string where() const;
 
-  caf::strong_actor_ptr communicator_;
-  std::shared_ptr<device_memory> memory_;
-  operation_orders orders_; ///< Keeps the plan alive.
+  std::shared_ptr<const received_orders> received_; ///< Keeps the plan alive.
   const proto::OperationPlan* plan_ = nullptr;
   phase phase_ = phase::waiting;
   uint32_t rank_ = 0;

@@ -19,26 +19,28 @@ collective_command* collective_command::find(stream_state& stream, uint64_t comm
 }
 
 void collective_command::accept(stream_state& stream, const operation_orders& orders) {
+  auto received = std::make_shared<const received_orders>(
+    received_orders{orders, stream.self->current_sender(), stream.memory});
   for (auto& plan : orders.batch->plans())
-    accept(stream, orders, plan);
+    accept(stream, received, plan);
   announce(stream);
 }
 
-void collective_command::accept(stream_state& stream, const operation_orders& orders,
+void collective_command::accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
                                 const proto::OperationPlan& plan) {
   if (stream.stale(plan.comm_id(), plan.epoch()))
     return;
   stream.enter_epoch(plan.comm_id(), plan.epoch());
   if (auto cmd = find(stream, plan.comm_id(), plan.sequence())) {
-    cmd->take_plan(stream, orders, plan);
+    cmd->take_plan(received, plan);
     stream.head_event([&](command& head) {
       if (&head == cmd)
         cmd->begin(stream);
     });
     return;
   }
-  auto cmd = std::make_unique<collective_command>(stream.self->current_sender(), stream.memory);
-  cmd->take_plan(stream, orders, plan);
+  auto cmd = std::make_unique<collective_command>();
+  cmd->take_plan(received, plan);
   if (stream.full())
     cmd->report(stream, proto::RankReport::BROKEN,
                 fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id.value,
@@ -47,11 +49,10 @@ void collective_command::accept(stream_state& stream, const operation_orders& or
     stream.enqueue(std::move(cmd));
 }
 
-void collective_command::take_plan(stream_state& stream, const operation_orders& orders,
-                                   const proto::OperationPlan& plan) {
-  orders_ = orders;
+void collective_command::take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan) {
+  received_ = std::move(received);
   plan_ = &plan;
-  auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), stream.memory->id().value);
+  auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), received_->memory->id().value);
   rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
   phase_ = phase::planned;
 }
@@ -74,7 +75,7 @@ void collective_command::announce(stream_state& stream) {
   if (last == nullptr)
     return;
   auto& plan = *last->plan_;
-  stream.self->send(caf::actor_cast<communicator_actor>(last->communicator_),
+  stream.self->send(caf::actor_cast<communicator_actor>(last->received_->communicator),
                     arrived{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
 }
 
@@ -201,7 +202,7 @@ uint64_t collective_command::address_of(const block_range& range) const {
 }
 
 std::byte* collective_command::bytes_at(const block_range& range) const {
-  return memory_->at_runtime(address_of(range), bytes_of(range))->data(); // checked by prepare
+  return received_->memory->at_runtime(address_of(range), bytes_of(range))->data(); // checked by prepare
 }
 
 transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {

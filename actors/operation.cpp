@@ -182,6 +182,9 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
     return std::move(known.error());
   auto element = size_of(request.datatype());
   std::vector<uint64_t> in_bytes, out_bytes, larger;
+  for (auto list : {&in_bytes, &out_bytes, &larger})
+    list->reserve(ranks);
+  op.slots.reserve(ranks);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto in = input_count(request.kind(), world, rank), out = output_count(request.kind(), world, rank);
     if (std::max(in, out) > UINT64_MAX / 2 / element)

@@ -23,7 +23,8 @@ void stream_state::begin_head() {
   beginning_ = true;
   while (!queue.empty() && begun_ != queue.front()->number && !quitting) {
     begun_ = queue.front()->number;
-    head_began_ns_ = unix_ns();
+    if (queue.front()->as_collective() == nullptr) // their own records say when
+      head_began_ns_ = unix_ns();
     queue.front()->begin(*this);
   }
   beginning_ = false;
@@ -110,7 +111,8 @@ bool stream_state::stale(uint64_t communicator, uint64_t epoch) {
 }
 
 void stream_state::enter_epoch(uint64_t communicator, uint64_t epoch) {
-  epochs[communicator] = epoch;
+  if (std::exchange(epochs[communicator], epoch) == epoch)
+    return;
   auto older = [&](const auto& entry) {
     return entry.first.channel == communicator && entry.first.epoch != 0 && entry.first.epoch < epoch;
   };
