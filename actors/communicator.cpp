@@ -103,6 +103,8 @@ void communicator_state::wait(caf::timespan limit, status_promise promise) {
 void communicator_state::settle() {
   if (!operations_.empty() || !group_.empty() || changing())
     return;
+  if (!waiters_.empty())
+    flush_records(); // whoever is answered may ask the journal
   for (auto& waiter : waiters_)
     waiter.second.deliver(status());
   waiters_.clear();
@@ -136,7 +138,15 @@ void communicator_state::journal(proto::Record record) {
   if (!options.journal)
     return;
   record.set_time_ns(unix_ns());
-  self->send(options.journal, std::move(record));
+  records_.push_back(std::move(record));
+  if (!flush_pending_ && !running_together_)
+    flush_records();
+}
+
+void communicator_state::flush_records() {
+  for (auto& record : records_)
+    self->send(options.journal, std::move(record));
+  records_.clear();
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
@@ -154,7 +164,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return verdict<gpu_sim::GroupStartResponse>(state.group_start());
     },
     [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
-    [&state](const proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
+    [&state](proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
       auto sequence = state.enqueue(x);
       auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
       answer.set_sequence(sequence ? *sequence : 0);

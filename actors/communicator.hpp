@@ -16,6 +16,9 @@
 
 namespace ringmaster {
 
+class direct_job; // actors/direct_job.hpp
+class mover_pool; // actors/mover_pool.hpp
+
 struct communicator_options {
   communicator_id id;
   proto::FailurePolicy policy = proto::SHRINK;
@@ -24,7 +27,8 @@ struct communicator_options {
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
   bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
-  uint32_t workers = 2;      ///< That move one operation's data at once.
+  std::shared_ptr<mover_pool> movers = {}; ///< That help to move the data; null: the communicator does it alone.
+  caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs; ///< Between processes: what "auto" goes by.
   /// Held while an operation goes to the streams of its ranks, so that all streams get the operations of communicators
   /// that share devices in one order, and none waits for the other in a circle.
@@ -34,7 +38,6 @@ struct communicator_options {
   journal_actor journal;                                    ///< May be invalid.
 };
 
-struct direct_job; // actors/direct_worker.hpp
 
 /// The state of a COMMUNICATOR.
 ///
@@ -70,15 +73,18 @@ public:
   void settle();
   /// Sends one message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what);
+  /// Records of one turn go out together: the journal's thread is woken once.
   void journal(proto::Record record);
+  void flush_records();
   uint64_t unix_ns() const { return options.clock.unix_ns(self->clock().now()); }
 
   // -- the ranks' own calls (communicator_calls.cpp) --
   void call(proto::RankCall x, rank_call_promise promise);
 
   // -- operations (communicator_operations.cpp) --
-  /// `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host calls.
-  caf::expected<uint64_t> enqueue(const proto::CollectiveRequest& request, uint64_t rank_group = 0);
+  /// `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host calls. The request
+  /// goes to the journal.
+  caf::expected<uint64_t> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0);
   void run(operation& op);
   /// Sends the plans that have gathered, as one message to each rank.
   void flush_plans();
@@ -91,7 +97,7 @@ public:
 
   // -- operations that are run for all ranks together (communicator_together.cpp) --
   void on_arrived(const arrived& x);
-  /// The workers have moved the data of the job of this number.
+  /// It is the communicator's turn again, or the job of this number is done.
   void moved(uint64_t number);
 
   // -- epochs (communicator_epochs.cpp) --
@@ -113,9 +119,13 @@ private:
   bool everybody_is_here() const;
   /// Whether all ranks are in this process, and the algorithm is one that has them served together.
   bool can_run_together(const operation& op) const;
-  /// Runs what everybody has come to.
+  /// Runs what everybody has come to, for a while.
   void run_together();
-  void move_data(operation& op);
+  /// Takes the next operation up, and moves the data of a small one. Returns whether there is one to run.
+  bool begin_moving();
+  /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
+  bool keep_moving(std::chrono::steady_clock::time_point turn_end);
+  bool give_way();
   void data_is_there(operation& op);
   /// Slices that are moved count as progress.
   void note_moving(std::chrono::steady_clock::time_point now);
@@ -161,11 +171,11 @@ private:
   bool watching() const { return !operations_.empty() || changing(); }
   void keep_ticking();
 
-  /// Data that workers are moving. It ends whoever is lost: epochs wait for it.
+  /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
     uint64_t number = 0;
     uint64_t sequence = 0; ///< 0: none.
-    std::shared_ptr<direct_job> work;
+    std::shared_ptr<direct_job> work; ///< Null for a small one.
     uint32_t slices_seen = 0;
   };
 
@@ -182,6 +192,8 @@ private:
   proto::OperationBatch batch_;      ///< Plans that are not sent yet.
   bool flush_pending_ = false;
   bool may_fuse_ = false;            ///< `batch_` has plans of groups.
+  std::vector<proto::Record> records_; ///< That are not sent yet: those of calls wait for the plans.
+  bool running_together_ = false;
   std::vector<std::pair<proto::CollectiveResponse, caf::typed_response_promise<proto::CollectiveResponse>>> answers_;
   moving_job moving_;
   bool quiesce_after_moving_ = false;

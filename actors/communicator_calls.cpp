@@ -120,6 +120,7 @@ void communicator_state::part_ended(uint64_t ticket, const std::string& error) {
   auto promise = std::move(i->second.promise);
   auto final_answer = std::move(answer);
   calls_.erase(i);
+  flush_records(); // whoever is answered may ask the journal
   promise.deliver(std::move(final_answer));
 }
 

@@ -293,6 +293,7 @@ void communicator_state::finish_ending() {
   record.mutable_communicator_destroyed()->set_comm_id(options.id.value);
   record.mutable_communicator_destroyed()->set_reason(end_reason_);
   journal(std::move(record));
+  flush_records();
   proto::CommDestroyResponse answer;
   answer.set_success(true);
   for (auto& promise : destroyers_)

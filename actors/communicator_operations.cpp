@@ -10,7 +10,7 @@
 
 namespace ringmaster {
 
-caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveRequest& request, uint64_t rank_group) {
+caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group) {
   if (state == phase::aborted || state == phase::ending)
     return make_error(errc::aborted, async_error_);
   if (operations_.size() + group_.size() >= options.operations_max)
@@ -29,7 +29,7 @@ caf::expected<uint64_t> communicator_state::enqueue(const proto::CollectiveReque
     proto::Record record;
     auto& enqueued = *record.mutable_operation_enqueued();
     enqueued.set_sequence(op->sequence);
-    *enqueued.mutable_request() = request;
+    *enqueued.mutable_request() = std::move(request);
     enqueued.set_bytes(op->bytes);
     journal(std::move(record));
   }
@@ -86,6 +86,8 @@ void communicator_state::run(operation& op) {
   plan.set_sequence(op.sequence);
   plan.set_together(can_run_together(op));
   op.together = plan.together();
+  for (auto addresses : {plan.mutable_device_ids(), plan.mutable_input_addresses(), plan.mutable_output_addresses()})
+    addresses->Reserve(static_cast<int>(op.slots.size()));
   for (auto& x : op.slots) {
     plan.add_device_ids(x.device);
     plan.add_input_addresses(x.input);
@@ -116,6 +118,7 @@ void communicator_state::flush_plans() {
       if (!lost(x.id()))
         tell(x.handle.stream, order);
   }
+  flush_records();
   for (auto& [answer, promise] : std::exchange(answers_, {}))
     promise.deliver(std::move(answer));
 }
@@ -232,6 +235,8 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   ended.set_algorithm(i->plan.algorithm());
   ended.set_kind(i->plan.kind());
   ended.set_world_size(i->world_size);
+  if (i->together)
+    ended.mutable_device_ids()->Reserve(static_cast<int>(i->slots.size()));
   if (i->together)
     for (auto& x : i->slots)
       ended.add_device_ids(x.device);

@@ -1,20 +1,23 @@
 // A COMMUNICATOR's operations whose ranks are all in its own process: when every stream has come to one, the data goes
-// straight from memory to memory, for all ranks at once. Nobody but its workers takes part, so what has begun is
-// completed, whoever is lost meanwhile: it is decided when everybody has arrived.
+// straight from memory to memory, for all ranks at once. Nobody but the communicator and its process's movers takes part,
+// so what has begun is completed, whoever is lost meanwhile: it is decided when everybody has arrived.
 #include "actors/communicator.hpp"
-#include "actors/direct_worker.hpp"
+#include "actors/mover_pool.hpp"
 
 #include "runtime/device_memory.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t slice_bytes = 512u << 10;
-/// Less than this is moved at once by the communicator itself: handing it over would take longer.
-constexpr uint64_t hand_over_bytes = 256u << 10;
+/// What a slice touches: at most some ten microseconds' work, and less where that divides the work more evenly.
+constexpr uint64_t slice_bytes_max = 512u << 10, slice_bytes_min = 64u << 10;
+constexpr uint32_t slices_a_worker = 4;
+/// Operations that touch less are moved by the communicator itself: on two cores help costs them as much as it saves.
+constexpr uint64_t help_bytes_min = 2u << 20;
 
 } // namespace
 
@@ -48,65 +51,89 @@ bool communicator_state::everybody_is_at(uint64_t sequence) const {
 
 void communicator_state::run_together() {
   uint64_t first = 0, last = 0;
-  while (moving_.sequence == 0 && state == phase::active) {
-    auto op = std::find_if(operations_.begin(), operations_.end(),
-                           [](auto& x) { return x.state == operation::phase::running; });
-    if (op == operations_.end() || !op->together || !everybody_is_at(op->sequence))
-      break;
-    auto sequence = op->sequence;
-    move_data(*op);
-    if (moving_.sequence != 0)
-      break;
+  running_together_ = true;
+  auto turn_end = self->clock().now() + options.turn;
+  while ((moving_.sequence != 0 || begin_moving()) && keep_moving(turn_end)) {
+    auto sequence = std::exchange(moving_.sequence, 0);
+    moving_.work = nullptr;
+    begin_moving(); // the movers go on while this one's end is noted
+    if (auto op = find(sequence))
+      data_is_there(*op);
     first = first == 0 ? sequence : first;
     last = sequence;
+    if (quiesce_after_moving_ || (last_progress_ >= turn_end && !give_way()))
+      break;
   }
+  running_together_ = false;
   if (last != 0)
     release(first, last);
+  flush_records();
+  if (moving_.sequence == 0 && std::exchange(quiesce_after_moving_, false))
+    quiesce({});
+  finish_ending();
 }
 
-void communicator_state::move_data(operation& op) {
-  auto combine = reducer::of(op.plan.datatype(), op.plan.op(), op.plan.user_op()); // checked when it was called
-  direct_operation work{op.plan.kind(), request_of(op.plan, op.world_size, 0), std::move(*combine), {}, {}, {}};
-  if (op.plan.op() == gpu_sim::PREMUL_SUM && reduces(op.plan.kind()))
-    for (int rank = 0; rank < static_cast<int>(op.world_size); ++rank)
-      work.factors.push_back(op.plan.factors(op.plan.factors_size() == 1 ? 0 : rank));
-  std::vector<std::shared_ptr<device_memory>> memories;
-  for (auto& x : op.slots) {
-    auto& memory = std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; })->memory;
-    auto bytes_at = [&](uint64_t address, uint64_t bytes) {
-      return bytes == 0 ? nullptr : memory->at(address, bytes)->data(); // checked, too
+bool communicator_state::begin_moving() {
+  auto op = std::find_if(operations_.begin(), operations_.end(),
+                         [](auto& x) { return x.state == operation::phase::running; });
+  if (state != phase::active || op == operations_.end() || !op->together || !everybody_is_at(op->sequence))
+    return false;
+  assert(op->slots.size() == members.size()); // both are in rank order, and nobody is lost while we are active
+  auto combine = reducer::of(op->plan.datatype(), op->plan.op(), op->plan.user_op()); // checked when it was called
+  direct_operation work{op->plan.kind(), request_of(op->plan, op->world_size, 0), std::move(*combine), {}, {}, {}};
+  if (op->plan.op() == gpu_sim::PREMUL_SUM && reduces(op->plan.kind()))
+    for (int rank = 0; rank < static_cast<int>(op->world_size); ++rank)
+      work.factors.push_back(op->plan.factors(op->plan.factors_size() == 1 ? 0 : rank));
+  uint64_t bytes = 0;
+  work.inputs.reserve(members.size());
+  work.outputs.reserve(members.size());
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    auto& x = op->slots[rank];
+    auto bytes_at = [&](uint64_t address, uint64_t size) {
+      return size == 0 ? nullptr : members[rank].memory->at(address, size)->data(); // checked, too
     };
     work.inputs.push_back(bytes_at(x.input, x.input_bytes));
     work.outputs.push_back(bytes_at(x.output, x.output_bytes));
-    memories.push_back(memory);
+    bytes += x.input_bytes + x.output_bytes;
   }
-  op.state = operation::phase::decided;
-  tell_written(op);
-  auto job = std::make_shared<direct_job>(std::move(work), slice_bytes, std::move(memories));
-  auto slices = job->execution.slices();
-  if (job->execution.bytes() <= hand_over_bytes) {
-    for (uint32_t slice = 0; slice < slices; ++slice)
-      job->execution.run(slice);
-    return data_is_there(op);
+  op->state = operation::phase::decided;
+  tell_written(*op);
+  moving_ = {moving_.number + 1, op->sequence, nullptr, 0};
+  if (bytes < help_bytes_min) {
+    direct_execution execution{std::move(work), help_bytes_min};
+    for (uint32_t slice = 0; slice < execution.slices(); ++slice)
+      execution.run(slice);
+    return true;
   }
-  moving_ = {moving_.number + 1, op.sequence, job, 0};
-  for (uint32_t i = 0; i < std::min(options.workers, slices); ++i)
-    self->spawn(direct_worker, job, communicator_actor{self}, moving_.number);
+  std::vector<std::shared_ptr<device_memory>> memories;
+  for (auto& x : members)
+    memories.push_back(x.memory);
+  auto workers = options.movers == nullptr ? 1 : options.movers->threads() + 1;
+  auto slice_bytes = std::clamp(bytes / (slices_a_worker * workers), slice_bytes_min, slice_bytes_max);
+  moving_.work = std::make_shared<direct_job>(std::move(work), slice_bytes, std::move(memories), workers,
+                                              communicator_actor{self}, moving_.number);
+  if (options.movers != nullptr)
+    options.movers->help_with(moving_.work);
+  return true;
+}
+
+bool communicator_state::keep_moving(std::chrono::steady_clock::time_point turn_end) {
+  if (moving_.work == nullptr)
+    return true;
+  while (moving_.work->move_slice(0))
+    if (self->clock().now() >= turn_end)
+      return give_way();
+  return moving_.work->wait();
+}
+
+bool communicator_state::give_way() {
+  self->send(self, atom::resume_v, moving_.number);
+  return false;
 }
 
 void communicator_state::moved(uint64_t number) {
-  if (number != moving_.number)
-    return;
-  auto sequence = std::exchange(moving_.sequence, 0);
-  moving_.work = nullptr;
-  if (auto op = find(sequence))
-    data_is_there(*op);
-  release(sequence, sequence);
-  if (std::exchange(quiesce_after_moving_, false))
-    quiesce({});
-  else
+  if (number == moving_.number)
     run_together();
-  finish_ending();
 }
 
 void communicator_state::data_is_there(operation& op) {
@@ -127,9 +154,9 @@ void communicator_state::release(uint64_t first, uint64_t last) {
 }
 
 void communicator_state::note_moving(std::chrono::steady_clock::time_point now) {
-  if (moving_.sequence == 0)
+  if (moving_.work == nullptr)
     return;
-  auto done = moving_.work->done.load();
+  auto done = moving_.work->slices_moved();
   if (std::exchange(moving_.slices_seen, done) != done)
     last_progress_ = now;
 }

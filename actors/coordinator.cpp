@@ -210,11 +210,11 @@ caf::result<Response> collective(coordinator_state& state, const proto::Collecti
 }
 
 /// The general form, which passes through as it is where nothing is to be noted.
-caf::result<proto::CollectiveResponse> general_collective(coordinator_state& state, const proto::CollectiveRequest& x) {
+caf::result<proto::CollectiveResponse> general_collective(coordinator_state& state, proto::CollectiveRequest& x) {
   auto entry = state.communicators.find(x.comm_id());
   if (entry == state.communicators.end() || entry->second.policy == proto::REPLACE)
     return collective<proto::CollectiveResponse>(state, x);
-  return state.self->delegate(entry->second.handle, x);
+  return state.self->delegate(entry->second.handle, std::move(x));
 }
 
 } // namespace
@@ -277,7 +277,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const AllReduceRingRequest& x) { return collective<AllReduceRingResponse>(state, general(x)); },
     [&state](const MemcpyRequest& x) { return copy_memory_within(state, x); },
     [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },
-    [&state](const proto::CollectiveRequest& x) { return general_collective(state, x); },
+    [&state](proto::CollectiveRequest& x) { return general_collective(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     communicator_call<proto::CommAbortResponse, proto::CommAbortRequest>(state),
     communicator_call<proto::CommDestroyResponse, proto::CommDestroyRequest>(state),

@@ -1,5 +1,7 @@
 #include "actors/settings.hpp"
 
+#include "actors/mover_pool.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <thread>
@@ -70,7 +72,9 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
   result.communicators.share_memory = opts.route.in_process == "memory";
-  result.communicators.workers = std::max(1u, std::thread::hardware_concurrency());
+  constexpr uint32_t movers_max = 15; // memory is seldom faster for more
+  if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
+    result.communicators.movers = std::make_shared<mover_pool>(std::min(processors - 1, movers_max));
   result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;

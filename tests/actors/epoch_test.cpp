@@ -57,6 +57,30 @@ TEST_CASE("epoch: a device or a stream that hangs is suspected in time, excluded
     }
 }
 
+TEST_CASE("epoch: what is served together is completed, whoever dies between two of its slices") {
+  constexpr uint64_t count = 1u << 16; // of float64, on four ranks, in place: eight slices
+  uint32_t completed = 0, run_again = 0;
+  for (uint32_t steps = 0; steps <= 40; ++steps) {
+    CAPTURE(steps);
+    auto opts = seeded(steps + 1);
+    opts.memory_bytes = 8 * count * 4;
+    simulated_cluster cluster{opts};
+    all_reduce_trial trial{cluster, {.algorithm = "direct", .count = count}};
+    REQUIRE(trial.launch() == "");
+    for (uint32_t i = 0; i < steps; ++i)
+      cluster.step();
+    cluster.self->send_exit(device_of(cluster, trial.device(2)), caf::exit_reason::kill);
+    auto status = cluster.wait(1);
+    CHECK(status.error() == "");
+    bool of_all = trial.judge(trial.ranks_but({}), trial.ranks_but({2})) == "";
+    bool of_survivors = trial.judge(trial.ranks_but({2}), trial.ranks_but({2})) == "";
+    CHECK(of_all != of_survivors);
+    ++(of_all ? completed : run_again);
+  }
+  CHECK(completed > 0);
+  CHECK(run_again > 0);
+}
+
 TEST_CASE("epoch: a little slow is slow, very slow is lost") {
   for (auto delay : {50ms, 300ms, 900ms, 10000ms}) {
     CAPTURE(delay.count());
