@@ -25,6 +25,10 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
                       fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
                                   render(op.error()), epoch, members.size(), async_error_));
   op->sequence = ++sequences_;
+  if (request.timeout_ns() != 0) {
+    limited_operations_.emplace(++waits_, op->sequence);
+    self->delayed_send(self, request_limit(request.timeout_ns()), atom::expire_v, waits_);
+  }
   if (options.journal) {
     proto::Record record;
     auto& enqueued = *record.mutable_operation_enqueued();
@@ -32,10 +36,6 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
     *enqueued.mutable_request() = std::move(request);
     enqueued.set_bytes(op->bytes);
     journal(std::move(record));
-  }
-  if (request.timeout_ns() != 0) {
-    limited_operations_.emplace(++waits_, op->sequence);
-    self->delayed_send(self, request_limit(request.timeout_ns()), atom::expire_v, waits_);
   }
   op->group = rank_group;
   if (group_open_ && rank_group == 0) {
