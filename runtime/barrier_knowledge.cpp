@@ -24,7 +24,7 @@ void barrier_knowledge::started(step_ref x) {
 
 std::string barrier_knowledge::moved(step_ref from, step_ref to) {
   const auto& what = ranks_[to.rank].steps[to.index];
-  if (what.what == action::recv_reduce || what.what == action::reduce || what.finish)
+  if (what.what == action::recv_reduce || what.what == action::reduce || what.what == action::fold || what.finish)
     return place_of(to.rank, to.index, what) + "barrier does not reduce";
   auto& known = known_[to.rank][to.index];
   known = sets_.unite(known, known_[from.rank][from.index]).both;

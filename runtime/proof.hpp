@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule_walk.hpp"
+#include "runtime/symbol_walk.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -23,9 +23,11 @@ using proof = walk_result;
 ///   sender to receiver only, although the end of a send says something about the receiver, too: so the proof holds
 ///   where sends are buffered.
 ///
-/// `request` has passed `check_request`; its own rank does not matter. `seed`: of the order of events.
+/// `request` has passed `check_request`; its own rank does not matter. `seed`: of the order of events. With
+/// `addition_order::ranks` it is a fault, too, where two ranks or more are added up other than by a fold of all their
+/// inputs, in rank order.
 proof prove(proto::CollectiveKind kind, const plan_request& request, const std::vector<schedule>& ranks,
-            uint64_t seed = 1);
+            uint64_t seed = 1, addition_order order = addition_order::any);
 
 /// Elements of every rank's input and output.
 std::vector<buffer_counts> buffer_counts_of(proto::CollectiveKind kind, const plan_request& request);

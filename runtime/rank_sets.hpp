@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,12 @@ public:
   using id = uint32_t;
   static constexpr id empty = 0;
   static constexpr uint32_t nobody = UINT32_MAX;
+
+  /// Ranks [first, last).
+  struct run {
+    uint32_t first, last;
+    friend bool operator==(const run&, const run&) = default;
+  };
 
   /// Two sets together.
   struct united {
@@ -29,16 +36,12 @@ public:
 
   bool contains(id set, uint32_t rank) const;
   uint32_t size(id set) const;
+  /// Sorted, none next to another. Valid until a set is added.
+  std::span<const run> runs(id set) const { return {begin(set), end(set)}; }
   /// "ranks 0 to 3, 7"; "rank 2"; "nobody".
   std::string text(id set) const;
 
 private:
-  /// Ranks [first, last).
-  struct run {
-    uint32_t first, last;
-    friend bool operator==(const run&, const run&) = default;
-  };
-
   /// Where a set's runs are, and their hash.
   struct place {
     uint64_t start;

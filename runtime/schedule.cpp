@@ -109,6 +109,19 @@ caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algori
   return (*chosen)->plan(request);
 }
 
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                              plan_request request) {
+  std::vector<schedule> ranks;
+  ranks.reserve(request.world_size);
+  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
+    auto planned = plan(kind, algorithm_name, request);
+    if (!planned)
+      return std::move(planned.error());
+    ranks.push_back(std::move(*planned));
+  }
+  return ranks;
+}
+
 caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
                                       const plan_request& request) {
   auto chosen = find_algorithm(kind, algorithm_name, request);

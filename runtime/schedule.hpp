@@ -29,14 +29,16 @@ enum class action : uint8_t {
   recv,        ///< `destination` comes from `peer`.
   recv_reduce, ///< destination[i] = op(incoming[i], source[i]), the incoming block being `peer`'s.
   copy,        ///< destination[i] = source[i], on this rank.
-  reduce       ///< destination[i] = op(destination[i], source[i]), on this rank.
+  reduce,      ///< destination[i] = op(destination[i], source[i]), on this rank.
+  fold         ///< destination[i] = source[i] op source[n + i] op source[2n + i] ..., n being destination.count, from left
+               ///< to right, on this rank. Small floats stay float32 up to the end of it, and are rounded once.
 };
 
 /// One thing a rank does. The k-th send from a to b meets the k-th recv or recv_reduce of b from a.
 struct step {
   action what = action::send;
   uint32_t round = 0;
-  uint32_t peer = 0; ///< Another rank; for copy and reduce the rank itself.
+  uint32_t peer = 0; ///< Another rank; for copy, reduce and fold the rank itself.
   block_range source{};
   block_range destination{};
   bool finish = false; ///< The reduction of this block ends here: AVG divides by the world size.
@@ -105,6 +107,10 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
 /// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
                              const plan_request& request);
+
+/// The schedules of all ranks; the request's own does not matter. Errors as of `plan`.
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                              plan_request request);
 
 /// Errors as of `plan`.
 caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,

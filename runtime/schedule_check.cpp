@@ -41,7 +41,7 @@ std::string check_step(uint32_t rank, uint32_t world_size, const schedule& all, 
     return fmt::format("writes {}, and nobody writes an input", text_of(x.destination));
   if (!reads_own(x))
     return {};
-  if (x.source.count != x.destination.count)
+  if (x.what == action::fold ? x.source.count % x.destination.count != 0 : x.source.count != x.destination.count)
     return fmt::format("{} does not fit {}", text_of(x.source), text_of(x.destination));
   if (x.source != x.destination && overlap(x.source, x.destination))
     return fmt::format("{} overlaps its own source {}", text_of(x.destination), text_of(x.source));
@@ -154,6 +154,7 @@ std::string text_of(const step& x) {
     case action::recv_reduce: return fmt::format("recv_reduce of {} from rank {}", text_of(x.destination), x.peer);
     case action::copy: return fmt::format("copy of {} to {}", text_of(x.source), text_of(x.destination));
     case action::reduce: return fmt::format("reduce of {} into {}", text_of(x.source), text_of(x.destination));
+    case action::fold: return fmt::format("fold of {} into {}", text_of(x.source), text_of(x.destination));
   }
   return "unknown step";
 }

@@ -22,7 +22,9 @@ struct step_ref {
 inline bool writes(const step& x) { return x.what != action::send; }
 inline bool reads_own(const step& x) { return x.what != action::recv; }
 inline bool receives(const step& x) { return x.what == action::recv || x.what == action::recv_reduce; }
-inline bool is_local(const step& x) { return x.what == action::copy || x.what == action::reduce; }
+inline bool is_local(const step& x) {
+  return x.what == action::copy || x.what == action::reduce || x.what == action::fold;
+}
 
 /// "output[2, 4)"
 std::string text_of(const block_range& x);

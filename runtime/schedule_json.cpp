@@ -13,7 +13,7 @@ namespace ringmaster {
 namespace {
 
 constexpr std::array<std::string_view, 3> buffer_names{"input", "output", "scratch"};
-constexpr std::array<std::string_view, 5> action_names{"send", "recv", "recv_reduce", "copy", "reduce"};
+constexpr std::array<std::string_view, 6> action_names{"send", "recv", "recv_reduce", "copy", "reduce", "fold"};
 
 std::string json_of(std::string_view key, const block_range& x) {
   return fmt::format(R"(, "{}": ["{}", {}, {}])", key, buffer_names[static_cast<size_t>(x.where)], x.offset, x.count);

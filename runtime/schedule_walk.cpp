@@ -78,7 +78,7 @@ private:
     const auto& from = at(sender);
     const auto& to = at(receiver);
     auto elements = from.source.count;
-    if (elements != to.destination.count) {
+    if (elements != to.destination.count && to.what != action::fold) {
       result_.fault = fmt::format("{}{} elements meet {} of rank {}, round {}, step {} ({})",
                                   place_of(sender.rank, sender.index, from), elements, to.destination.count,
                                   receiver.rank, to.round, receiver.index, text_of(to));

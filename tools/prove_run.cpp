@@ -94,19 +94,6 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
 
 } // namespace
 
-caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm,
-                                              plan_request request) {
-  std::vector<schedule> ranks;
-  ranks.reserve(request.world_size);
-  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
-    auto planned = plan(kind, algorithm, request);
-    if (!planned)
-      return std::move(planned.error());
-    ranks.push_back(std::move(*planned));
-  }
-  return ranks;
-}
-
 std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
   auto text = fmt::format("{} ranks", request.world_size);
   constexpr size_t shown_max = 36; // numbers

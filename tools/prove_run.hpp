@@ -21,10 +21,6 @@ struct algorithm_proofs {
   std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
 };
 
-/// The schedules of all ranks. Errors: as of `plan`.
-caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm,
-                                              plan_request request);
-
 /// "4 ranks, count 9, root 2, chunk 1"
 std::string text_of(proto::CollectiveKind kind, const plan_request& request);
 

@@ -173,10 +173,11 @@ private:
     elements moved(from, from + static_cast<ptrdiff_t>(sent.count));
     auto* to = memory_[destination][static_cast<size_t>(s.destination.where)].data() + s.destination.offset;
     auto& own_buffer = memory_[destination][static_cast<size_t>(s.source.where)];
-    for (size_t i = 0; i < moved.size(); ++i) {
-      auto own = s.what == action::recv_reduce ? own_buffer[s.source.offset + i] : to[i];
-      auto adds = s.what == action::recv_reduce || s.what == action::reduce;
-      to[i] = {moved[i].block, moved[i].ranks | (adds ? own.ranks : 0)};
+    for (size_t i = 0; i < moved.size(); ++i) { // lane by lane, for a fold
+      auto& target = to[i % s.destination.count];
+      auto own = s.what == action::recv_reduce ? own_buffer[s.source.offset + i] : target;
+      auto adds = s.what == action::recv_reduce || s.what == action::reduce || i >= s.destination.count;
+      target = {moved[i].block, moved[i].ranks | (adds ? own.ranks : 0)};
     }
     return moved;
   }
@@ -325,15 +326,10 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request) {
   if (request.world_size > drawn_ranks_max)
     return invalid(fmt::format("a picture has at most {} ranks", drawn_ranks_max));
-  std::vector<schedule> ranks;
-  auto of_rank = request;
-  for (of_rank.rank = 0; of_rank.rank < request.world_size; ++of_rank.rank) {
-    auto planned = plan(kind, algorithm, of_rank);
-    if (!planned)
-      return std::move(planned.error());
-    ranks.push_back(std::move(*planned));
-  }
-  return walk(kind, algorithm, request, ranks);
+  auto ranks = plan_all(kind, algorithm, request);
+  if (!ranks)
+    return std::move(ranks.error());
+  return walk(kind, algorithm, request, *ranks);
 }
 
 std::string label_of(const walk_through& story, const std::vector<content>& contents) {

@@ -1,6 +1,7 @@
 #include "runtime/simulation/message_graph.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/schedule_check.hpp"
 
 #include <fmt/format.h>
 
@@ -18,8 +19,11 @@ caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
 
-bool is_local(uint32_t what) {
-  return what == static_cast<uint32_t>(action::copy) || what == static_cast<uint32_t>(action::reduce);
+/// What a step sends, receives, or works on: a fold's first lane is only read.
+uint64_t elements_of(const step& x) {
+  return x.what == action::send   ? x.source.count
+         : x.what == action::fold ? x.source.count - x.destination.count
+                                  : x.destination.count;
 }
 
 /// A channel as one of its ends sees it.
@@ -64,7 +68,7 @@ public:
       return invalid("the schedules have more than 2^30 steps or 2^28 rounds, too many to simulate");
     for (const auto& s : x.steps) {
       uint32_t end = 0;
-      if (s.what == action::copy || s.what == action::reduce) {
+      if (is_local(s)) {
         ++local_count_;
       } else if (s.peer >= world_size_ || s.peer == rank) {
         return invalid(fmt::format("rank {}, round {}: {} is no peer", rank, s.round, s.peer));
@@ -75,8 +79,7 @@ public:
         end = in_by_peer_.find_or_add(in_, rank, s.peer, uint64_t{s.peer} << 32 | rank);
         ++in_[end].messages;
       }
-      auto elements = s.what == action::send ? s.source.count : s.destination.count;
-      graph_.steps.push_back({elements, end, s.round, static_cast<uint32_t>(s.what), s.then ? 1u : 0u});
+      graph_.steps.push_back({elements_of(s), end, s.round, static_cast<uint32_t>(s.what), s.then ? 1u : 0u});
     }
     graph_.first_steps.push_back(static_cast<uint32_t>(graph_.steps.size()));
     return caf::none;
@@ -137,7 +140,7 @@ private:
       for (auto i = graph_.first_steps[rank]; i < graph_.first_steps[rank + 1]; ++i) {
         auto& s = graph_.steps[i];
         auto sends = s.what == static_cast<uint32_t>(action::send);
-        auto local = is_local(s.what);
+        auto local = is_local(step{.what = static_cast<action>(s.what)});
         auto* end = local ? nullptr : &(sends ? out_ : in_)[s.activity];
         s.activity = local ? next_local++ : end->next++;
         auto& x = graph_.activities[s.activity];

@@ -30,9 +30,12 @@ public:
     auto* in = memory_[from.rank].at(ranks_[from.rank].steps[from.index].source);
     auto* own = memory_[to.rank].at(what.source);
     auto* out = memory_[to.rank].at(what.destination);
-    for (uint64_t i = 0; i < what.destination.count; ++i) {
+    const auto count = what.destination.count;
+    for (uint64_t i = 0; i < count; ++i) {
       if (what.what == action::recv_reduce)
         out[i] = op_(in[i], own[i]);
+      else if (what.what == action::fold)
+        out[i] = fold(in + i, count, what.source.count / count);
       else if (what.what == action::reduce)
         out[i] = op_(out[i], in[i]);
       else
@@ -44,6 +47,13 @@ public:
   }
 
 private:
+  Value fold(const Value* lane, uint64_t stride, uint64_t lanes) {
+    auto result = *lane;
+    while (--lanes != 0)
+      result = op_(result, *(lane += stride));
+    return result;
+  }
+
   std::vector<rank_memory<Value>>& memory_;
   const std::vector<schedule>& ranks_;
   Op op_;
