@@ -101,17 +101,22 @@ caf::error client::inject(uint64_t device, const proto::FaultRequest& fault) {
   return error_from(ask<proto::FaultResponse>(id_of(device), fault));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks) {
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::optional<bool> deterministic) {
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_defaultpolicy(true);
+  if (deterministic)
+    request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto::FailurePolicy policy) {
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto::FailurePolicy policy,
+                                                           std::optional<bool> deterministic) {
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_policy(policy);
+  if (deterministic)
+    request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 

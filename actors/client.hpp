@@ -8,6 +8,7 @@
 #include <caf/scoped_actor.hpp>
 
 #include <deque>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -36,9 +37,11 @@ public:
 
   // -- communicators --
 
-  /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one.
-  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks);
-  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy);
+  /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one. `deterministic`: whether reductions
+  /// add in rank order, whatever the algorithm; without it as the cluster is configured.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, std::optional<bool> deterministic = {});
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
+                                                     std::optional<bool> deterministic = {});
   /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
   caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<uint64_t>& devices);
   /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go

@@ -1,6 +1,7 @@
 #include "actors/collective_command.hpp"
 
 #include "actors/operation.hpp"
+#include "runtime/rank_order.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -71,16 +72,20 @@ caf::error collective_command::prepare() {
   if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
     received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
-    return problem;
+    return plan_->rank_order() ? no_room(problem, request) : problem;
   return prepare_reduction();
 }
 
 caf::error collective_command::plan_window() {
   constexpr size_t window_steps = 256;
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
-  bool same_place = world_size == 1 && !fused() && input_address() == output_address();
+  // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
+  bool changes = reduces(plan_->kind()) && (plan_->op() == gpu_sim::PREMUL_SUM || plan_->op() == gpu_sim::AVG);
+  bool same_place = world_size == 1 && !fused() && input_address() == output_address() && !changes;
+  auto request = request_of(*plan_, world_size, rank_);
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                            : plan(plan_->kind(), plan_->algorithm(), request_of(*plan_, world_size, rank_));
+                 : plan_->rank_order() ? plan_in_rank_order(plan_->kind(), plan_->algorithm(), request)
+                                       : plan(plan_->kind(), plan_->algorithm(), request);
   if (!planned)
     return std::move(planned.error());
   auto& steps = planned->steps;
@@ -100,6 +105,17 @@ caf::error collective_command::plan_window() {
                std::vector<step>{steps.begin() + static_cast<std::ptrdiff_t>(steps_before_),
                                  steps.begin() + static_cast<std::ptrdiff_t>(end)}};
   return caf::none;
+}
+
+/// Contributions that travel apart take much scratch; `direct` needs least of it.
+caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
+  auto least = plan_in_rank_order(plan_->kind(), "direct", request);
+  return make_error(code_of(problem),
+                    fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}, by direct {}: take "
+                                "that, fewer elements at a time, or a larger device.memory-bytes",
+                                render(problem), name_of(plan_->kind()), plan_->algorithm(),
+                                schedule_.scratch_count * element_bytes_, rank_,
+                                least ? least->scratch_count * element_bytes_ : 0));
 }
 
 caf::error collective_command::prepare_reduction() {
@@ -258,6 +274,13 @@ void collective_command::start_step(stream_state& stream, size_t index) {
     case action::reduce:
       ready_.push_back({&todo, {}, make_route(own(todo.destination), sink(&todo.source)), nullptr});
       break;
+    case action::fold:
+      ready_.push_back({&todo, {},
+                        make_fold({{bytes_at(todo.source), bytes_of(todo.source)},
+                                   {bytes_at(todo.destination), bytes_of(todo.destination)},
+                                   &*combine_, todo.finish, static_cast<uint32_t>(plan_->device_ids_size())}),
+                        nullptr});
+      break;
   }
 }
 
@@ -291,7 +314,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
-  if (todo.finish)
+  if (todo.finish && todo.what != action::fold) // which does so itself, before it rounds
     combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination), todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);

@@ -83,6 +83,7 @@ private:
   /// `window_steps`, and the rest of their last round. A thousand ranks' whole schedules would take more memory than all
   /// the rest, and planning takes little time.
   caf::error plan_window();
+  caf::error no_room(const caf::error& problem, const plan_request& request) const;
   /// What blocks are combined with; for PREMUL_SUM a scaled copy of the input takes the input's place.
   caf::error prepare_reduction();
   bool wants_shadow(const plan_request& request) const;

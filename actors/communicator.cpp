@@ -20,6 +20,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   auto& created = *record.mutable_communicator_created();
   created.set_comm_id(options.id.value);
   created.set_policy(options.policy);
+  created.set_deterministic(options.deterministic);
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     members.push_back({devices[rank], handles[rank], suspicion{options.suspect}, {}});
     self->monitor(caf::actor_cast<caf::actor>(handles[rank].device));

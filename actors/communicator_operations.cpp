@@ -2,6 +2,7 @@
 #include "actors/communicator.hpp"
 
 #include "actors/request_limit.hpp"
+#include "runtime/rank_order.hpp"
 #include "runtime/reduction.hpp"
 
 #include <algorithm>
@@ -85,6 +86,7 @@ void communicator_state::run(operation& op) {
   plan.set_epoch(epoch);
   plan.set_sequence(op.sequence);
   plan.set_together(can_run_together(op));
+  plan.set_rank_order(options.deterministic && order_matters(plan.kind(), plan.datatype(), plan.op()));
   op.together = plan.together();
   for (auto addresses : {plan.mutable_device_ids(), plan.mutable_input_addresses(), plan.mutable_output_addresses()})
     addresses->Reserve(static_cast<int>(op.slots.size()));

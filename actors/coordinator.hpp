@@ -43,6 +43,7 @@ public:
   struct communicator_entry {
     communicator_actor handle;
     proto::FailurePolicy policy = proto::SHRINK;
+    bool deterministic = false;
     std::vector<uint64_t> lost; ///< Devices whose copies a spare may want.
   };
 
@@ -102,7 +103,7 @@ private:
   /// Whether communicators of these ranks can be made. Errors: a device that is not there, or twice in one; too many.
   caf::error check_new(const std::vector<device_ids>& groups);
   /// Ranks 0..n-1 on these devices, which have been checked.
-  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, proto::FailurePolicy policy);
+  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, proto::FailurePolicy policy, bool deterministic);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.
   proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x);
   /// A place in this communicator is not waiting for the device's copies any more.

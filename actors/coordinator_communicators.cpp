@@ -82,6 +82,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
     return refusal<gpu_sim::CommInitResponse>(fmt::format("failure policy {} is not one of this version's",
                                                           static_cast<int>(x.policy())));
   auto policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
+  auto deterministic = x.has_deterministic() ? x.deterministic() : options.communicators.deterministic;
   if (!x.deviceids().empty() && x.numdevices() != 0 && static_cast<int>(x.numdevices()) != x.deviceids_size())
     return refusal<gpu_sim::CommInitResponse>(
       fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size()));
@@ -90,7 +91,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
   auto ranks = x.deviceids().empty() ? free_devices(x.numdevices(), "CommInit")
                                      : device_ids{x.deviceids().begin(), x.deviceids().end()};
   auto problem = ranks ? check_new({*ranks}) : ranks.error();
-  return problem ? refusal<gpu_sim::CommInitResponse>(render(problem)) : make_communicator(*ranks, policy);
+  return problem ? refusal<gpu_sim::CommInitResponse>(render(problem)) : make_communicator(*ranks, policy, deterministic);
 }
 
 caf::error coordinator_state::check_new(const std::vector<device_ids>& groups) {
@@ -110,10 +111,12 @@ caf::error coordinator_state::check_new(const std::vector<device_ids>& groups) {
   return caf::none;
 }
 
-gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, proto::FailurePolicy policy) {
+gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, proto::FailurePolicy policy,
+                                                              bool deterministic) {
   auto opts = options.communicators;
   opts.id = communicator_id{++communicator_ids_};
   opts.policy = policy;
+  opts.deterministic = deterministic;
   opts.coordinator = self;
   gpu_sim::CommInitResponse response;
   std::vector<gpu_sim::DeviceMetadata> metadata;
@@ -136,7 +139,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   for (auto& handle : handles)
     handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
-  communicators[opts.id.value] = {handle, policy, {}};
+  communicators[opts.id.value] = {handle, policy, deterministic, {}};
   response.set_success(true);
   response.set_commid(opts.id.value);
   return response;
@@ -190,7 +193,7 @@ proto::CommDeriveResponse coordinator_state::derive_from(const gpu_sim::GetCommS
   for (auto& [color, members_of_it] : *wanted) {
     auto& part = *result.add_parts();
     part.set_color(color);
-    *part.mutable_comm() = make_communicator(members_of_it, parent->second.policy);
+    *part.mutable_comm() = make_communicator(members_of_it, parent->second.policy, parent->second.deterministic);
   }
   result.set_success(true);
   return result;

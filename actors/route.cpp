@@ -81,7 +81,36 @@ private:
   uint64_t arrived_ = 0;
 };
 
+class fold_route : public route {
+public:
+  explicit fold_route(const folded_lanes& what) : what_(what) {}
+
+  progress advance(stream_state& stream) override {
+    const auto lane_bytes = what_.out.size();
+    const auto lanes = what_.lanes.size() / lane_bytes;
+    constexpr uint64_t least = 64; // whole elements
+    auto size = std::max(stream.options.slice_bytes / (lanes + 1) / least * least, least);
+    size = std::min(size, lane_bytes - offset_);
+    sources_.clear();
+    for (uint64_t i = 0; i < lanes; ++i)
+      sources_.push_back(what_.lanes.data() + i * lane_bytes + offset_);
+    what_.combine->many(sources_, what_.out.data() + offset_, size / size_of(what_.combine->datatype()), what_.finish,
+                        what_.world_size);
+    offset_ += size;
+    return offset_ == lane_bytes ? progress::done : progress::more;
+  }
+
+private:
+  folded_lanes what_;
+  std::vector<const std::byte*> sources_;
+  uint64_t offset_ = 0;
+};
+
 } // namespace
+
+std::unique_ptr<route> make_fold(const folded_lanes& what) {
+  return std::make_unique<fold_route>(what);
+}
 
 std::unique_ptr<route> make_route(const offer& source, const block_sink& sink) {
   if (source.source.memory)

@@ -46,6 +46,16 @@ public:
   std::string error;
 };
 
+/// Lanes of equal size that lie one behind the other on this device, combined from left to right.
+struct folded_lanes {
+  std::span<const std::byte> lanes;
+  std::span<std::byte> out; ///< As large as one lane.
+  const reducer* combine = nullptr;
+  bool finish = false;
+  uint32_t world_size = 1;  ///< To finish with.
+};
+std::unique_ptr<route> make_fold(const folded_lanes& what);
+
 /// The shortest route to `source`: its memory itself where this process maps it, else messages.
 std::unique_ptr<route> make_route(const offer& source, const block_sink& sink);
 

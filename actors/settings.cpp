@@ -68,6 +68,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.request_limit = opts.coordinator.request_timeout;
   result.host_copies_bytes_max = opts.coordinator.host_copies_bytes_max;
   result.communicators.policy = parse_policy(opts.communicator.policy);
+  result.communicators.deterministic = opts.communicator.deterministic;
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);

@@ -151,19 +151,20 @@ void direct_execution::reduce(const piece& x) const {
 void direct_execution::reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const {
   auto ranks = operation_.request.world_size;
   auto& combine = operation_.combine;
-  if (operation_.factors.empty()) {
-    thread_local std::vector<const std::byte*> sources;
-    sources.clear();
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      sources.push_back(input(rank, at));
-    return combine.many(sources, out, count, true, ranks, touched_bytes);
+  thread_local std::vector<const std::byte*> sources;
+  thread_local std::vector<std::byte> scaled;
+  sources.clear();
+  if (!operation_.factors.empty())
+    scaled.resize(ranks * count * element_bytes_); // a tile for each: the caller's ranges are no larger
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    sources.push_back(input(rank, at));
+    if (operation_.factors.empty())
+      continue;
+    auto* to = scaled.data() + rank * count * element_bytes_;
+    scale(combine.datatype(), operation_.factors[rank], sources.back(), to, count);
+    sources.back() = to;
   }
-  alignas(64) std::array<std::byte, tile_bytes> scaled; // the caller's ranges are no larger
-  scale(combine.datatype(), operation_.factors[0], input(0, at), out, count);
-  for (uint32_t rank = 1; rank < ranks; ++rank) {
-    scale(combine.datatype(), operation_.factors[rank], input(rank, at), scaled.data(), count);
-    combine(out, scaled.data(), out, count);
-  }
+  combine.many(sources, out, count, true, ranks, touched_bytes);
 }
 
 void direct_execution::copy(const piece& x) const {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <concepts>
 #include <set>
 #include <utility>
 
@@ -38,9 +39,11 @@ std::string text_of(const std::vector<std::string>& xs) {
   return fmt::format("[{}]", fmt::join(quoted, ", "));
 }
 std::string text_of(uint64_t x) { return fmt::to_string(x); }
+std::string text_of(std::same_as<bool> auto x) { return x ? "true" : "false"; } // no other number is one
 
 bool in_range(const option_entry& entry, uint64_t x) { return x >= entry.min && x <= entry.max; }
 bool is_allowed(const option_entry& entry, uint64_t x) { return in_range(entry, x); }
+bool is_allowed(const option_entry&, std::same_as<bool> auto) { return true; }
 bool is_allowed(const option_entry& entry, options::duration x) { return x.count() >= 0 && in_range(entry, ns(x)); }
 bool is_allowed(const option_entry&, const std::vector<std::string>&) { return true; }
 bool is_allowed(const option_entry& entry, const std::string& x) {
@@ -80,6 +83,8 @@ std::vector<option_entry> option_entries(options& x) {
     {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
     {"communicator", "policy", &x.communicator.policy, "what happens when a device is lost", 0, 0,
      {"shrink", "replace", "abort"}},
+    {"communicator", "deterministic", &x.communicator.deterministic,
+     "reductions add in rank order, by every algorithm"},
     {"communicator", "spare-timeout", &x.communicator.spare_timeout, "how long a lost device's place waits for a spare",
      shortest, day},
     {"communicator", "operation-timeout", &x.communicator.operation_timeout, "no progress for so long is a failure",
@@ -138,6 +143,8 @@ std::string allowed_text(const option_entry& entry) {
                        text_of(options::duration{entry.max}));
   if (std::holds_alternative<std::vector<std::string>*>(entry.value))
     return "a list of texts in double quotes";
+  if (std::holds_alternative<bool*>(entry.value))
+    return "true or false";
   if (!std::holds_alternative<std::string*>(entry.value))
     return fmt::format("an integer from {} to {}", entry.min, entry.max);
   if (entry.words.empty())

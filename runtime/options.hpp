@@ -41,6 +41,7 @@ struct options {
 
   struct {
     std::string policy = "shrink";
+    bool deterministic = false;
     duration spare_timeout = std::chrono::seconds{5};
     duration operation_timeout = std::chrono::seconds{30};
   } communicator;
@@ -102,7 +103,7 @@ struct options {
 
 /// One key: its place in the struct, what it may be and what it is for.
 struct option_entry {
-  using value_pointer = std::variant<uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*,
+  using value_pointer = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*,
                                      std::vector<std::string>*>;
 
   std::string_view section;

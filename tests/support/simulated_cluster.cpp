@@ -18,6 +18,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   host_options.journal = journal_handle;
   host_options.communicators.policy = opts.policy;
   host_options.communicators.turn = caf::timespan{0}; // others have a chance between any two operations and slices
+  host_options.communicators.share_memory = opts.share_memory;
   host_options.communicators.journal = journal_handle;
   host = sys.spawn(coordinator, host_options);
   device_settings.memory_dir = dir;
