@@ -34,7 +34,8 @@ double percentile(const std::vector<double>& sorted, double part) {
 } // namespace
 
 caf::error bench::open() {
-  auto made = user_.comm_init(options_.devices, proto::SHRINK);
+  auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
+  auto made = user_.comm_init(options_.devices, proto::SHRINK, deterministic);
   if (!made)
     return std::move(made.error());
   comm_ = std::move(*made);

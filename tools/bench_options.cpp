@@ -36,6 +36,7 @@ outputs once, divided by the time.
   --iterations K       operations in a sample, enqueued back to back; 0: by size (0)
   --samples S          whose median, p50 and p99 are shown (20)
   --in-place           one buffer a rank
+  --deterministic      reductions add in rank order, by every algorithm
   --single             each operation is called and waited for by itself
   --no-memory-limit    leave out the plain loop that shows what the memory can do
   --json FILE          one object a row, too
@@ -137,6 +138,7 @@ caf::expected<bench_options> parse_bench_options(const std::vector<std::string>&
   table.number("--iterations", result.iterations, 0, 1'000'000);
   table.number("--samples", result.samples, 1, 10'000);
   table.flag("--in-place", result.in_place);
+  table.flag("--deterministic", result.deterministic);
   table.flag("--single", result.single);
   table.flag("--no-memory-limit", result.no_memory_limit);
   table.text("--json", result.json);

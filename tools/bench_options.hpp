@@ -26,6 +26,7 @@ struct bench_options {
   uint32_t samples = 20;
   uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
   bool in_place = false;
+  bool deterministic = false;
   bool single = false;     ///< One call, and wait for its end, instead of back to back.
   bool no_memory_limit = false;
   std::string json;        ///< A file; empty: none.

@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-/// The world sizes to prove: those asked for, or 1 to 64 and samples up to 1024.
+/// The world sizes to prove: those asked for, or 1 to 64 and, but for `deterministic`, samples up to 1024.
 std::vector<uint32_t> prove_worlds(const prove_options& opts);
 
 /// What to prove of a kind in one world. What is not asked for is drawn up here, the more the smaller the world: counts

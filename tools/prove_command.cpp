@@ -22,7 +22,7 @@ caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
   auto read = read_schedule_file(opts.schedule);
   if (!read)
     return std::move(read.error());
-  auto found = prove(read->kind, read->request, read->ranks, opts.seed);
+  auto found = prove(read->kind, read->request, read->ranks, opts.seed, order_of(opts));
   terminal paint{out};
   auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
   if (!found.fault.empty()) {
@@ -46,7 +46,7 @@ caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
                    {}};
   if (*opts.kind == proto::SEND_RECV)
     all.request.peer = (all.request.root + 1) % all.request.world_size;
-  auto ranks = plan_all(all.kind, opts.algorithm, all.request);
+  auto ranks = schedules_of(all.kind, opts.algorithm, all.request, opts);
   if (!ranks)
     return std::move(ranks.error());
   all.ranks = std::move(*ranks);

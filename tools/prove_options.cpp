@@ -43,7 +43,7 @@ caf::error check(const prove_options& opts) {
   auto limits_cases = opts.kind || opts.algorithm != "all" || !opts.ranks.empty() || !opts.counts.empty()
                       || !opts.roots.empty() || !opts.write.empty();
   if (!opts.schedule.empty() && limits_cases)
-    return make_error(errc::invalid_argument, "--schedule FILE says itself what it is: only --seed goes with it");
+    return make_error(errc::invalid_argument, "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
   if (!opts.write.empty()
       && (!opts.kind || opts.algorithm == "all" || opts.ranks.size() != 1 || opts.counts.size() != 1
           || opts.roots.size() > 1))
@@ -67,6 +67,7 @@ caf::expected<prove_options> parse_prove_options(std::span<const std::string> ar
   add_list(table, "--root", opts.roots, 0, world_size_max - 1);
   table.number("--seed", opts.seed, 0);
   table.number("--jobs", opts.jobs, 1, 256);
+  table.flag("--deterministic", opts.deterministic);
   table.text("--schedule", opts.schedule);
   table.text("--write", opts.write);
   if (auto problem = table.read(args))
@@ -90,6 +91,8 @@ rounds, elements and messages with what the algorithm says that it costs. Withou
   --ranks LIST       world sizes, such as 4, 1..64 or 2,4,8..16; without it 1 to 64 and samples up to 1024
   --count LIST       elements, also without; without it several, even and uneven, fewer than ranks and more
   --root LIST        roots; without it all in small worlds, and samples
+  --deterministic    the reductions as a deterministic communicator runs them: that all inputs are added in rank order,
+                     by every algorithm; without --ranks up to 64
   --seed N           of the order of events (1)
   --jobs N           threads (2)
   --schedule FILE    prove the schedules in FILE; docs/schedule_format.md has the format

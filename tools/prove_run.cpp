@@ -1,6 +1,7 @@
 #include "tools/prove_run.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/rank_order.hpp"
 #include "tools/prove_cases.hpp"
 
 #include <fmt/format.h>
@@ -51,11 +52,15 @@ std::string compare_cost(const algorithm& of, const plan_request& request, const
                      found.rounds, elements, messages, cost->rounds, cost->elements, cost->messages);
 }
 
-void run(const algorithm& of, uint64_t seed, proof_job& job) {
+void run(const algorithm& of, const prove_options& opts, proof_job& job) {
   auto start = thread_time();
   std::vector<schedule> without_chunk;
   for (const auto& request : job.cases) {
-    auto ranks = plan_all(of.kind, of.name, request);
+    auto ranks = schedules_of(of.kind, of.name, request, opts);
+    if (!ranks && opts.deterministic && plan(of.kind, of.name, request)) {
+      job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      break;
+    }
     if (!ranks) { // the request is right for the kind, but not every algorithm takes all of them
       if (++job.declined == 1)
         job.why_declined = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
@@ -63,14 +68,15 @@ void run(const algorithm& of, uint64_t seed, proof_job& job) {
     }
     if (request.chunk != 0 && *ranks == without_chunk)
       continue; // the algorithm makes no chunks, or none so small: proved already
-    auto found = prove(of.kind, request, *ranks, seed);
+    auto found = prove(of.kind, request, *ranks, opts.seed, order_of(opts));
     ++job.proofs;
     if (!found.fault.empty()) {
       job.fault = fmt::format("{}: {}", text_of(of.kind, request), found.fault);
       break;
     }
-    if (auto fault = compare_cost(of, request, found); !fault.empty() && job.cost_fault.empty())
-      job.cost_fault = fmt::format("{}: {}", text_of(of.kind, request), fault);
+    if (!opts.deterministic && job.cost_fault.empty())
+      if (auto fault = compare_cost(of, request, found); !fault.empty())
+        job.cost_fault = fmt::format("{}: {}", text_of(of.kind, request), fault);
     if (request.chunk == 0)
       without_chunk = std::move(*ranks);
   }
@@ -83,8 +89,12 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
       return std::move(known.error());
   std::vector<algorithm_proofs> result;
   for (const auto& x : algorithms())
-    if ((!opts.kind || *opts.kind == x.kind) && (opts.algorithm == "all" || opts.algorithm == x.name))
+    if ((!opts.kind || *opts.kind == x.kind) && (opts.algorithm == "all" || opts.algorithm == x.name)
+        && (!opts.deterministic || reduces(x.kind)))
       result.emplace_back().of = &x;
+  if (result.empty() && opts.kind && opts.deterministic)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} does not reduce: there is no order to prove", name_of(*opts.kind)));
   if (result.empty())
     return make_error(errc::invalid_argument,
                       opts.kind ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
@@ -93,6 +103,15 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
 }
 
 } // namespace
+
+caf::expected<std::vector<schedule>> schedules_of(proto::CollectiveKind kind, std::string_view algorithm,
+                                                  const plan_request& request, const prove_options& opts) {
+  return opts.deterministic ? plan_all_in_rank_order(kind, algorithm, request) : plan_all(kind, algorithm, request);
+}
+
+addition_order order_of(const prove_options& opts) {
+  return opts.deterministic ? addition_order::ranks : addition_order::any;
+}
 
 std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
   auto text = fmt::format("{} ranks", request.world_size);
@@ -128,7 +147,7 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
   auto work = [&] {
     for (auto i = left.load(); i != 0; i = left.load())
       if (left.compare_exchange_weak(i, i - 1))
-        run(*(*result)[jobs[i - 1].algorithm].of, opts.seed, jobs[i - 1]);
+        run(*(*result)[jobs[i - 1].algorithm].of, opts, jobs[i - 1]);
   };
   std::vector<std::jthread> threads;
   for (uint32_t i = 1; i < opts.jobs && i < jobs.size(); ++i)

@@ -21,6 +21,11 @@ struct algorithm_proofs {
   std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
 };
 
+/// The schedules of all ranks. Errors: as of `plan_all`.
+caf::expected<std::vector<schedule>> schedules_of(proto::CollectiveKind kind, std::string_view algorithm,
+                                                  const plan_request& request, const prove_options& opts);
+addition_order order_of(const prove_options& opts);
+
 /// "4 ranks, count 9, root 2, chunk 1"
 std::string text_of(proto::CollectiveKind kind, const plan_request& request);
 

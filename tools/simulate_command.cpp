@@ -1,6 +1,7 @@
 #include "tools/simulate_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/rank_order.hpp"
 #include "runtime/reduction.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
 #include "runtime/written_algorithm.hpp"
@@ -18,7 +19,8 @@ namespace {
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
-caf::expected<std::vector<simulated_subject>> algorithms_for(const collective_options& told) {
+caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_options& opts) {
+  const auto& told = opts.collective;
   auto request = request_of(told);
   if (!request)
     return std::move(request.error());
@@ -30,11 +32,15 @@ caf::expected<std::vector<simulated_subject>> algorithms_for(const collective_op
     auto cost = cost_of(which->kind, which->name, *request);
     if (!cost)
       return std::move(cost.error());
-    result.push_back({std::string{which->name}, which->kind, *request, cost->rounds, *cost,
-                      [which, of_rank = *request](uint32_t rank) mutable {
+    auto in_rank_order = opts.deterministic && order_matters(which->kind, told.datatype, gpu_sim::SUM);
+    result.push_back({std::string{which->name}, which->kind, *request, cost->rounds,
+                      in_rank_order ? std::nullopt : std::optional{*cost},
+                      [which, in_rank_order, of_rank = *request](uint32_t rank) mutable {
                         of_rank.rank = rank;
-                        return plan(which->kind, which->name, of_rank);
-                      }});
+                        return in_rank_order ? plan_in_rank_order(which->kind, which->name, of_rank)
+                                             : plan(which->kind, which->name, of_rank);
+                      },
+                      in_rank_order});
   }
   return result;
 }
@@ -57,13 +63,20 @@ caf::expected<simulation_outcome> run(const simulated_subject& which, const simu
   if (!opts.trace.empty())
     observer = [&](const simulated_activity& x) { seen.push_back(x); };
   auto element_bytes = size_of(opts.collective.datatype);
-  auto result = simulate(which.request.world_size, which.source, opts.net, element_bytes, observer);
+  uint64_t scratch = 0;
+  auto source = [&](uint32_t rank) {
+    auto planned = which.source(rank);
+    if (planned)
+      scratch = std::max(scratch, planned->scratch_count);
+    return planned;
+  };
+  auto result = simulate(which.request.world_size, source, opts.net, element_bytes, observer);
   if (!result)
     return std::move(result.error());
   if (!opts.trace.empty())
     if (auto problem = write_output_file(opts.trace, trace_of(seen, which.request.world_size), "the trace"))
       return problem;
-  return simulation_outcome{which, element_bytes, std::move(*result)};
+  return simulation_outcome{which, element_bytes, std::move(*result), scratch};
 }
 
 /// True if all ended.
@@ -109,7 +122,7 @@ int simulate_command(std::span<const std::string> args, std::FILE* out, std::FIL
       return failed(problem, exit_failed);
     written = std::move(*read);
   }
-  auto chosen = written ? subject_in(*written, told) : algorithms_for(told);
+  auto chosen = written ? subject_in(*written, told) : algorithms_for(*opts);
   if (!chosen)
     return failed(chosen.error(), exit_usage);
   if (auto problem = check_for_ranks(*opts, chosen->front().request.world_size))

@@ -30,6 +30,7 @@ a latency later.
   --reduction-rate B, --copy-rate B
                     of one rank, so much of the incoming or copied block (they take no time)
 
+  --deterministic   floats are added in rank order, as by a deterministic communicator
   --json            one JSON object a line
   --trace FILE      writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most 64 ranks
   --help            this text
@@ -83,6 +84,7 @@ caf::expected<simulate_options> parse_simulate_options(std::span<const std::stri
   add_size_options(table, opts.collective);
   table.text("--schedule", opts.collective.schedule);
   add_network_options(table, opts.net);
+  table.flag("--deterministic", opts.deterministic);
   table.flag("--json", opts.json);
   table.text("--trace", opts.trace);
   if (auto problem = table.read(args))

@@ -9,6 +9,7 @@ namespace ringmaster {
 struct simulate_options {
   collective_options collective;
   network net;
+  bool deterministic = false; ///< Floats are added in rank order.
   bool json = false;
   std::string trace; ///< A file; empty: none.
   bool help = false;

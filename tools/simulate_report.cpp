@@ -90,6 +90,8 @@ std::string report_of(const simulation_outcome& x, const network& net) {
   line("bus bandwidth", gigabytes(x.bus_bandwidth()));
   line("sent", fmt::format("{} in {}, {}", bytes_text(r.bytes), counted(r.messages, "message"),
                            counted(r.steps, "step")));
+  if (x.which.in_rank_order)
+    line("scratch", bytes_text(x.scratch * x.element_bytes) + " at most, to add in rank order");
   if (!r.busiest_port.empty())
     line("busiest", fmt::format("{}, {:.1f} % of the time", r.busiest_port, 100 * r.busiest_share));
   line("critical path", path_text(r));

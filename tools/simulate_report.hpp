@@ -14,8 +14,9 @@ struct simulated_subject {
   proto::CollectiveKind kind;
   plan_request request;
   uint64_t rounds = 0;
-  std::optional<algorithm_cost> cost{}; ///< Of an algorithm.
+  std::optional<algorithm_cost> cost{}; ///< Of an algorithm, as it is.
   schedule_source source{};
+  bool in_rank_order = false; ///< As a deterministic communicator has it.
 };
 
 /// Its simulation, with what is said of it.
@@ -23,6 +24,7 @@ struct simulation_outcome {
   const simulated_subject& which;
   uint64_t element_bytes = 1;
   simulation result;
+  uint64_t scratch = 0; ///< Elements, at the rank that needs most.
 
   uint64_t size() const; ///< Bytes.
   /// Bytes a second.

@@ -44,6 +44,17 @@ TEST_CASE("simulate: says how long an algorithm takes, and by its formula") {
   CHECK(has(result.out, "bus bandwidth        49.91 GB/s\n"));
 }
 
+TEST_CASE("simulate: adding in rank order takes longer, and scratch, where the order matters") {
+  std::vector<std::string> args{"all_reduce", "--algorithm=ring", "--ranks", "8", "--bytes", "1G", "--deterministic"};
+  auto result = run(simulate_command, args);
+  CHECK(result.code == 0);
+  CHECK(has(result.out, "scratch              3.62 GiB at most, to add in rank order\n"));
+  CHECK(has(result.out, "sent                 "));
+  CHECK(!has(result.out, "by its formula"));
+  args.push_back("--datatype=int32");
+  CHECK(has(run(simulate_command, args).out, "by its formula"));
+}
+
 TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line each") {
   auto table = run(simulate_command, {"all_reduce"});
   auto json = run(simulate_command, {"all_reduce", "--json", "--bytes", "64K"});

@@ -55,6 +55,31 @@ TEST_CASE("prove command: every algorithm that there is holds and costs what it 
   CHECK(contains(end.out, " proofs, all hold ("));
 }
 
+TEST_CASE("prove command: every reduction holds in rank order, and what does not reduce has none") {
+  auto end = prove_with({"--deterministic", "--ranks", "1..5,11", "--jobs", "3"});
+  CAPTURE(end.out);
+  CHECK(end.status == 0);
+  CHECK(contains(end.out, "\nreduce_scatter  halving"));
+  CHECK(!contains(end.out, "broadcast"));
+  CHECK(contains(end.out, " proofs, all hold ("));
+  check_refused({"broadcast", "--deterministic"}, "broadcast does not reduce: there is no order to prove");
+}
+
+TEST_CASE("prove command: a file is proved in rank order, or is not") {
+  temporary_directory dir;
+  auto file = (dir.path() / "schedule.json").string();
+  std::vector<std::string> write{"all_reduce", "--algorithm=ring", "--ranks=3", "--count=6", "--write", file};
+  CHECK(prove_with(write).status == 0);
+  auto plain = prove_with({"--schedule", file, "--deterministic"});
+  CHECK(plain.status == 1);
+  CHECK(contains(plain.out, "in rank order only a fold adds, and all inputs at once"));
+  write.push_back("--deterministic");
+  CHECK(prove_with(write).status == 0);
+  auto ordered = prove_with({"--schedule", file, "--deterministic"});
+  CHECK(ordered.status == 0);
+  CHECK(contains(ordered.out, "rank 0: 10 elements sent"));
+}
+
 TEST_CASE("prove command: a file that was written is proved, and one with a mistake is not") {
   temporary_directory dir;
   auto file = (dir.path() / "schedule.json").string();
@@ -89,7 +114,7 @@ TEST_CASE("prove command: a wrong command line is refused with what is allowed")
   check_refused({"all_reduce", "--root", "1"},
                 "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
   check_refused({"--schedule", "x", "--ranks", "2"},
-                "--schedule FILE says itself what it is: only --seed goes with it");
+                "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
   check_refused({"all_reduce", "--write", "x"}, "--write FILE writes one: it wants a KIND, --algorithm, --ranks and "
                                                 "--count with one value each");
   check_refused({"--schedule", "/nowhere/x"}, "cannot read '/nowhere/x': No such file or directory");
