@@ -143,6 +143,7 @@ int bench_command(const std::vector<std::string>& args) {
       return report(problem);
   auto opts = cfg.values();
   opts.device.count = x->devices;
+  x->deterministic = x->deterministic || opts.communicator.deterministic;
   opts.device.memory_bytes = memory_for(*x);
   if (opts.log.level == "info")
     opts.log.level = "warn";

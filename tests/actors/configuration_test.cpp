@@ -92,12 +92,24 @@ TEST_CASE("configuration: the command line goes before the file, the file before
   CHECK(caf::get<caf::timespan>(cfg, "middleman.connection-timeout") == 7s);
 }
 
+TEST_CASE("configuration: a flag on the command line goes before the file, with a value or without one") {
+  text_file file{"[communicator]\ndeterministic=true\n"};
+  configuration off, on;
+  CHECK(!off.read(args{"--communicator.deterministic=false"}, file.path()));
+  CHECK(!off.values().communicator.deterministic);
+  CHECK(!on.read(args{"--communicator.deterministic"}, std::nullopt));
+  CHECK(on.values().communicator.deterministic);
+  configuration wrong;
+  CHECK(render(wrong.read(args{"--communicator.deterministic=maybe"}, std::nullopt))
+        == "--communicator.deterministic=maybe: communicator.deterministic is maybe; it must be true or false");
+}
+
 TEST_CASE("configuration: every key can be set in the file and on the command line") {
   options changed;
   changed.device = {3, 8192, 7, "/tmp"};
   changed.transfers = {6s, 4096};
   changed.route = {"messages", 8192, 9};
-  changed.communicator = {"abort", 4s, 31s};
+  changed.communicator = {"abort", true, 4s, 31s};
   changed.costs = {1us, 151us, 1501, 21us, 8us, 9us, 3us, 1502, 1503, 1504, 4097, 16us, 501ns, 1505};
   changed.suspicion = {101ms, 501ms, 4, 6};
   changed.supervisor = {6, 11s};

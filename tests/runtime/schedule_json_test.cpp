@@ -52,7 +52,7 @@ TEST_CASE("schedule json: what is written is read back as it was, for every acti
   schedule_set all{proto::SEND_RECV, {.world_size = 2, .count = 7, .root = 1, .peer = 0}, {}};
   all.ranks.push_back({3, 9, {}});
   block_range from{buffer::scratch, 2, 3}, to{buffer::output, 4, 3};
-  for (auto what : {action::send, action::recv, action::recv_reduce, action::copy, action::reduce})
+  for (auto what : {action::send, action::recv, action::recv_reduce, action::copy, action::reduce, action::fold})
     for (auto flag : {false, true}) {
       step x{.what = what, .round = 1, .peer = 0, .then = flag};
       if (what == action::send || what == action::recv || what == action::recv_reduce)
@@ -95,7 +95,7 @@ TEST_CASE("schedule json: an error names line, column and place, what stands the
         == at(4, 43) + "rank 0, step 1: there is no key \"form\" here; there are: round, do, peer, from, then");
   CHECK(error_with("\"recv\"", "\"receive\"")
         == at(7, 24) + "rank 1, step 1, \"do\": must be one of \"send\", \"recv\", \"recv_reduce\", "
-                        "\"copy\", \"reduce\", and is \"receive\"");
+                        "\"copy\", \"reduce\", \"fold\", and is \"receive\"");
   CHECK(error_with("[\"input\", 0, 4]", "[\"inputs\", 0, 4]")
         == at(3, 58) + "rank 0, step 0, \"own\", entry 0: must be one of \"input\", \"output\", \"scratch\", "
                         "and is \"inputs\"");
