@@ -88,10 +88,10 @@ caf::expected<explain_options> parse(std::span<const std::string> args) {
     return problem;
   if (!opts.collective.algorithm.empty())
     return make_error(errc::invalid_argument, "--algorithm picks one itself, so there is nothing to explain");
-  if (!opts.network && opts.collective.ranks > process_ranks_max)
+  if (auto ranks = opts.collective.ranks.value_or(0); !opts.network && ranks > process_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
-                                  process_ranks_max, opts.collective.ranks));
+                                  process_ranks_max, ranks));
   opts.constants.latency_s = static_cast<double>(latency_ps) * 1e-12;
   opts.constants.message_overhead_s = static_cast<double>(message_ps) * 1e-12;
   opts.constants.round_overhead_s = static_cast<double>(round_ps) * 1e-12;
