@@ -20,7 +20,7 @@ namespace ringmaster {
 struct user_reduce_op {
   /// out[i] = a[i] op b[i] for `count` elements, which need not be aligned; `out` may be `a` or `b`. Each element on
   /// its own: a call may be for any part of the memory. Called by several threads at once; must not throw. To be
-  /// independent of the algorithm it must be associative and commutative.
+  /// independent of the algorithm it must be associative and commutative, or the communicator deterministic.
   std::function<void(proto::DataType type, const std::byte* a, const std::byte* b, std::byte* out, uint64_t count)>
     apply;
   std::vector<proto::DataType> datatypes; ///< That it takes.
