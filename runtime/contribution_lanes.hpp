@@ -45,8 +45,8 @@ private:
   uint64_t end_ = 0;
 };
 
-/// Calls f(run) for the parts of `ranks` that travel as one block: the sender's own contribution lies in its input, apart
-/// from the others, and the receiver has its own one.
+/// Calls f(run) for the parts of `ranks` that travel as one block: the sender's own contribution lies in its input,
+/// apart from the others, and the receiver has its own one.
 template <class F>
 void for_each_part(rank_sets::run ranks, uint32_t sender, uint32_t receiver, F&& f) {
   for (auto first = ranks.first, last = first; first < ranks.last; first = last) {

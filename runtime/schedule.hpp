@@ -30,8 +30,8 @@ enum class action : uint8_t {
   recv_reduce, ///< destination[i] = op(incoming[i], source[i]), the incoming block being `peer`'s.
   copy,        ///< destination[i] = source[i], on this rank.
   reduce,      ///< destination[i] = op(destination[i], source[i]), on this rank.
-  fold         ///< destination[i] = source[i] op source[n + i] op source[2n + i] ..., n being destination.count, from left
-               ///< to right, on this rank. Small floats stay float32 up to the end of it, and are rounded once.
+  fold         ///< destination[i] = source[i] op source[n + i] op source[2n + i] ..., n being destination.count, from
+               ///< left to right, on this rank. Small floats stay float32 up to the end of it, and are rounded once.
 };
 
 /// One thing a rank does. The k-th send from a to b meets the k-th recv or recv_reduce of b from a.

@@ -38,7 +38,8 @@ std::string symbol_walk::moved(step_ref from, step_ref to) {
       fault = read(to.rank, what.destination, own_);
     if (fault.empty() && (what.what == action::recv_reduce || what.what == action::reduce)) {
       fault = order_ == addition_order::any ? combine(what.destination.count)
-                                            : "adds up two blocks; in rank order only a fold adds, and all inputs at once";
+                                            : "adds up two blocks; in rank order only a fold adds, and all inputs "
+                                              "at once";
       result_ = &combined_;
     }
   }

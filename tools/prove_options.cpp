@@ -43,7 +43,8 @@ caf::error check(const prove_options& opts) {
   auto limits_cases = opts.kind || opts.algorithm != "all" || !opts.ranks.empty() || !opts.counts.empty()
                       || !opts.roots.empty() || !opts.write.empty();
   if (!opts.schedule.empty() && limits_cases)
-    return make_error(errc::invalid_argument, "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
+    return make_error(errc::invalid_argument,
+                      "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
   if (!opts.write.empty()
       && (!opts.kind || opts.algorithm == "all" || opts.ranks.size() != 1 || opts.counts.size() != 1
           || opts.roots.size() > 1))
