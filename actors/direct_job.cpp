@@ -22,11 +22,11 @@ direct_job::direct_job(direct_operation operation, uint64_t slice_bytes,
 
 bool direct_job::move_slice(uint32_t worker) {
   for (uint32_t i = 0; i < shares_.size(); ++i) {
-    auto& share = shares_[(worker + i) % shares_.size()];
-    if (share.next >= share.end) // asked first, so that it does not run away
+    auto& its = shares_[(worker + i) % shares_.size()];
+    if (its.next >= its.end) // asked first, so that it does not run away
       continue;
-    auto slice = share.next++;
-    if (slice >= share.end)
+    auto slice = its.next++;
+    if (slice >= its.end)
       continue;
     execution_.run(slice);
     if (++moved_ == slices() && owner_waits_)

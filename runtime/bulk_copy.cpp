@@ -18,16 +18,19 @@ bool writes_past_caches(uint64_t touched_bytes) {
 }
 
 void copy_bytes(std::byte* out, const std::byte* in, uint64_t bytes, uint64_t touched_bytes) {
+  copy_piece(out, in, bytes, touched_bytes);
+  finish_streaming();
+}
+
+void copy_piece(std::byte* out, const std::byte* in, uint64_t bytes, uint64_t touched_bytes) {
   if (bytes == 0 || out == in)
     return;
   announce_read(in, bytes);
   announce_write(out, bytes);
-  if (writes_past_caches(std::max(touched_bytes, 2 * bytes))) {
+  if (writes_past_caches(std::max(touched_bytes, 2 * bytes)))
     stream_bytes(out, in, bytes);
-    finish_streaming();
-  } else {
+  else
     std::memcpy(out, in, bytes);
-  }
 }
 
 #ifdef __x86_64__

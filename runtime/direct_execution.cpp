@@ -118,6 +118,7 @@ void direct_execution::add(const piece& x) {
 void direct_execution::run(uint32_t slice) const {
   for (auto i = slice_starts_[slice]; i < slice_starts_[slice + 1]; ++i)
     run(pieces_[i]);
+  finish_streaming();
 }
 
 void direct_execution::run(const piece& x) const {
@@ -144,7 +145,7 @@ void direct_execution::reduce(const piece& x) const {
       prefetch_pages(input(rank, x.source + done + count), next_count * element_bytes_);
     reduce_to(tile.data(), x.source + done, count, 0);
     for (auto rank = first; rank <= last; ++rank)
-      copy_bytes(output(rank, x.destination + done), tile.data(), count * element_bytes_, bytes_);
+      copy_piece(output(rank, x.destination + done), tile.data(), count * element_bytes_, bytes_);
   }
 }
 
@@ -177,7 +178,7 @@ void direct_execution::copy(const piece& x) const {
     auto from = input(x.from, x.source + done);
     for (auto rank = first; rank <= last; ++rank)
       if (auto to = output(rank, x.destination + done); to != from)
-        copy_bytes(to, from, bytes, bytes_);
+        copy_piece(to, from, bytes, bytes_);
   }
 }
 

@@ -49,7 +49,10 @@ std::vector<cost_sample> medians(transport by, const gathered_times& times) {
 
 caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks, gathered_times& times) {
   for (auto kind : {proto::ALL_REDUCE, proto::BROADCAST}) {
-    bench_options opts{.kind = kind, .devices = ranks, .samples = effort.samples};
+    bench_options opts;
+    opts.kind = kind;
+    opts.devices = ranks;
+    opts.samples = effort.samples;
     bench group{user, opts};
     if (auto problem = group.open())
       return problem;
