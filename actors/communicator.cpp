@@ -30,7 +30,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   if (options.coordinator)
     self->monitor(options.coordinator);
   announce_members();
-  admission_.set_ranks(epoch, ids_of_members());
+  note_ranks();
 }
 
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
@@ -42,10 +42,11 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
                                     : gpu_sim::FAILED);
   if (!in_flight)
     result.set_error(error);
-  result.set_epoch(epoch);
   result.set_asyncerror(async_error_);
-  for (auto& x : members)
-    *result.add_devices() = x.metadata;
+  auto& [opened, devices] = *history_.rbegin(); // while members change, calls are for the epoch that was open last
+  result.set_epoch(opened);
+  for (auto& x : devices)
+    *result.add_devices() = x;
   return result;
 }
 
@@ -81,6 +82,7 @@ std::string communicator_state::group_end() {
   for (auto& op : calls) {
     op.group = groups_;
     operations_.push_back(std::move(op));
+    limit_operation(operations_.back());
   }
   if (state == phase::active) {
     end_cancelled();
@@ -94,10 +96,9 @@ std::string communicator_state::group_end() {
 }
 
 void communicator_state::wait(caf::timespan limit, status_promise promise) {
-  auto number = ++waits_;
+  auto number = this->limit(limit);
   waiters_.emplace(number, std::move(promise));
   wait_limits_.emplace(number, limit);
-  self->delayed_send(self, limit, atom::expire_v, number);
   settle();
 }
 
@@ -106,19 +107,36 @@ void communicator_state::settle() {
     return;
   if (!waiters_.empty())
     flush_records(); // whoever is answered may ask the journal
-  for (auto& waiter : waiters_)
+  for (auto& waiter : waiters_) {
     waiter.second.deliver(status());
+    limits_.remove(waiter.first);
+  }
   waiters_.clear();
   wait_limits_.clear();
+}
+
+uint64_t communicator_state::limit(caf::timespan limit) {
+  limits_.add(++waits_, self->clock().now() + limit);
+  set_timer();
+  return waits_;
+}
+
+void communicator_state::set_timer() {
+  if (auto when = limits_.timer())
+    self->delayed_send(self, std::max<caf::timespan>(*when - self->clock().now(), caf::timespan{0}), atom::expire_v);
+}
+
+void communicator_state::expire() {
+  for (auto number : limits_.take_due(self->clock().now()))
+    expire(number);
+  set_timer();
 }
 
 void communicator_state::expire(uint64_t waiter) {
   if (calls_.count(waiter) != 0)
     return call_expired(waiter);
   if (auto limited = limited_operations_.extract(waiter)) {
-    if (auto op = find(limited.mapped()))
-      end_late(op->sequence, fmt::format("operation #{} has not ended within its limit: {}", op->sequence, explain()));
-    return;
+    return end_late({limited.mapped()}, "its limit");
   }
   auto i = waiters_.find(waiter);
   if (i == waiters_.end())
@@ -201,7 +219,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     [&state](atom::flush) { state.flush_plans(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },
-    [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
+    [&state](atom::expire) { state.expire(); },
   };
 }
 

@@ -3,6 +3,7 @@
 #include "actors/operation.hpp"
 #include "actors/wall_clock.hpp"
 #include "runtime/admission.hpp"
+#include "runtime/deadlines.hpp"
 #include "runtime/selection.hpp"
 
 #include <caf/timespan.hpp>
@@ -40,6 +41,12 @@ struct communicator_options {
 };
 
 
+/// Whose call an operation is.
+struct operation_caller {
+  uint64_t rank_group = 0; ///< What ranks have called it in, which does not wait for the host's group; 0: the host.
+  uint64_t epoch = 0;      ///< That its rank numbers are of; 0: of now.
+};
+
 /// The state of a COMMUNICATOR.
 ///
 ///   active --member lost, operation broken--> quiescing --all quiesced--> (replacing -->) active, a new epoch
@@ -69,7 +76,8 @@ public:
   std::string group_start();
   std::string group_end();
   void wait(caf::timespan limit, status_promise promise);
-  void expire(uint64_t waiter);
+  /// Limits of calls and operations that have passed.
+  void expire();
   /// Answers those who wait, if nothing is in flight.
   void settle();
   /// Sends one message that many share, instead of a copy for each.
@@ -83,9 +91,10 @@ public:
   void call(proto::RankCall x, rank_call_promise promise);
 
   // -- operations (communicator_operations.cpp) --
-  /// `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host calls. The request
-  /// goes to the journal.
-  caf::expected<uint64_t> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0);
+  /// The request goes to the journal.
+  caf::expected<uint64_t> enqueue(proto::CollectiveRequest& request, const operation_caller& by = {});
+  /// The operation that is asked for, over those of the caller's ranks that are left.
+  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, uint64_t call_epoch);
   void run(operation& op);
   /// Sends the plans that have gathered, as one message to each rank.
   void flush_plans();
@@ -116,7 +125,7 @@ public:
 
 private:
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
-  caf::expected<std::string> algorithm_for(const proto::CollectiveRequest& request) const;
+  caf::expected<std::string> algorithm_for(const proto::CollectiveRequest& request, size_t ranks) const;
   bool everybody_is_here() const;
   /// Whether all ranks are in this process, and the algorithm is one that has them served together.
   bool can_run_together(const operation& op) const;
@@ -138,24 +147,32 @@ private:
   void activate();
   void finish_ending();
   void announce_members();
-  std::vector<uint64_t> ids_of_members() const;
+  /// An epoch is open over the present members.
+  void note_ranks();
   void check_decided();
   /// The host's copies of the outputs are not what the devices hold any more. Said before any stream puts a result in
   /// place: a later operation's input must not be restored from before this one.
   void tell_written(const operation& op);
   operation* find(uint64_t sequence);
+  /// Has `expire(number)` called when the time is over.
+  uint64_t limit(caf::timespan limit);
+  void set_timer();
+  void expire(uint64_t number);
   /// Makes one plan of those of a group's small all-reduces that do not touch each other's data (communicator_fusing.cpp).
   void fuse_batch();
   /// Whether `op` may be walked as one with those from `leader` on, which are.
   bool can_fuse(const operation& op, const std::vector<operation*>& fused) const;
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
-  /// Its time is over: it fails, unless its outcome is certain.
-  void end_late(uint64_t sequence, const std::string& why);
+  /// Their time is over: they fail, but for those whose outcome is certain.
+  void end_late(const std::vector<uint64_t>& sequences, const std::string& limit_text);
+  void limit_operation(operation& op);
 
   /// Does what can be done with the ranks' calls.
   void serve_calls();
   void begin_parts(const admission::verdict& matched);
+  /// One number for parts that all of their ranks have called in one group, and another for what comes then.
+  uint64_t group_of(const std::vector<call_part>& parts);
   void begin_split(const std::vector<call_part>& parts);
   /// One part of a call has ended; with the last one the rank is answered.
   void part_ended(uint64_t ticket, const std::string& error);
@@ -186,6 +203,7 @@ private:
     size_t parts = 0; ///< That have not ended.
     proto::RankCallResponse answer;
     std::chrono::steady_clock::time_point called_at;
+    bool grouped = false; ///< Its parts came together.
     bool limited = false; ///< The limit is the caller's: operations that are under way end by it, too.
   };
 
@@ -211,9 +229,13 @@ private:
   uint64_t asked_for_ = 0;           ///< The lost device that a SpareRequest under way is for.
   uint64_t asked_at_ = 0;            ///< The latest operation that the request knew of.
   admission admission_;
+  std::map<uint64_t, std::vector<gpu_sim::DeviceMetadata>> history_; ///< Ranks by epoch, of the latest that were open.
+  std::vector<uint64_t> last_tickets_;
+  uint64_t rank_groups_ = 0;
   std::map<uint64_t, open_call> calls_;                       ///< By ticket.
   std::map<uint64_t, std::vector<uint64_t>> called_operations_; ///< Tickets, by sequence.
-  std::map<uint64_t, uint64_t> limited_operations_;           ///< Sequences, by the number of their timeout.
+  std::map<uint64_t, uint64_t> limited_operations_;           ///< Sequences, by the number of their limit.
+  deadlines limits_;
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE;       ///< Of the latest operation that ended well.
   uint64_t last_ended_ = 0;                                   ///< Its sequence.
   std::map<uint64_t, status_promise> waiters_;

@@ -12,29 +12,29 @@
 
 namespace ringmaster {
 
-/// The groups of ranks' calls are numbered by tickets, behind those of the host.
-constexpr uint64_t rank_groups = uint64_t{1} << 63;
+/// The groups of ranks' calls are numbered behind those of the host.
+constexpr uint64_t rank_group_base = uint64_t{1} << 63;
 
 void communicator_state::call(proto::RankCall x, rank_call_promise promise) {
-  auto ticket = ++waits_;
+  bool limited = x.timeout_ns() != 0;
+  auto ticket = limit(limited ? request_limit(x.timeout_ns()) : options.operation_limit);
   auto& entry = calls_[ticket];
   entry.promise = std::move(promise);
   entry.parts = 1;
   entry.called_at = self->clock().now();
-  entry.limited = x.timeout_ns() != 0;
+  entry.limited = limited;
   if (state == phase::aborted || state == phase::ending)
     return part_ended(ticket, async_error_);
   if (x.parts().empty())
     return part_ended(ticket, {}); // an empty group
   std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
   entry.parts = parts.size();
+  entry.grouped = parts.size() > 1;
   auto problem = admission_.call(ticket, x.device_id(), x.epoch(), std::move(parts));
   if (!problem.empty()) {
     entry.parts = 1;
     return part_ended(ticket, problem);
   }
-  auto limit = entry.limited ? request_limit(x.timeout_ns()) : options.operation_limit;
-  self->delayed_send(self, limit, atom::expire_v, ticket);
   serve_calls();
 }
 
@@ -59,18 +59,35 @@ void communicator_state::begin_parts(const admission::verdict& matched) {
   auto& parts = matched.parts;
   if (parts.front().what.split())
     return begin_split(parts);
+  static const std::vector<gpu_sim::DeviceMetadata> nobody;
+  auto then = history_.find(parts.front().epoch);
+  auto& world = then == history_.end() ? nobody : then->second; // the ranks that the call is about; some may be lost since
   std::vector<uint32_t> ranks;
   for (auto& x : parts)
     ranks.push_back(static_cast<uint32_t>(
-      std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device; }) - members.begin()));
-  auto request = joined(parts, ranks, static_cast<uint32_t>(members.size()));
+      std::find_if(world.begin(), world.end(), [&](auto& y) { return y.deviceid().value() == x.device; }) - world.begin()));
+  if (std::count(ranks.begin(), ranks.end(), world.size()) != 0)
+    return parts_ended(parts, fmt::format("not all of the callers had a rank in epoch {}", parts.front().epoch));
+  auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
   request.set_comm_id(options.id.value);
-  auto sequence = enqueue(request, rank_groups + parts.front().ticket);
+  auto sequence = enqueue(request, {.rank_group = group_of(parts), .epoch = parts.front().epoch});
   if (!sequence)
     return parts_ended(parts, fmt::format("{}: {}", name_of(parts.front().what), render(sequence.error())));
   auto& tickets = called_operations_[*sequence];
   for (auto& x : parts)
     tickets.push_back(x.ticket);
+}
+
+uint64_t communicator_state::group_of(const std::vector<call_part>& parts) {
+  std::vector<uint64_t> tickets;
+  bool grouped = true;
+  for (auto& x : parts) {
+    tickets.push_back(x.ticket);
+    grouped = grouped && calls_.count(x.ticket) != 0 && calls_.at(x.ticket).grouped;
+  }
+  if (!grouped || std::exchange(last_tickets_, tickets) != tickets)
+    ++rank_groups_;
+  return rank_group_base + rank_groups_;
 }
 
 void communicator_state::begin_split(const std::vector<call_part>& parts) {
@@ -120,6 +137,7 @@ void communicator_state::part_ended(uint64_t ticket, const std::string& error) {
   auto promise = std::move(i->second.promise);
   auto final_answer = std::move(answer);
   calls_.erase(i);
+  limits_.remove(ticket);
   flush_records(); // whoever is answered may ask the journal
   promise.deliver(std::move(final_answer));
 }
@@ -147,8 +165,7 @@ void communicator_state::call_expired(uint64_t ticket) {
     admission_.give_up(ticket, fmt::format("{}; {}; waiting since {:.1f} s", missing, last, waited));
     serve_calls();
   }
-  for (auto sequence : late)
-    end_late(sequence, fmt::format("operation #{} has not ended within {:.1f} s: {}", sequence, waited, explain()));
+  end_late(late, fmt::format("{:.1f} s", waited));
 }
 
 void communicator_state::fail_calls() {

@@ -22,16 +22,21 @@ void communicator_state::announce_members() {
       *x.add_devices() = rank.metadata;
       handles.push_back(rank.handle);
     }
-  auto news = caf::make_message(std::move(x), std::move(handles));
+  auto news = caf::make_message(membership::of(std::move(x), std::move(handles)));
   for (auto& rank : members)
     tell(rank.handle.device, news);
 }
 
-std::vector<uint64_t> communicator_state::ids_of_members() const {
-  std::vector<uint64_t> result;
-  for (auto& x : members)
-    result.push_back(x.id());
-  return result;
+void communicator_state::note_ranks() {
+  std::vector<uint64_t> ids;
+  auto& devices = history_[epoch];
+  for (auto& x : members) {
+    ids.push_back(x.id());
+    devices.push_back(x.metadata);
+  }
+  if (history_.size() > admission::history_max)
+    history_.erase(history_.begin());
+  admission_.set_ranks(epoch, std::move(ids));
 }
 
 void communicator_state::on_down(const caf::down_msg& x) {
@@ -242,7 +247,7 @@ void communicator_state::activate() {
     if (op.state == operation::phase::running)
       run(op);
   flush_plans();
-  admission_.set_ranks(epoch, ids_of_members());
+  note_ranks();
   serve_calls();
   settle();
 }

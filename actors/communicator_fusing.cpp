@@ -2,7 +2,10 @@
 // as for a thousand. (NCCL fuses a group's calls for the same reason.)
 #include "actors/communicator.hpp"
 
+#include "runtime/rank_order.hpp"
+
 #include <algorithm>
+#include <string_view>
 
 namespace ringmaster {
 
@@ -15,6 +18,14 @@ bool same_reduction(const proto::OperationPlan& a, const proto::OperationPlan& b
   return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
          && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count()
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
+}
+
+/// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
+/// on its company. `ring`, halving and the double tree add the blocks of a buffer in different orders.
+bool place_does_not_matter(const proto::OperationPlan& plan) {
+  constexpr std::string_view same_order[] = {"naive", "tree", "butterfly", "chain", "direct", "one_shot"};
+  return !order_matters(plan.kind(), plan.datatype(), plan.op())
+         || std::find(std::begin(same_order), std::end(same_order), plan.algorithm()) != std::end(same_order);
 }
 
 bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
@@ -42,7 +53,7 @@ bool communicator_state::can_fuse(const operation& op, const std::vector<operati
   for (auto each : fused)
     bytes += each->bytes;
   return op.group != 0 && op.group == leader.group && op.plan.kind() == proto::ALL_REDUCE && !op.together && !leader.together
-         && same_reduction(op.plan, leader.plan) && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max
+         && same_reduction(op.plan, leader.plan) && (options.deterministic || place_does_not_matter(op.plan)) && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max
          && bytes <= fused_bytes_max && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
 }
 

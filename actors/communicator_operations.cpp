@@ -11,14 +11,34 @@
 
 namespace ringmaster {
 
-caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group) {
+caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request, uint64_t call_epoch) {
+  bool of_now = call_epoch == 0 || history_.at(call_epoch).size() == members.size();
+  std::vector<member> then;
+  if (!of_now)
+    for (auto& device : history_.at(call_epoch)) {
+      auto now = std::find_if(members.begin(), members.end(),
+                              [&](auto& x) { return x.id() == device.deviceid().value(); });
+      then.push_back({device, now == members.end() ? device_handle{} : now->handle, suspicion{options.suspect}, {}});
+    }
+  auto& world = of_now ? members : then;
+  auto algorithm = algorithm_for(request, world.size());
+  if (!algorithm)
+    return std::move(algorithm.error());
+  auto op = make_operation(request, *algorithm, world);
+  for (size_t rank = 0; op && rank < then.size(); ++rank)
+    if (then[rank].handle.device == nullptr)
+      if (auto why = op->drop(then[rank].id()); !why.empty())
+        return make_error(errc::device_lost, why);
+  return op;
+}
+
+caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, const operation_caller& by) {
   if (state == phase::aborted || state == phase::ending)
     return make_error(errc::aborted, async_error_);
   if (operations_.size() + group_.size() >= options.operations_max)
     return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
                                                           options.id.value, options.operations_max));
-  auto algorithm = algorithm_for(request);
-  auto op = algorithm ? make_operation(request, *algorithm, members) : caf::expected<operation>{algorithm.error()};
+  auto op = operation_for(request, by.epoch);
   if (!op && async_error_.empty())
     return std::move(op.error());
   if (!op) // the caller may not know that ranks have changed
@@ -26,10 +46,7 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
                       fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
                                   render(op.error()), epoch, members.size(), async_error_));
   op->sequence = ++sequences_;
-  if (request.timeout_ns() != 0) {
-    limited_operations_.emplace(++waits_, op->sequence);
-    self->delayed_send(self, request_limit(request.timeout_ns()), atom::expire_v, waits_);
-  }
+  op->limit = request_limit(request.timeout_ns());
   if (options.journal) {
     proto::Record record;
     auto& enqueued = *record.mutable_operation_enqueued();
@@ -38,8 +55,8 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
     enqueued.set_bytes(op->bytes);
     journal(std::move(record));
   }
-  op->group = rank_group;
-  if (group_open_ && rank_group == 0) {
+  op->group = by.rank_group;
+  if (group_open_ && by.rank_group == 0) {
     group_.push_back(std::move(*op));
     return sequences_;
   }
@@ -48,6 +65,7 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
     last_progress_ = self->clock().now();
   }
   operations_.push_back(std::move(*op));
+  limit_operation(operations_.back());
   if (state == phase::active)
     run(operations_.back());
   if (batch_.plans_size() > 0 && !std::exchange(flush_pending_, true))
@@ -56,12 +74,15 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   return sequences_;
 }
 
-caf::expected<std::string> communicator_state::algorithm_for(const proto::CollectiveRequest& request) const {
+caf::expected<std::string> communicator_state::algorithm_for(const proto::CollectiveRequest& request,
+                                                                 size_t ranks) const {
   if (request.algorithm() != "auto")
     return request.algorithm();
   if (options.share_memory && everybody_is_here())
     return std::string{"direct"};
-  plan_request world{.world_size = static_cast<uint32_t>(members.size()),
+  if (options.deterministic && order_matters(request.kind(), request.datatype(), request.op()))
+    return std::string{"direct"}; // what all others keep apart on the way takes more bytes and scratch
+  plan_request world{.world_size = static_cast<uint32_t>(ranks),
                      .count = request.count(),
                      .root = request.root(),
                      .peer = request.peer(),
@@ -136,13 +157,24 @@ operation* communicator_state::find(uint64_t sequence) {
   return i == operations_.end() ? nullptr : &*i;
 }
 
-void communicator_state::end_late(uint64_t sequence, const std::string& why) {
-  auto op = find(sequence);
-  if (op == nullptr || op->state != operation::phase::running)
+void communicator_state::limit_operation(operation& op) {
+  if (op.limit.count() == 0)
     return;
-  cancel(*op, why);
-  if (state == phase::active)
-    quiesce(fmt::format("operation #{} took too long", sequence));
+  op.limit_number = limit(op.limit);
+  limited_operations_.emplace(op.limit_number, op.sequence);
+}
+
+void communicator_state::end_late(const std::vector<uint64_t>& sequences, const std::string& limit_text) {
+  std::vector<uint64_t> cancelled;
+  auto doing = explain();
+  for (auto sequence : sequences)
+    if (auto op = find(sequence); op != nullptr && op->state == operation::phase::running) {
+      cancel(*op, fmt::format("operation #{} has not ended within {}: {}", sequence, limit_text, doing));
+      cancelled.push_back(sequence);
+    }
+  // Streams that are being stopped have not been told that these are cancelled: once more, with a higher epoch.
+  if (!cancelled.empty() && (state == phase::active || state == phase::quiescing))
+    quiesce(fmt::format("operation #{} took too long", fmt::join(cancelled, ", #")));
 }
 
 void communicator_state::on_report(const proto::RankReport& x) {
@@ -249,6 +281,10 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
     last_kind_ = i->plan.kind(), last_ended_ = sequence;
   if (!error.empty() && i->attempts > 0 && !(i->in_place() && replaces_input(i->plan.kind())))
     tell_written(*i); // in part
+  if (i->limit_number != 0) {
+    limited_operations_.erase(i->limit_number);
+    limits_.remove(i->limit_number);
+  }
   operations_.erase(i);
   called_operation_ended(sequence, error);
   settle();

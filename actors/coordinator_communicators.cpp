@@ -135,7 +135,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   members.set_comm_id(opts.id.value);
   members.set_epoch(1);
   *members.mutable_devices() = response.devices();
-  auto news = caf::make_message(std::move(members), handles);
+  auto news = caf::make_message(membership::of(std::move(members), handles));
   for (auto& handle : handles)
     handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));

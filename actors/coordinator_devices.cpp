@@ -117,7 +117,7 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
       continue;
     // Its commands would block the stream for ever. Nobody wants the answer.
     caf::anon_send(caf::actor_cast<stream_actor>(device.handle.stream), stop);
-    caf::anon_send(caf::actor_cast<device_actor>(device.handle.device), nobody, device_handles{});
+    caf::anon_send(caf::actor_cast<device_actor>(device.handle.device), membership::of(nobody, {}));
   }
   for (auto lost : std::vector{entry->second.lost})
     forget_lost(lost, id);

@@ -100,7 +100,8 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(uint64_t
   if (i == communicators.end())
     return make_error(errc::unknown_communicator,
                       fmt::format("device 0x{:x} is not in communicator {}", id.value, communicator));
-  auto& [members, handles] = i->second;
+  auto& members = *i->second.members;
+  auto& handles = *i->second.handles;
   if (rank >= handles.size())
     return make_error(errc::invalid_argument, fmt::format("communicator {} has ranks 0 to {}, not {}", i->first,
                                                           handles.size() - 1, rank));
@@ -257,7 +258,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
     [&state](const proto::EventWaitRequest& x) { return state.wait_event(x); },
     [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.inject(x)); },
-    [&state](const proto::Members& x, const device_handles& handles) { state.members_changed(x, handles); },
+    [&state](const membership& x) { state.members_changed(x); },
     [&state](const offer& x) { state.route_offer(x); },
     [&state](const refused& x) { state.withdraw_offer(x); },
     [&state](const gpu_sim::StreamId& x, const gpu_sim::GetStreamStatusResponse& status) {

@@ -60,7 +60,7 @@ public:
   std::map<uint64_t, transfer_peer> peers;  ///< By device id.
   std::map<uint64_t, offer> early;          ///< Offers of transfers whose receive has not been posted.
   std::map<uint64_t, event> events;         ///< Those with pending records.
-  std::map<uint64_t, std::pair<proto::Members, device_handles>> communicators;
+  std::map<uint64_t, membership> communicators;
 
   /// Opens the memory, starts the streams, tells the coordinator.
   void start(device_id given);
@@ -82,7 +82,7 @@ public:
   /// The device at the other end of transfers has died.
   void on_down(const caf::down_msg& x);
   void end_transfer(uint64_t id, const gpu_sim::GetStreamStatusResponse& status);
-  void members_changed(const proto::Members& x, const device_handles& handles);
+  void members_changed(const membership& now);
   std::string inject(const proto::FaultRequest& x);
   caf::result<proto::EventRecordResponse> record_event(const proto::EventRecordRequest& x);
   caf::result<proto::EventWaitResponse> wait_event(const proto::EventWaitRequest& x);

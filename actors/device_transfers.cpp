@@ -151,7 +151,8 @@ void device_state::end_transfer(uint64_t number, const gpu_sim::GetStreamStatusR
   }
 }
 
-void device_state::members_changed(const proto::Members& x, const device_handles& handles) {
+void device_state::members_changed(const membership& now) {
+  auto& x = *now.members;
   auto gone = [&](device_id peer) {
     return std::none_of(x.devices().begin(), x.devices().end(),
                         [&](auto& member) { return member.deviceid().value() == peer.value; });
@@ -163,7 +164,7 @@ void device_state::members_changed(const proto::Members& x, const device_handles
   if (x.devices_size() == 0)
     communicators.erase(x.comm_id());
   else
-    communicators[x.comm_id()] = {x, handles};
+    communicators[x.comm_id()] = now;
 }
 
 } // namespace ringmaster

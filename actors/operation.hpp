@@ -48,6 +48,8 @@ struct operation {
   uint32_t world_size = 0;   ///< Of the attempt that counts.
   uint32_t attempts = 0;
   bool together = false;     ///< The attempt is run for all ranks at once.
+  caf::timespan limit{0};    ///< For all of it; 0: none.
+  uint64_t limit_number = 0;
   uint64_t group = 0;        ///< What it was called in; 0: in no group.
   uint64_t leader = 0;       ///< The first of those that it is fused with, for good: they share one fate. 0: none.
   uint64_t started_ns = 0;
@@ -70,8 +72,9 @@ struct operation {
 plan_request request_of(const proto::OperationPlan& plan, uint32_t world_size, uint32_t rank);
 
 /// An operation of these ranks, with every address within its rank's memory and no input overlapping its output but as
-/// in-place operations do. `algorithm`: the request's own, or what was picked for it. Errors: invalid_argument,
-/// out_of_range; the text names rank and values.
+/// in-place operations do. `algorithm`: the request's own, or what was picked for it. A member without a handle has been
+/// lost: its addresses do not matter, and it is to be dropped. Errors: invalid_argument, out_of_range; the text names rank
+/// and values.
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
                                         std::span<const member> members);
 

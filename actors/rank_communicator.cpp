@@ -37,6 +37,7 @@ struct caller_state {
 
   std::map<uint64_t, std::shared_ptr<work::state>> under_way;
   uint64_t calls = 0;
+  std::string gone; ///< Why nobody answers any more.
 
   void fail_all(const std::string& why) {
     for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
@@ -48,8 +49,8 @@ template <class Outbox>
 caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor coordinator, std::shared_ptr<Outbox> box) {
   self->monitor(coordinator);
   self->set_down_handler([self](const caf::down_msg& x) {
-    self->state.fail_all("the coordinator is gone: " + render(x.reason));
-    self->quit();
+    self->state.gone = "the coordinator is gone: " + render(x.reason);
+    self->state.fail_all(self->state.gone);
   });
   self->set_exit_handler([self](const caf::exit_msg& x) {
     self->state.fail_all("the rank's handle is gone");
@@ -57,6 +58,10 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
   });
   return {[self, coordinator, box](atom::flush) {
     for (auto& entry : box->take_all()) {
+      if (!self->state.gone.empty()) {
+        finish(*entry.calls, {}, make_error(errc::device_lost, self->state.gone));
+        continue;
+      }
       auto number = ++self->state.calls;
       self->state.under_way[number] = entry.calls;
       self->request(coordinator, caf::infinite, std::move(entry.call))
@@ -118,6 +123,9 @@ rank_communicator::~rank_communicator() {
 }
 
 void rank_communicator::close() {
+  if (group_)
+    finish(*group_->calls, {}, make_error(errc::refused, "the rank's handle is gone, and its group was not ended"));
+  group_.reset();
   if (caller_)
     caf::anon_send_exit(caller_, caf::exit_reason::user_shutdown);
   caller_ = nullptr;
@@ -193,6 +201,10 @@ work rank_communicator::group_end() {
 }
 
 caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t color, int64_t key, caf::timespan limit) {
+  if (group_)
+    return make_error(errc::invalid_argument, "split waits for its outcome, which a group has at its end only: call it outside");
+  constexpr caf::timespan longest = std::chrono::hours{24 * 365};
+  limit = std::min(limit, longest);
   proto::RankCall::Part part;
   part.set_split(true);
   part.set_color(color);

@@ -50,7 +50,8 @@ bool work::test() const {
 }
 
 caf::error work::wait(caf::timespan limit) const {
-  auto until = std::chrono::steady_clock::now() + limit;
+  constexpr caf::timespan longest = std::chrono::hours{24 * 365}; // what is more cannot be added to the time
+  auto until = std::chrono::steady_clock::now() + std::min(limit, longest);
   if (calls_) {
     std::unique_lock lock{calls_->guard};
     if (!calls_->ended.wait_until(lock, until, [&] { return calls_->done; }))

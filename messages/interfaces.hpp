@@ -67,7 +67,7 @@ using device_actor = caf::typed_actor<
   caf::replies_to<proto::EventWaitRequest>::with<proto::EventWaitResponse>,
   caf::replies_to<proto::FaultRequest>::with<proto::FaultResponse>,
   // COMMUNICATOR: who has which rank now.
-  caf::reacts_to<proto::Members, device_handles>,
+  caf::reacts_to<membership>,
   // STREAM of another device: the first word of a transfer that may not have been posted here yet; it is off.
   caf::reacts_to<offer>, caf::reacts_to<refused>,
   // STREAM: a transfer, or any other command, has ended.
@@ -101,8 +101,8 @@ using communicator_actor = caf::typed_actor<
   caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
   caf::reacts_to<atom::tick>,
-  // INTERNAL: a CommWait's limit has passed.
-  caf::reacts_to<atom::expire, uint64_t>>;
+  // INTERNAL: a limit has passed.
+  caf::reacts_to<atom::expire>>;
 
 /// JOURNAL: the only one that touches the operation log on disk.
 using journal_actor = caf::typed_actor<

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/byte_block.hpp"
+#include "messages/cluster.pb.h"
 #include "messages/collective.pb.h"
 #include "messages/ids.hpp"
 #include "messages/protobuf_inspect.hpp"
@@ -99,6 +100,18 @@ struct operation_orders {
   std::shared_ptr<const device_handles> members;
 };
 
+/// COMMUNICATOR, COORDINATOR -> DEVICE of every rank: who has which rank now, and how to reach them. All ranks of a process
+/// share it: nobody may change it.
+struct membership {
+  std::shared_ptr<const proto::Members> members;
+  std::shared_ptr<const device_handles> handles; ///< In rank order.
+
+  static membership of(proto::Members members, device_handles handles) {
+    return {std::make_shared<const proto::Members>(std::move(members)),
+            std::make_shared<const device_handles>(std::move(handles))};
+  }
+};
+
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, transfer_key& x) {
   return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.destination, x.index);
@@ -144,20 +157,32 @@ typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
   return f(caf::meta::type_name("device_handle"), x.device, x.stream);
 }
 
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, operation_orders& x) {
-  auto batch = x.batch ? *x.batch : proto::OperationBatch{};
-  auto members = x.members ? *x.members : device_handles{};
+/// What is shared within a process goes as values to another one.
+template <class Inspector, class First, class Second>
+typename Inspector::result_type inspect_shared(Inspector& f, const char* name, std::shared_ptr<const First>& a,
+                                               std::shared_ptr<const Second>& b) {
+  auto first = a ? *a : First{};
+  auto second = b ? *b : Second{};
   if constexpr (Inspector::reads_state) {
-    return f(caf::meta::type_name("operation_orders"), batch, members);
+    return f(caf::meta::type_name(name), first, second);
   } else {
     auto take = [&]() -> caf::error {
-      x.batch = std::make_shared<const proto::OperationBatch>(std::move(batch));
-      x.members = std::make_shared<const device_handles>(std::move(members));
+      a = std::make_shared<const First>(std::move(first));
+      b = std::make_shared<const Second>(std::move(second));
       return caf::none;
     };
-    return f(caf::meta::type_name("operation_orders"), batch, members, caf::meta::load_callback(take));
+    return f(caf::meta::type_name(name), first, second, caf::meta::load_callback(take));
   }
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, operation_orders& x) {
+  return inspect_shared(f, "operation_orders", x.batch, x.members);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, membership& x) {
+  return inspect_shared(f, "membership", x.members, x.handles);
 }
 
 } // namespace ringmaster

@@ -38,7 +38,6 @@ std::string admission::name_of_rank(uint64_t device) const {
 }
 
 void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
-  constexpr size_t history_max = 64;
   auto before = std::exchange(ranks_, std::move(devices));
   for (size_t rank = 0; before.size() == ranks_.size() && rank < ranks_.size(); ++rank)
     if (before[rank] != ranks_[rank]) {
@@ -89,9 +88,6 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
     return fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}", device,
                        fmt::join(ranks_, ", 0x"));
   auto then = history_.find(epoch);
-  if (then == history_.end())
-    return fmt::format("the call is for epoch {}, and the communicator is in epoch {}: update() says its ranks", epoch,
-                       history_.rbegin()->first);
   entry added{ticket, {}};
   for (auto& x : parts) {
     call_part part{ticket, device, epoch, std::move(x)};
@@ -99,6 +95,7 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
     auto peer = transfer ? device_of(epoch, part.what.peer()) : 0;
     if (transfer && (peer == 0 || peer == device)) {
       auto why = peer == device ? "a rank cannot send to itself; copy within the device instead"
+                 : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
                  : part.what.peer() < then->second.size()
                    ? fmt::format("device 0x{:x} was lost", then->second[part.what.peer()])
                    : fmt::format("there are ranks 0 to {}", then->second.size() - 1);
@@ -115,8 +112,15 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
     }
     added.open.push_back({where, std::move(part)});
   }
+  std::vector<key> unknown;
+  for (auto& x : added.open)
+    if (then == history_.end())
+      unknown.push_back(x.where);
   if (!added.open.empty())
     queues_[device].push_back(std::move(added));
+  for (auto& where : unknown)
+    fail(where, fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
+                            name_of_rank(device), epoch, history_.rbegin()->first));
   return {};
 }
 
@@ -207,35 +211,7 @@ void admission::judge(std::vector<call_part> parts) {
     verdicts_.push_back({std::move(parts), std::move(problem)});
     return;
   }
-  for (auto& x : parts)
-    if (problem.empty())
-      problem = translate(x);
-  verdicts_.push_back({std::move(parts), std::move(problem)});
-}
-
-std::string admission::translate(call_part& part) const {
-  auto& x = part.what;
-  auto& then = history_.at(part.epoch);
-  if (x.split() || part.epoch == history_.rbegin()->first)
-    return {};
-  bool transfer = is_transfer(x);
-  if (transfer || has_root(x.kind())) {
-    auto who = transfer ? x.peer() : x.root();
-    auto device = device_of(part.epoch, who);
-    if (device == 0 && who < then.size())
-      return fmt::format("{}: its {}, rank {} of epoch {} (device 0x{:x}), was lost", name_of(x), transfer ? "peer" : "root",
-                         who, part.epoch, then[who]);
-    if (device != 0 && transfer)
-      x.set_peer(*rank_of(device));
-    else if (device != 0)
-      x.set_root(*rank_of(device));
-  }
-  for (auto counts : {x.mutable_counts(), x.mutable_receive_counts()})
-    if (counts->size() == static_cast<int>(then.size()))
-      for (auto rank = static_cast<uint32_t>(then.size()); rank-- > 0;)
-        if (device_of(part.epoch, rank) == 0)
-          counts->erase(counts->begin() + rank);
-  return {};
+  verdicts_.push_back({std::move(parts), {}});
 }
 
 bool admission::find_standstill() {

@@ -28,8 +28,10 @@ struct call_part {
 /// Ranks are known by their devices, which outlive changes of membership. No clock, no actor: a pure state machine.
 class admission {
 public:
+  static constexpr size_t history_max = 64; ///< Epochs that calls may be for: the latest.
+
   /// Parts that belong together, those of a collective in rank order, of a transfer the sender's first: either they match,
-  /// with rank numbers of now, or `problem` says why not.
+  /// with rank numbers of their epoch, or `problem` says why not.
   struct verdict {
     std::vector<call_part> parts;
     std::string problem;
@@ -39,7 +41,8 @@ public:
   /// before, replaces it. What lost devices have called, or others with them, fails.
   void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
 
-  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank, the epoch is unknown.
+  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that is not
+  /// known fails for all ranks, and keeps its place in their order.
   /// `next()` has the verdicts.
   std::string call(uint64_t ticket, uint64_t device, uint64_t epoch, std::vector<proto::RankCall::Part> parts);
 
@@ -91,8 +94,6 @@ private:
   /// Every rank has called something, and nothing can ever be met.
   bool find_standstill();
   void judge(std::vector<call_part> parts);
-  /// Rank numbers of now. Returns why not: a root or peer is lost.
-  std::string translate(call_part& part) const;
   std::string text_of(const open_part& x) const;
 
   std::vector<uint64_t> ranks_;

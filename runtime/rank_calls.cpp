@@ -3,6 +3,7 @@
 #include "runtime/collective.hpp"
 #include "runtime/reduction.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -82,6 +83,11 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   bool v_variant = !transfer && !first.counts().empty();
   if (elements)
     compare("datatype", [](auto& x) { return lower(proto::DataType_Name(x.what.datatype())); });
+  if (!transfer && first.kind() == proto::ALL_TO_ALL)
+    compare("number of counts to send and to receive",
+            [](auto& x) { return fmt::format("{} and {}", x.what.counts_size(), x.what.receive_counts_size()); });
+  if (!transfer && first.kind() == proto::ALL_TO_ALL && first.counts_size() != first.receive_counts_size())
+    found.push_back(fmt::format("{} counts to send, and {} to receive", first.counts_size(), first.receive_counts_size()));
   if (elements && !v_variant)
     compare("count", [](auto& x) { return x.what.count(); });
   if (!transfer && first.kind() != proto::ALL_TO_ALL)
@@ -123,10 +129,15 @@ proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<cons
     result.set_inputs(rank, x.input());
     if (outputs)
       result.set_outputs(rank, x.output());
-    if (first.kind() == proto::ALL_TO_ALL)
-      result.mutable_counts()->MergeFrom(x.counts());
-    if (reduces(first.kind()) && x.op() == gpu_sim::PREMUL_SUM)
-      result.add_factors(x.factor());
+    if (first.kind() == proto::ALL_TO_ALL && !x.counts().empty()) {
+      result.mutable_counts()->Resize(static_cast<int>(world_size * world_size), 0);
+      for (int to = 0; to < std::min(x.counts_size(), static_cast<int>(world_size)); ++to)
+        result.set_counts(rank * static_cast<int>(world_size) + to, x.counts(to));
+    }
+    if (reduces(first.kind()) && x.op() == gpu_sim::PREMUL_SUM) {
+      result.mutable_factors()->Resize(static_cast<int>(world_size), 1);
+      result.set_factors(rank, x.factor());
+    }
   }
   if (!transfer && first.kind() != proto::ALL_TO_ALL)
     *result.mutable_counts() = first.counts();

@@ -14,7 +14,8 @@ std::string name_of(const proto::RankCall::Part& what);
 /// collective by rank, of a transfer the sender's and the receiver's, whose ranks are `ranks`.
 std::string difference(std::span<const call_part> parts, std::span<const uint32_t> ranks);
 
-/// The operation that these parts make together, over `world_size` ranks. They do not differ.
+/// The operation that these parts make together, over `world_size` ranks. They do not differ. Ranks that have no part, since
+/// they were lost, have no addresses, no counts, and the factor 1.
 proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks, uint32_t world_size);
 
 } // namespace ringmaster

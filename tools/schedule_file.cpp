@@ -64,6 +64,8 @@ caf::error check_agreement(const collective_options& told, const schedule_set& w
 caf::expected<schedule_set> read_schedule_file(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   std::stringstream text;
+  if (in && in.peek() == std::ifstream::traits_type::eof())
+    return invalid(fmt::format("{}: the file is empty; docs/schedule_format.md has the format", file));
   if (!in || !(text << in.rdbuf()))
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
   auto result = parse_schedules(text.str());

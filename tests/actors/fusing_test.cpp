@@ -35,7 +35,7 @@ struct fixture : rank_cluster {
     for (uint64_t i = 0; i < calls; ++i) {
       proto::CollectiveRequest x;
       x.set_comm_id(comm.commid());
-      x.set_algorithm("ring");
+      x.set_algorithm("tree");
       x.set_datatype(proto::FLOAT32);
       x.set_count(2);
       for (uint32_t rank = 0; rank < 4; ++rank) {
@@ -117,9 +117,22 @@ TEST_CASE("fusing: what depends on another one's result, or is something else, i
             y.set_inputs(static_cast<int>(rank), x.address(rank, 64));
         }) == 2);
   CHECK(walks([](auto&, auto& y) { y.set_op(gpu_sim::MAX); }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_algorithm("tree"); }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_kind(proto::BROADCAST), y.set_algorithm("tree"); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_algorithm("butterfly"); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.set_kind(proto::BROADCAST); }) == 2);
   CHECK(walks([](auto&, auto& y) { y.set_datatype(proto::INT32); }) == 2);
+}
+
+TEST_CASE("fusing: not where the company would change the bits") {
+  auto walks = [](proto::DataType type, const char* algorithm) {
+    fixture x{5};
+    x.group(2, [&](uint64_t, proto::CollectiveRequest& y) { y.set_datatype(type), y.set_algorithm(algorithm); });
+    CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+    return x.walks(1);
+  };
+  CHECK(walks(proto::FLOAT32, "ring") == 2);
+  CHECK(walks(proto::FLOAT32, "halving_doubling") == 2);
+  CHECK(walks(proto::INT32, "ring") == 1);
+  CHECK(walks(proto::FLOAT32, "butterfly") == 1);
 }
 
 TEST_CASE("fusing: one that depends on a fused one's result sees it") {
