@@ -12,7 +12,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -87,7 +89,7 @@ void warn_if_busy(uint32_t cores) {
                        "need be, and a fit to it may be far off\n", load, counted(cores, "core"));
 }
 
-caf::error write_section(const std::string& file, const std::string& section) {
+caf::expected<std::string> with_section(const std::string& file, const std::string& section) {
   std::string text;
   if (std::filesystem::exists(file)) {
     std::ifstream in{file, std::ios::binary};
@@ -101,7 +103,18 @@ caf::error write_section(const std::string& file, const std::string& section) {
   auto changed = replace_section(text, "costs", section);
   if (!changed)
     return make_error(errc::invalid_config, fmt::format("{}: {}", file, render(changed.error())));
-  return replace_file(file, *changed, "the configuration");
+  return *changed;
+}
+
+/// What would keep the section from being written, asked before a minute's measuring.
+caf::error check_writable(const std::string& file) {
+  auto directory = std::filesystem::absolute(file).parent_path();
+  if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    return make_error(errc::io_error, fmt::format("cannot write '{}': {}: {}", file, directory.string(), std::strerror(errno)));
+  if (std::filesystem::is_directory(file))
+    return make_error(errc::io_error, fmt::format("cannot write '{}': it is a directory", file));
+  auto possible = with_section(file, "[costs]\n");
+  return possible ? caf::error{} : std::move(possible.error());
 }
 
 caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cost_sample>& samples) {
@@ -130,6 +143,8 @@ int tune_command(const std::vector<std::string>& args) {
   auto opts = parse(cfg.remainder);
   if (!opts)
     return report(opts.error(), 2);
+  if (auto problem = opts->write.empty() ? caf::error{} : check_writable(opts->write))
+    return report(problem, 2);
   auto cores = std::max(1u, std::thread::hardware_concurrency());
   warn_if_busy(cores);
   std::vector<cost_sample> samples;
@@ -151,7 +166,8 @@ int tune_command(const std::vector<std::string>& args) {
   fmt::print("\n{}\n{}", fit_text(*fitted), section);
   if (opts->write.empty())
     return 0;
-  if (auto problem = write_section(opts->write, section))
+  auto changed = with_section(opts->write, section);
+  if (auto problem = changed ? replace_file(opts->write, *changed, "the configuration") : changed.error())
     return report(problem);
   fmt::print("\nWrote section [costs] of {}.\n", opts->write);
   return 0;
