@@ -44,9 +44,9 @@ constexpr uint64_t slice_bytes = 240; // ten elements, of three inputs and three
 /// Stands for a communicator, and notes which jobs it is told of.
 struct owner_double {
   explicit owner_double(deterministic_system& system)
-    : handle(system.sys.spawn([this]() -> caf::behavior {
-        return {[this](atom::resume, uint64_t number) { told.push_back(number); }};
-      })) {}
+    : handle(system.sys.spawn([](caf::event_based_actor*, std::vector<uint64_t>* told_of) -> caf::behavior {
+        return {[told_of](atom::resume, uint64_t number) { told_of->push_back(number); }};
+      }, &told)) {}
 
   communicator_actor owner() const { return caf::actor_cast<communicator_actor>(handle); }
 
