@@ -135,9 +135,8 @@ void communicator_state::expire() {
 void communicator_state::expire(uint64_t waiter) {
   if (calls_.count(waiter) != 0)
     return call_expired(waiter);
-  if (auto limited = limited_operations_.extract(waiter)) {
+  if (auto limited = limited_operations_.extract(waiter))
     return end_late({limited.mapped()}, "its limit");
-  }
   auto i = waiters_.find(waiter);
   if (i == waiters_.end())
     return;

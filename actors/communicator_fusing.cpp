@@ -53,8 +53,8 @@ bool communicator_state::can_fuse(const operation& op, const std::vector<operati
   for (auto each : fused)
     bytes += each->bytes;
   return op.group != 0 && op.group == leader.group && op.plan.kind() == proto::ALL_REDUCE && !op.together && !leader.together
-         && same_reduction(op.plan, leader.plan) && (options.deterministic || place_does_not_matter(op.plan)) && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max
-         && bytes <= fused_bytes_max && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
+         && same_reduction(op.plan, leader.plan) && (options.deterministic || place_does_not_matter(op.plan))
+         && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
 }
 
 void communicator_state::fuse_batch() {

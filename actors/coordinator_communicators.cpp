@@ -72,7 +72,7 @@ caf::expected<device_ids> coordinator_state::free_devices(size_t wanted, const s
       free.push_back(id);
   if (free.size() < wanted)
     return denied(fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators", who, wanted,
-                               free.size(), devices.size(), devices.size() - free.size()));
+                              free.size(), devices.size(), devices.size() - free.size()));
   free.resize(wanted);
   return free;
 }
@@ -97,7 +97,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
 caf::error coordinator_state::check_new(const std::vector<device_ids>& groups) {
   if (communicators.size() + groups.size() > options.communicators_max)
     return denied(fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
-                               communicators.size(), groups.size(), options.communicators_max));
+                              communicators.size(), groups.size(), options.communicators_max));
   for (auto& ranks : groups) {
     std::map<uint64_t, uint32_t> places;
     for (auto id : ranks) {

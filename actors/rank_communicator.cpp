@@ -1,6 +1,7 @@
 #include "actors/rank_communicator.hpp"
 
 #include "actors/client.hpp"
+#include "actors/request_limit.hpp"
 #include "runtime/rank_calls.hpp"
 
 #include <caf/event_based_actor.hpp>
@@ -203,8 +204,7 @@ work rank_communicator::group_end() {
 caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t color, int64_t key, caf::timespan limit) {
   if (group_)
     return make_error(errc::invalid_argument, "split waits for its outcome, which a group has at its end only: call it outside");
-  constexpr caf::timespan longest = std::chrono::hours{24 * 365};
-  limit = std::min(limit, longest);
+  limit = request_limit(limit);
   proto::RankCall::Part part;
   part.set_split(true);
   part.set_color(color);

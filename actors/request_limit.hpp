@@ -15,4 +15,9 @@ inline caf::timespan request_limit(uint64_t limit_ns) {
   return std::chrono::nanoseconds{static_cast<int64_t>(std::min(limit_ns, year_ns))};
 }
 
+/// The same for a limit that a caller has as a time; below 0 it is none.
+inline caf::timespan request_limit(caf::timespan limit) {
+  return request_limit(static_cast<uint64_t>(std::max<int64_t>(limit.count(), 0)));
+}
+
 } // namespace ringmaster

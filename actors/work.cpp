@@ -1,5 +1,6 @@
 #include "actors/work.hpp"
 
+#include "actors/request_limit.hpp"
 #include "messages/errc.hpp"
 
 #include <algorithm>
@@ -50,8 +51,7 @@ bool work::test() const {
 }
 
 caf::error work::wait(caf::timespan limit) const {
-  constexpr caf::timespan longest = std::chrono::hours{24 * 365}; // what is more cannot be added to the time
-  auto until = std::chrono::steady_clock::now() + std::min(limit, longest);
+  auto until = std::chrono::steady_clock::now() + request_limit(limit);
   if (calls_) {
     std::unique_lock lock{calls_->guard};
     if (!calls_->ended.wait_until(lock, until, [&] { return calls_->done; }))

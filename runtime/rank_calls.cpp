@@ -13,14 +13,8 @@ namespace {
 
 using part = proto::RankCall::Part;
 
-std::string lower(std::string text) {
-  for (auto& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 std::string op_text(const part& x) {
-  return x.op() == gpu_sim::USER ? x.user_op() : lower(gpu_sim::ReduceOp_Name(x.op()));
+  return x.op() == gpu_sim::USER ? x.user_op() : std::string{name_of(x.op())};
 }
 
 /// "8 on rank 0, 2; 9 on rank 1" where they differ.
@@ -82,7 +76,7 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   bool elements = first.kind() != proto::BARRIER;
   bool v_variant = !transfer && !first.counts().empty();
   if (elements)
-    compare("datatype", [](auto& x) { return lower(proto::DataType_Name(x.what.datatype())); });
+    compare("datatype", [](auto& x) { return name_of(x.what.datatype()); });
   if (!transfer && first.kind() == proto::ALL_TO_ALL)
     compare("number of counts to send and to receive",
             [](auto& x) { return fmt::format("{} and {}", x.what.counts_size(), x.what.receive_counts_size()); });

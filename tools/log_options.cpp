@@ -65,7 +65,8 @@ running, have ended or have been killed.
 
   --communicator N   only what belongs to communicator N
   --device N|0xN     only what names the device
-  --kind KIND        coordinator, node, device, communicator, epoch, operation, rank, checkpoint, command, fault
+  --kind KIND        coordinator, node, device, communicator, epoch, operation, rank, checkpoint, call,
+                     command, fault
   --outcome O        success, failed or in_progress: only operations that stand so now, and commands that ended so
   --last N           only the latest N of these
   --relative         times since the first record shown, not of the day
