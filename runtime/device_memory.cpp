@@ -119,15 +119,16 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
     return err;
   if (auto err = resize(opts, file.descriptor, static_cast<uint64_t>(before.st_size)))
     return err;
-  auto* mapping = ::mmap(nullptr, 2 * opts.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
+  auto* mapping = huge_pages::map(file.descriptor, 2 * opts.bytes);
   if (mapping == MAP_FAILED)
     return failed(opts, "map", errno);
-  return std::shared_ptr<device_memory>{new device_memory{opts, static_cast<std::byte*>(mapping)}};
+  return std::shared_ptr<device_memory>{new device_memory{opts, mapping}};
 }
 
 device_memory::device_memory(const options& opts, std::byte* mapping)
   : options_(opts),
     mapping_(mapping),
+    pages_(mapping, 2 * opts.bytes),
     user_(opts.min_address, opts.min_address + opts.bytes),
     scratch_(opts.min_address + opts.bytes, opts.min_address + 2 * opts.bytes) {}
 
@@ -153,8 +154,12 @@ const std::filesystem::path& device_memory::file() const noexcept {
 
 caf::expected<std::span<std::byte>> device_memory::within(uint64_t begin, uint64_t end, uint64_t address,
                                                           uint64_t bytes) const {
-  if (address >= begin && address <= end && bytes <= end - address)
-    return std::span<std::byte>{mapping_ + (address - options_.min_address), bytes};
+  if (address >= begin && address <= end && bytes <= end - address) {
+    const auto offset = address - options_.min_address;
+    if (bytes >= huge_pages::page_bytes)
+      pages_.prepare(offset, bytes);
+    return std::span<std::byte>{mapping_ + offset, bytes};
+  }
   std::string_view why = "begins beyond";
   if (bytes > std::numeric_limits<uint64_t>::max() - address)
     why = "wraps around the end of all addresses, beyond";

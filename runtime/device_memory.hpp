@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/ids.hpp"
+#include "runtime/huge_pages.hpp"
 #include "runtime/range_allocator.hpp"
 
 #include <caf/expected.hpp>
@@ -69,6 +70,7 @@ private:
 
   options options_;
   std::byte* mapping_;
+  mutable huge_pages pages_;
   mutable std::mutex mutex_;
   range_allocator user_;
   range_allocator scratch_;
