@@ -24,15 +24,17 @@ void report(std::string& known, const caf::error& err, const char* what) {
   known = std::move(text);
 }
 
-// Behind everything that waits in the mailbox, or later while writing fails.
+// Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not be
+// durable at once.
 void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
     return;
-  if (state.write_failure.empty())
+  auto pause = state.write_failure.empty() ? state.options.write_delay : state.options.sync_interval;
+  if (state.write_failure.empty() && state.options.store->sync() == journal_sync::always)
     self->send(self, atom::flush_v);
   else
-    self->delayed_send(self, state.options.sync_interval, atom::flush_v);
+    self->delayed_send(self, pause, atom::flush_v);
 }
 
 void enqueue(self_pointer self, proto::Record record) {
@@ -52,8 +54,10 @@ void plan_sync(self_pointer self) {
   if (state.options.store->sync() != journal_sync::interval || state.synced == state.written
       || std::exchange(state.sync_planned, true))
     return;
-  state.sync_due = self->clock().now() + state.options.sync_interval;
-  self->delayed_send(self, state.options.sync_interval, atom::flush_v);
+  auto& opts = state.options;
+  auto left = opts.sync_interval - std::min(opts.write_delay, opts.sync_interval); // of what the oldest record may wait
+  state.sync_due = self->clock().now() + left;
+  self->delayed_send(self, left, atom::flush_v);
 }
 
 // Whichever flush message this is, it does what is due.

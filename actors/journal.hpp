@@ -16,6 +16,8 @@ namespace ringmaster {
 struct journal_options {
   std::shared_ptr<journal_store> store; ///< Not null, and handed over: the actor is its only user from now on.
   caf::timespan sync_interval = std::chrono::milliseconds{100}; ///< With journal_sync::interval; between retries, too.
+  caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one
+                                                            ///< batch; with journal_sync::always it does not.
   size_t batch_records_max = 1024;
   size_t queue_records_max = 65536; ///< Not yet written because writing fails; what comes then is lost, and counted.
   uint32_t tail_records_max = 10'000; ///< In one answer.
@@ -45,7 +47,7 @@ struct journal_state {
   bool leaving = false;
 };
 
-/// Collects records while more wait in the mailbox, then appends them in one batch. Spawn it detached: it waits for the
+/// Collects records for `write_delay`, then appends them in one batch: a killed process loses no more than these. Spawn it detached: it waits for the
 /// disk. A failing disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
 journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
 

@@ -90,16 +90,27 @@ struct fixture {
 
 } // namespace
 
-TEST_CASE("journal: writes in one batch what waits in its mailbox") {
+TEST_CASE("journal: writes in one batch what comes within a millisecond") {
   fixture f;
   for (auto& record : whole_operation(7, 1))
     f.send(record);
-  CHECK(f.books.batches.empty());
   f.system.deliver_all();
+  f.system.advance(999us);
+  CHECK(f.books.batches.empty());
+  f.system.advance(1us);
   CHECK(f.books.batches == std::vector<size_t>{7});
   f.send(device_died(1, "killed"));
   f.system.deliver_all();
+  f.system.advance(1ms);
   CHECK(f.books.batches == std::vector<size_t>{7, 1});
+}
+
+TEST_CASE("journal: writes at once where every batch is to be durable") {
+  fixture f{journal_sync::always};
+  for (auto& record : whole_operation(7, 1))
+    f.send(record);
+  f.system.deliver_all();
+  CHECK(f.books.batches == std::vector<size_t>{7});
 }
 
 TEST_CASE("journal: no batch is larger than its limit") {
@@ -109,6 +120,8 @@ TEST_CASE("journal: no batch is larger than its limit") {
   for (auto& record : whole_operation(7, 1))
     f.send(record);
   f.system.deliver_all();
+  CHECK(f.books.batches == std::vector<size_t>{3, 3});
+  f.system.advance(1ms);
   CHECK(f.books.batches == std::vector<size_t>{3, 3, 1});
   CHECK(digest_of(f.books.records) == digest_of(whole_operation(7, 1)));
 }
@@ -134,12 +147,14 @@ TEST_CASE("journal: syncs once an interval while there is something to sync") {
   CHECK(f.books.flushes == 0);
   f.send(device_died(1, "a"));
   f.system.deliver_all();
-  f.system.advance(60ms);
+  f.system.advance(1ms);
+  f.system.advance(59ms);
   f.send(device_died(2, "b"));
   f.system.deliver_all();
+  f.system.advance(1ms);
   CHECK(f.books.flushes == 0);
   CHECK(f.books.records.size() == 2);
-  f.system.advance(40ms);
+  f.system.advance(39ms);
   CHECK(f.books.flushes == 1);
   f.system.advance(1s);
   CHECK(f.books.flushes == 1);
@@ -151,7 +166,8 @@ TEST_CASE("journal: syncs once an interval while there is something to sync") {
   CHECK(f.books.flushes == 2);
   f.send(device_died(4, "d"));
   f.system.deliver_all();
-  f.system.advance(100ms);
+  f.system.advance(1ms);
+  f.system.advance(99ms);
   CHECK(f.books.flushes == 3);
 }
 
