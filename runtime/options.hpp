@@ -53,20 +53,20 @@ struct options {
   /// What operations take, from which "auto" picks; the defaults are those of a small two-core machine. See cost_constants
   /// and process_constants. Bandwidths and rates in bytes a second.
   struct {
-    duration operation{};
-    duration latency = std::chrono::microseconds{150};
-    uint64_t bandwidth = 1'500'000'000;
-    duration local_operation = std::chrono::microseconds{20};
-    duration local_rank = std::chrono::microseconds{7};
+    duration operation = std::chrono::microseconds{440};
+    duration latency = std::chrono::microseconds{410};
+    uint64_t bandwidth = 1'200'000'000;
+    duration local_operation = std::chrono::microseconds{10};
+    duration local_rank = std::chrono::nanoseconds{6500};
     duration local_step{};
-    duration local_message = std::chrono::microseconds{2};
-    uint64_t local_bandwidth = 16'000'000'000;
-    uint64_t local_reduction_rate = 16'000'000'000;
-    uint64_t local_memory_bandwidth = 20'000'000'000;
+    duration local_message = std::chrono::nanoseconds{2700};
+    uint64_t local_bandwidth = 17'000'000'000;
+    uint64_t local_reduction_rate = 32'000'000'000;
+    uint64_t local_memory_bandwidth = 39'000'000'000;
     uint64_t local_cache_bytes = 8ull << 20;
-    duration together_operation = std::chrono::microseconds{15};
-    duration together_rank = std::chrono::nanoseconds{500};
-    uint64_t together_bandwidth = 18'000'000'000;
+    duration together_operation = std::chrono::microseconds{7};
+    duration together_rank = std::chrono::nanoseconds{320};
+    uint64_t together_bandwidth = 44'000'000'000;
   } costs;
 
   struct {
