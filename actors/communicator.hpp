@@ -174,6 +174,10 @@ private:
   /// One number for parts that all of their ranks have called in one group, and another for what comes then.
   uint64_t group_of(const std::vector<call_part>& parts);
   void begin_split(const std::vector<call_part>& parts);
+  /// Tells the callers their new communicator; false where none of them waits any more.
+  bool hand_over(const gpu_sim::CommInitResponse& made, const std::vector<call_part>& parts);
+  /// A communicator that nobody knows.
+  void destroy(uint64_t comm_id);
   /// One part of a call has ended; with the last one the rank is answered.
   void part_ended(uint64_t ticket, const std::string& error);
   void parts_ended(const std::vector<call_part>& parts, const std::string& error);

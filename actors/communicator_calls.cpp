@@ -6,6 +6,8 @@
 #include "runtime/collective.hpp"
 #include "runtime/rank_calls.hpp"
 
+#include <caf/send.hpp>
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -89,10 +91,30 @@ uint64_t communicator_state::group_of(const std::vector<call_part>& parts) {
   return rank_group_base + rank_groups_;
 }
 
+void communicator_state::destroy(uint64_t comm_id) {
+  proto::CommDestroyRequest request;
+  request.set_comm_id(comm_id);
+  caf::anon_send(options.coordinator, std::move(request));
+}
+
+bool communicator_state::hand_over(const gpu_sim::CommInitResponse& made, const std::vector<call_part>& parts) {
+  bool anybody = false;
+  for (int rank = 0; rank < made.devices_size(); ++rank)
+    for (auto& x : parts)
+      if (auto call = calls_.find(x.ticket);
+          x.device == made.devices(rank).deviceid().value() && call != calls_.end()) {
+        call->second.answer.set_split_comm_id(made.commid());
+        call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
+        anybody = true;
+      }
+  return anybody;
+}
+
 void communicator_state::begin_split(const std::vector<call_part>& parts) {
   proto::CommDeriveRequest request;
   request.set_comm_id(options.id.value);
   for (auto& x : parts) {
+    request.mutable_split()->add_device_ids(x.device);
     request.mutable_split()->add_colors(x.what.color());
     request.mutable_split()->add_keys(x.what.key());
   }
@@ -101,17 +123,12 @@ void communicator_state::begin_split(const std::vector<call_part>& parts) {
     return fail("there is no coordinator");
   self->request(options.coordinator, options.operation_limit, std::move(request))
     .then(
-      [this, parts, fail](const proto::CommDeriveResponse& made) {
+      [this, parts](const proto::CommDeriveResponse& made) {
         if (!made.success())
-          return fail(made.error());
+          return parts_ended(parts, made.error());
         for (auto& part : made.parts())
-          for (int rank = 0; rank < part.comm().devices_size(); ++rank)
-            for (auto& x : parts)
-              if (auto call = calls_.find(x.ticket);
-                  x.device == part.comm().devices(rank).deviceid().value() && call != calls_.end()) {
-                call->second.answer.set_split_comm_id(part.comm().commid());
-                call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
-              }
+          if (!hand_over(part.comm(), parts))
+            destroy(part.comm().commid());
         parts_ended(parts, {});
       },
       [fail](const caf::error& problem) { fail("the coordinator did not answer: " + render(problem)); });

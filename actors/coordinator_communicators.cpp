@@ -21,6 +21,9 @@ using device_ids = std::vector<uint64_t>;
 using parts = std::map<int32_t, device_ids>;
 
 caf::expected<parts> split(const proto::CommDeriveRequest::Split& x, const device_ids& ranks) {
+  if (auto callers = device_ids{x.device_ids().begin(), x.device_ids().end()}; !callers.empty() && callers != ranks)
+    return denied(fmt::format("split: devices 0x{:x} called it, and by now the ranks are devices 0x{:x}; split again",
+                              fmt::join(callers, ", 0x"), fmt::join(ranks, ", 0x")));
   auto check = [&](int given, const char* what) {
     return given == 0 || given == static_cast<int>(ranks.size())
              ? caf::error{}

@@ -66,10 +66,14 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
             with_it.push_back(x.where);
     for (auto& where : with_it)
       fail(where, why);
-    for (auto& entry : failed_)
-      entry.second.owed.erase(device);
+    for (auto& [where, failed] : failed_)
+      failed.owed.erase(device);
   }
   std::erase_if(failed_, [](auto& x) { return x.second.owed.empty(); });
+  std::erase_if(called_, [&](auto& x) {
+    auto& [device, channel] = x.first;
+    return !is_member(device) || (channel.from != 0 && (!is_member(channel.from) || !is_member(channel.to)));
+  });
 }
 
 admission::key admission::next_key(const call_part& part) {

@@ -8,6 +8,7 @@
 #include "runtime/written_algorithm.hpp"
 #include "tools/bench.hpp"
 #include "tools/memory_limit.hpp"
+#include "tools/own_memory.hpp"
 #include "tools/program.hpp"
 
 #include <algorithm>
@@ -90,7 +91,7 @@ void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
   auto floats = std::max<uint64_t>(row.count * size_of(x.datatype) / sizeof(float), 1);
-  plan_request request{.world_size = x.devices, .count = floats, .root = x.root, .peer = x.root == 0 ? 1u : 0u};
+  plan_request request{.world_size = x.devices, .count = floats, .root = x.root, .peer = x.peer};
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 
@@ -122,6 +123,8 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
     if (!limit.how.empty())
       fmt::print("# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
   }
+  if (auto bytes = own_memory_bytes(); bytes > 0)
+    fmt::print("# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes), bytes_text(bytes / x.devices));
   if (auto problem = group.close())
     return problem;
   return wrong;

@@ -42,6 +42,8 @@ outputs once, divided by the time.
   --json FILE          one object a row, too
   --section.key=V      any key of config/caf-application.conf
 
+The last lines say what memory this process has beside the devices' files, and whether every result was right.
+
 Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, and the first
 column says to what. The exit status is 0 if every result was right.
 )";

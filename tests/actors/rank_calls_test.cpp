@@ -47,6 +47,19 @@ bool contains_all(const std::string& text, std::initializer_list<const char*> pi
   return std::all_of(pieces.begin(), pieces.end(), [&](auto x) { return contains(text, x); });
 }
 
+/// Each rank's call of a split into its colour; the lower ranks come last.
+std::vector<work> split(rank_cluster& x, const std::vector<int32_t>& colors) {
+  std::vector<work> result;
+  for (uint32_t rank = 0; rank < colors.size(); ++rank) {
+    proto::RankCall::Part part;
+    part.set_split(true);
+    part.set_color(colors[rank]);
+    part.set_key(-static_cast<int64_t>(rank));
+    result.push_back(x.handles[rank].call(part, {}));
+  }
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("rank calls: every collective, from every rank's own handle") {
@@ -251,14 +264,7 @@ TEST_CASE("rank calls: sends that wait for each other in a circle are told so at
 
 TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the whole at once") {
   four_ranks x;
-  std::vector<work> splits;
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    proto::RankCall::Part part;
-    part.set_split(true);
-    part.set_color(rank == 3 ? -1 : static_cast<int32_t>(rank % 2));
-    part.set_key(-static_cast<int64_t>(rank));
-    splits.push_back(x.handles[rank].call(part, {}));
-  }
+  auto splits = split(x, {0, 1, 0, -1});
   REQUIRE(x.all_well(splits));
   CHECK(splits[3].answer().split_comm_id() == 0);
   auto even = splits[0].answer().split_comm_id();
@@ -279,6 +285,52 @@ TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the 
   REQUIRE(x.all_well(all));
   CHECK(x.read(0, out, 1) == floats{60});
   CHECK(x.read(2, out + 8, 1) == floats{20});
+}
+
+TEST_CASE("rank calls: a split under way while a member is lost goes by the callers, or fails for all of them") {
+  uint32_t made = 0, refused = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    four_ranks x{seed};
+    auto splits = split(x, {0, 1, 0, 1});
+    x.run_messages(seed);
+    x.cluster.inject(x.device(1), proto::FaultRequest{});
+    std::vector<std::string> errors;
+    for (uint32_t rank : {0, 2, 3})
+      errors.push_back(x.ended({splits[rank]})[0]);
+    CHECK((errors[1] == errors[0] && errors[2] == errors[0]));
+    (errors[0].empty() ? made : refused)++;
+    CAPTURE(errors[0]);
+    if (!errors[0].empty())
+      CHECK((contains(errors[0], "split again") || contains(errors[0], "device 0x2 was lost")
+             || contains(errors[0], "device 0x2 has died")));
+    else
+      CHECK(splits[0].answer().split_comm_id() == splits[2].answer().split_comm_id());
+    REQUIRE(x.all_well({x.handles[0].barrier(), x.handles[2].barrier(), x.handles[3].barrier()}));
+  }
+  CHECK(made > 0);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("rank calls: the parts of a split whose callers have been answered otherwise do not stay") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    four_ranks x{seed};
+    auto splits = split(x, {0, 1, 0, 1});
+    x.run_messages(seed);
+    proto::CommAbortRequest abort;
+    abort.set_comm_id(x.comm.commid());
+    x.cluster.ask_coordinator<proto::CommAbortResponse>(abort);
+    auto errors = x.ended(splits);
+    x.run_messages();
+    for (uint64_t id = 2; id <= 3; ++id) {
+      gpu_sim::GetCommStatusRequest who;
+      who.set_commid(id);
+      auto status = x.cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(who);
+      bool known = std::any_of(splits.begin(), splits.end(), [&](auto& y) { return y.answer().split_comm_id() == id; });
+      CHECK((status.devices_size() > 0) == known);
+    }
+  }
 }
 
 TEST_CASE("rank calls: when a rank is lost the others' calls go on, with rank numbers of when they were made") {
