@@ -1,0 +1,41 @@
+#pragma once
+
+#include "runtime/training/executor.hpp"
+#include "runtime/training/rank.hpp"
+
+#include <caf/expected.hpp>
+
+#include <memory>
+#include <string_view>
+
+namespace ringmaster::training {
+
+/// What operations take and values hold, in units that each model states.
+class cost_model {
+public:
+  virtual ~cost_model() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual std::string_view time_unit() const = 0;
+  virtual std::string_view memory_unit() const = 0;
+
+  /// What a value holds.
+  virtual uint64_t memory_of(const value_tag& x) const = 0;
+  /// How long an operation keeps its rank, of a world of so many.
+  virtual double time_of(const pending& x, uint32_t world_size) const = 0;
+  /// Whether a sent value is on its way only when the sending has ended; else from when it begins, and a hop costs one
+  /// duration.
+  virtual bool leaves_at_end() const = 0;
+  /// Model FLOPs utilization, in percent; below 0: the model has none.
+  virtual double mfu_percent(const model& trained, uint32_t world_size, double time) const = 0;
+};
+
+/// The DL-training lab of a graduate course: a GPU of 1000 TFLOP/s and 3072 GB/s. Seconds; elements of 2 bytes.
+std::unique_ptr<cost_model> lab_costs();
+/// LLM training puzzles (Rush 2023): abstract time; elements.
+std::unique_ptr<cost_model> puzzle_costs();
+
+/// By name: lab, puzzles. Errors: invalid_argument, naming those that there are.
+caf::expected<std::unique_ptr<cost_model>> cost_model_of(std::string_view name);
+
+} // namespace ringmaster::training

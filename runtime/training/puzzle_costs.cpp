@@ -1,0 +1,45 @@
+// LLM training puzzles (Sasha Rush, 2023). Hidden 512, length 256; time is abstract, one unit for a layer and a sample.
+#include "runtime/training/cost_model.hpp"
+
+namespace ringmaster::training {
+
+namespace {
+
+class puzzles final : public cost_model {
+public:
+  std::string_view name() const override { return "puzzles"; }
+  std::string_view time_unit() const override { return "units"; }
+  std::string_view memory_unit() const override { return "elements"; }
+  bool leaves_at_end() const override { return true; }
+
+  uint64_t memory_of(const value_tag& x) const override {
+    constexpr uint64_t hidden = 512, length = 256;
+    if (x.kind == value_kind::activation || x.kind == value_kind::activation_gradient)
+      return x.samples.count() * hidden * length;
+    return hidden * hidden / x.part.count;
+  }
+
+  double time_of(const pending& x, uint32_t) const override {
+    switch (x.what) {
+      case op::forward:
+      case op::backward: return static_cast<double>(x.argument.samples.count());
+      case op::update: return 0.5;
+      case op::all_reduce:
+      case op::all_gather:
+      case op::reduce_scatter: return 0.3;
+      case op::send:
+      case op::receive: return 0.2;
+      default: return 0;
+    }
+  }
+
+  double mfu_percent(const model&, uint32_t, double) const override { return -1; }
+};
+
+} // namespace
+
+std::unique_ptr<cost_model> puzzle_costs() {
+  return std::make_unique<puzzles>();
+}
+
+} // namespace ringmaster::training

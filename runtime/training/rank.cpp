@@ -1,0 +1,206 @@
+#include "runtime/training/rank.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster::training {
+
+namespace {
+
+std::string expects(const value& x, value_kind kind, const char* name) {
+  return x.valid() && x.tag().kind == kind ? "" : fmt::format("its {} has been dropped or given away", name);
+}
+
+/// Sentences, the first of which counts.
+std::string first_of(std::initializer_list<std::string> problems) {
+  for (auto& problem : problems)
+    if (!problem.empty())
+      return problem;
+  return {};
+}
+
+std::string unless(bool holds, std::string problem) {
+  return holds ? std::string{} : std::move(problem);
+}
+
+std::string is_whole(const value_tag& x) {
+  return unless(x.part.whole(), fmt::format("it needs the whole, and has the {}", text_of(x)));
+}
+
+} // namespace
+
+pending rank::start(op what) const {
+  pending result;
+  result.what = what;
+  result.rank = index_;
+  return result;
+}
+
+std::string rank::refusal(op what, std::string_view why) const {
+  return why.empty() ? std::string{} : fmt::format("rank {}, {}: {}", index_, name_of(what), why);
+}
+
+std::string rank::no_rank(op what, uint32_t peer) const {
+  if (peer < world_size_ && peer != index_)
+    return {};
+  return refusal(what, peer == index_ ? std::string{"a rank cannot do that with itself"}
+                                      : fmt::format("there is no rank {}, only 0 to {}", peer, world_size_ - 1));
+}
+
+operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part) {
+  auto work = start(op::load_weights);
+  work.results[0] = {.kind = value_kind::weight, .layer = layer, .part = part};
+  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = part};
+  work.argument = work.results[0];
+  return {*on_, std::move(work),
+          refusal(op::load_weights,
+                  first_of({unless(layer < model_->layers, fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1)),
+                            unless(part.index < part.count, fmt::format("there is no shard {} of {}", part.index, part.count))}))};
+}
+
+operation<activation> rank::input(range samples) {
+  auto work = start(op::input);
+  work.results[0] = {.kind = value_kind::activation, .samples = range_set{samples}};
+  work.argument = work.results[0];
+  return {*on_, std::move(work),
+          refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch,
+                                    fmt::format("samples {} to {} are none of the global batch's {}", samples.begin,
+                                                samples.end, model_->global_batch)))};
+}
+
+operation<activation> rank::forward(const activation& x, const weight& w) {
+  auto work = start(op::forward);
+  auto problem = first_of({expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
+                           is_whole(w.tag()),
+                           unless(x.layer() == w.layer(), fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())))});
+  work.argument = x.tag();
+  work.results[0] = x.tag();
+  ++work.results[0].layer;
+  return {*on_, std::move(work), refusal(op::forward, problem)};
+}
+
+operation<activation_gradient> rank::loss(const activation& output) {
+  auto work = start(op::loss);
+  work.argument = output.tag();
+  work.results[0] = output.tag();
+  work.results[0].kind = value_kind::activation_gradient;
+  return {*on_, std::move(work),
+          refusal(op::loss, first_of({expects(output, value_kind::activation, "output"),
+                                      unless(output.layer() == model_->layers,
+                                             fmt::format("the {} is not the output of the last layer, {}",
+                                                         text_of(output.tag()), model_->layers - 1))}))};
+}
+
+operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
+                                                               const activation_gradient& by_output) {
+  auto work = start(op::backward);
+  auto problem = first_of(
+    {expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
+     expects(by_output, value_kind::activation_gradient, "gradient"), is_whole(w.tag()),
+     unless(x.layer() == w.layer(), fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag()))),
+     unless(by_output.layer() == x.layer() + 1,
+            fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer())),
+     unless(by_output.tag().samples == x.tag().samples,
+            fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag())))});
+  work.argument = x.tag();
+  work.results[0] = {.kind = value_kind::weight_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  work.results[1] = {.kind = value_kind::activation_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  return {*on_, std::move(work), refusal(op::backward, problem)};
+}
+
+operation<> rank::add(weight_gradient& sum, weight_gradient more) {
+  auto work = start(op::add);
+  work.argument = more.tag();
+  auto problem = expects(more, value_kind::weight_gradient, "gradient");
+  if (problem.empty() && !sum.valid()) {
+    sum = std::move(more);
+    return {*on_, std::move(work), {}};
+  }
+  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().part != more.tag().part))
+    problem = fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag()));
+  if (problem.empty() && !sum.tag_.samples.add(more.tag().samples))
+    problem = fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()), sum.tag().samples.text());
+  work.consumed = std::move(more.memory_);
+  return {*on_, std::move(work), refusal(op::add, problem)};
+}
+
+operation<weight_gradient> rank::slice(weight_gradient x, shard part) {
+  auto work = start(op::slice);
+  work.argument = x.tag();
+  work.results[0] = x.tag();
+  work.results[0].part = part;
+  auto problem = first_of({expects(x, value_kind::weight_gradient, "gradient"), is_whole(x.tag()),
+                           unless(part.index < part.count, fmt::format("there is no shard {} of {}", part.index, part.count))});
+  work.consumed = std::move(x.memory_);
+  return {*on_, std::move(work), refusal(op::slice, problem)};
+}
+
+operation<> rank::update(weight& w, optimizer_state& state, weight_gradient gradient) {
+  auto work = start(op::update);
+  const range all{0, model_->global_batch};
+  auto problem = first_of(
+    {expects(w, value_kind::weight, "weight"), expects(state, value_kind::optimizer_state, "optimizer state"),
+     expects(gradient, value_kind::weight_gradient, "gradient"),
+     unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
+              && state.tag().part == w.tag().part && state.tag().step == w.tag().step,
+            fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
+                        text_of(gradient.tag()))),
+     unless(gradient.tag().samples.contains(all),
+            fmt::format("the gradient is incomplete: it has samples {} of 0-{}", gradient.tag().samples.text(), all.end - 1))});
+  work.argument = w.tag();
+  work.consumed = std::move(gradient.memory_);
+  if (problem.empty()) {
+    ++w.tag_.step;
+    ++state.tag_.step;
+  }
+  return {*on_, std::move(work), refusal(op::update, problem)};
+}
+
+operation<> rank::finish(weight w) {
+  auto work = start(op::finish);
+  work.argument = w.tag();
+  auto problem = first_of({expects(w, value_kind::weight, "weight"),
+                           unless(w.tag().step == 1, fmt::format("the {} is not at step 1", text_of(w.tag())))});
+  work.consumed = std::move(w.memory_);
+  return {*on_, std::move(work), refusal(op::finish, problem)};
+}
+
+operation<weight_gradient> rank::all_reduce(weight_gradient x) {
+  auto work = start(op::all_reduce);
+  work.argument = x.tag();
+  auto problem = expects(x, value_kind::weight_gradient, "gradient");
+  work.consumed = std::move(x.memory_);
+  return {*on_, std::move(work), refusal(op::all_reduce, problem)};
+}
+
+operation<weight_gradient> rank::reduce_scatter(weight_gradient x) {
+  auto work = start(op::reduce_scatter);
+  work.argument = x.tag();
+  auto problem = first_of({expects(x, value_kind::weight_gradient, "gradient"), is_whole(x.tag())});
+  work.consumed = std::move(x.memory_);
+  return {*on_, std::move(work), refusal(op::reduce_scatter, problem)};
+}
+
+operation<weight> rank::all_gather(const weight& part) {
+  auto work = start(op::all_gather);
+  work.argument = part.tag();
+  return {*on_, std::move(work), refusal(op::all_gather, expects(part, value_kind::weight, "weight"))};
+}
+
+operation<> rank::send(uint32_t to, const value& x) {
+  auto work = start(op::send);
+  work.peer = to;
+  work.argument = x.tag();
+  auto problem = no_rank(op::send, to);
+  if (problem.empty())
+    problem = refusal(op::send, expects(x, x.tag().kind, "value"));
+  return {*on_, std::move(work), problem};
+}
+
+pending rank::receiving(uint32_t from, value_kind kind) const {
+  auto work = start(op::receive);
+  work.peer = from;
+  work.argument.kind = kind;
+  return work;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,57 @@
+#include "runtime/training/strategies.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ringmaster::training {
+
+std::span<const known_strategy> strategies() {
+  static const std::array all{data_parallel, accumulating_data_parallel, weight_sharded, zero_3, whole_batch_pipeline, gpipe,
+                              one_forward_one_backward};
+  return all;
+}
+
+const known_strategy* strategy_of(std::string_view name) {
+  auto all = strategies();
+  auto i = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.name == name; });
+  return i == all.end() ? nullptr : &*i;
+}
+
+range samples_of(const model& m, uint32_t part, uint32_t parts) {
+  auto each = m.global_batch / parts;
+  return {each * part, each * (part + 1)};
+}
+
+std::vector<range> micro_batches(const model& m, range samples) {
+  std::vector<range> result;
+  for (auto at = samples.begin; at < samples.end; at += m.micro_batch)
+    result.push_back({at, std::min(at + m.micro_batch, samples.end)});
+  return result;
+}
+
+range layers_of(const model& m, uint32_t part, uint32_t parts) {
+  auto each = m.layers / parts, more = m.layers % parts;
+  auto begin = each * part + std::min(part, more);
+  return {begin, begin + each + (part < more ? 1 : 0)};
+}
+
+caf::error check_data_parallel(const model& m, uint32_t world_size) {
+  if (m.global_batch % world_size != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("a global batch of {} does not divide among {} ranks; {} or {} would", m.global_batch,
+                                  world_size, m.global_batch / world_size * world_size,
+                                  (m.global_batch / world_size + 1) * world_size));
+  return caf::none;
+}
+
+caf::error check_pipeline(const model& m, uint32_t world_size) {
+  if (world_size > m.layers)
+    return make_error(errc::invalid_argument, fmt::format("{} stages need at least as many layers, not {}", world_size, m.layers));
+  return caf::none;
+}
+
+} // namespace ringmaster::training

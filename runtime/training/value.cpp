@@ -1,0 +1,55 @@
+#include "runtime/training/value.hpp"
+
+#include "runtime/training/executor.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster::training {
+
+namespace {
+
+std::string of_part(const value_tag& x) {
+  return x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
+}
+
+} // namespace
+
+storage::~storage() {
+  if (owner_ != nullptr)
+    owner_->release(rank_, token_);
+}
+
+std::string text_of(const value_tag& x) {
+  switch (x.kind) {
+    case value_kind::weight: return fmt::format("weight of layer {}, step {}{}", x.layer, x.step, of_part(x));
+    case value_kind::optimizer_state: return fmt::format("optimizer state of layer {}, step {}{}", x.layer, x.step, of_part(x));
+    case value_kind::activation: return fmt::format("input of layer {}, samples {}", x.layer, x.samples.text());
+    case value_kind::activation_gradient:
+      return fmt::format("gradient by the input of layer {}, samples {}", x.layer, x.samples.text());
+    case value_kind::weight_gradient:
+      return fmt::format("gradient by the weight of layer {}, samples {}{}", x.layer, x.samples.text(), of_part(x));
+    default: return "nothing";
+  }
+}
+
+std::string_view name_of(op x) {
+  switch (x) {
+    case op::load_weights: return "load_weights";
+    case op::input: return "input";
+    case op::forward: return "forward";
+    case op::backward: return "backward";
+    case op::loss: return "loss";
+    case op::add: return "add";
+    case op::slice: return "slice";
+    case op::update: return "update";
+    case op::finish: return "finish";
+    case op::all_reduce: return "all_reduce";
+    case op::all_gather: return "all_gather";
+    case op::reduce_scatter: return "reduce_scatter";
+    case op::send: return "send";
+    case op::receive: return "receive";
+  }
+  return "nothing";
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "runtime/training/range_set.hpp"
+
+#include <utility>
+
+namespace ringmaster::training {
+
+class executor;
+
+/// A part of a layer's weight, and of what belongs to it: shard `index` of `count`.
+struct shard {
+  uint32_t index = 0;
+  uint32_t count = 1;
+
+  bool whole() const { return count == 1; }
+  friend bool operator==(const shard&, const shard&) = default;
+};
+
+enum class value_kind : uint8_t { none, weight, optimizer_state, activation, activation_gradient, weight_gradient };
+
+/// What a value is of. Layers are counted from 0, samples within the global batch.
+struct value_tag {
+  value_kind kind = value_kind::none;
+  uint32_t layer = 0;
+  uint32_t step = 0; ///< Of weights and optimizer states: updates so far.
+  shard part{};      ///< Of these, and of weight gradients.
+  range_set samples{}; ///< Of activations and gradients.
+};
+
+/// "gradient of layer 3's weight, samples 0-3".
+std::string text_of(const value_tag& x);
+
+/// Memory that an executor has given a rank, and gets back when this goes.
+class storage {
+public:
+  storage() = default;
+  storage(executor* owner, uint32_t rank, uint64_t token) : owner_(owner), token_(token), rank_(rank) {}
+  storage(storage&& other) noexcept
+    : owner_(std::exchange(other.owner_, nullptr)), token_(other.token_), rank_(other.rank_) {}
+  storage& operator=(storage&& other) noexcept {
+    storage old{std::move(*this)};
+    owner_ = std::exchange(other.owner_, nullptr);
+    token_ = other.token_;
+    rank_ = other.rank_;
+    return *this;
+  }
+  ~storage();
+
+  explicit operator bool() const { return owner_ != nullptr; }
+  uint64_t token() const { return token_; }
+
+private:
+  executor* owner_ = nullptr;
+  uint64_t token_ = 0;
+  uint32_t rank_ = 0;
+};
+
+/// What ranks compute with: a handle whose lifetime is its memory. Only operations of a `rank` make valid ones, so none can
+/// be forged; each knows what it is of.
+class value {
+public:
+  const value_tag& tag() const { return tag_; }
+  uint32_t layer() const { return tag_.layer; }
+  bool valid() const { return static_cast<bool>(memory_); }
+  /// Gives the memory back at once.
+  void drop() { memory_ = {}; }
+
+private:
+  template <class...>
+  friend class operation;
+  friend class rank;
+
+  value_tag tag_;
+  storage memory_;
+};
+
+/// The parameters of a layer, or a shard of them.
+struct weight : value {
+  static constexpr auto kind = value_kind::weight;
+};
+/// What an optimizer keeps for a weight, or for a shard of it.
+struct optimizer_state : value {
+  static constexpr auto kind = value_kind::optimizer_state;
+};
+/// The input of a layer, for some samples; that of the layer behind the last one is the model's output.
+struct activation : value {
+  static constexpr auto kind = value_kind::activation;
+};
+/// The loss's gradient by an activation.
+struct activation_gradient : value {
+  static constexpr auto kind = value_kind::activation_gradient;
+};
+/// The loss's gradient by a layer's weight, or by a shard of it, summed over some samples.
+struct weight_gradient : value {
+  static constexpr auto kind = value_kind::weight_gradient;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,186 @@
+#include "runtime/training/simulator.hpp"
+#include "runtime/training/strategies.hpp"
+
+#include "messages/errc.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+namespace {
+
+training_outcome outcome_of(std::string_view name, const model& m, uint32_t world_size, const cost_model& costs, bool with_events = false) {
+  auto* which = strategy_of(name);
+  REQUIRE(which != nullptr);
+  auto refused = which->check(m, world_size);
+  REQUIRE_MESSAGE(!refused, render(refused));
+  auto result = simulate([&](rank& self) { return which->run(self, m); }, m, world_size, costs, with_events);
+  REQUIRE_MESSAGE(result.engaged(), render(result.error()));
+  CHECK(result->memory_left == 0);
+  return *result;
+}
+
+/// What the run of a program says that is wrong.
+std::string error_of(const strategy_function& program, const model& m, uint32_t world_size) {
+  auto costs = puzzle_costs();
+  auto result = simulate(program, m, world_size, *costs);
+  REQUIRE(!result.engaged());
+  return render(result.error());
+}
+
+bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-12 * std::abs(b);
+}
+
+} // namespace
+
+TEST_CASE("strategies: the puzzles' data parallel takes the original's time and memory") {
+  // Two layers, a batch a rank: forward 2, backward 2, all_reduce 0.6, update 1; the last update starts at 5.1. Held then, in
+  // weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they went.
+  auto costs = puzzle_costs();
+  auto found = outcome_of("ddp", {2, 4, 1}, 4, *costs);
+  CHECK(near(found.time, 5.1));
+  CHECK(near(found.end, 5.6));
+  CHECK(found.ranks[found.peak_rank].peak_memory <= 1'835'008);
+}
+
+TEST_CASE("strategies: the lab's published results") {
+  auto costs = lab_costs();
+  model m{36, 32, 4};
+  auto parallel = outcome_of("ddp", m, 8, *costs);
+  CHECK(near(parallel.time, 0.01967935151316352));
+  CHECK(std::abs(costs->mfu_percent(m, 8, parallel.time) - 50.284) < 0.001);
+  CHECK(near(outcome_of("1f1b", {2, 8, 2}, 2, *costs).time, 0.001385264218244255));
+}
+
+TEST_CASE("strategies: any number of ranks, layers and batches trains the whole model, or is refused with a sentence") {
+  std::mt19937_64 random{std::random_device{}()};
+  auto seed = random();
+  CAPTURE(seed);
+  random.seed(seed);
+  auto lab = lab_costs();
+  for (int round = 0; round < 100; ++round)
+    for (auto& which : strategies()) {
+      auto world_size = static_cast<uint32_t>(1 + random() % 9);
+      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7};
+      CAPTURE(which.name);
+      CAPTURE(world_size);
+      CAPTURE(m.layers);
+      CAPTURE(m.global_batch);
+      CAPTURE(m.micro_batch);
+      if (auto refused = which.check(m, world_size)) {
+        CHECK(code_of(refused) == errc::invalid_argument);
+        continue;
+      }
+      auto found = outcome_of(which.name, m, world_size, *lab);
+      for (auto& each : found.ranks)
+        CHECK(found.end >= each.compute + each.communication - 1e-12);
+      CHECK(found.time <= found.end);
+      CHECK(found.bubble_fraction <= 1);
+    }
+}
+
+TEST_CASE("strategies: the bubble of GPipe and 1F1B is (p-1)/(m+p-1), and 1F1B holds p micro-batches") {
+  // A world in which only forward and backward take time, and hops none.
+  struct stages_only : cost_model {
+    std::string_view name() const override { return "stages"; }
+    std::string_view time_unit() const override { return "stages"; }
+    std::string_view memory_unit() const override { return "samples"; }
+    uint64_t memory_of(const value_tag& x) const override { return x.kind == value_kind::activation ? x.samples.count() : 0; }
+    double time_of(const pending& x, uint32_t) const override {
+      return x.what == op::forward ? 1 : x.what == op::backward ? 2 : 0;
+    }
+    bool leaves_at_end() const override { return true; }
+    double mfu_percent(const model&, uint32_t, double) const override { return -1; }
+  } costs;
+  for (uint32_t p : {2, 3, 4, 8})
+    for (uint64_t m : {1, 2, 4, 8, 13, 32}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      auto flushed = outcome_of("gpipe", {p, m, 1}, p, costs), taken_in_turn = outcome_of("1f1b", {p, m, 1}, p, costs);
+      auto bubble = (p - 1.0) / (static_cast<double>(m) + p - 1.0);
+      CHECK(std::abs(flushed.bubble_fraction - bubble) < 1e-12);
+      CHECK(std::abs(taken_in_turn.bubble_fraction - bubble) < 1e-12);
+      for (uint32_t r = 0; r < p; ++r) { // the inputs that wait for their backward, and an output
+        CHECK(flushed.ranks[r].peak_memory >= m);
+        CHECK(taken_in_turn.ranks[r].peak_memory <= std::min<uint64_t>(p - r, m) + 1);
+      }
+    }
+}
+
+TEST_CASE("strategies: what cannot be right is refused with the rank, the operation and what was missing") {
+  model m{2, 4, 2};
+  CHECK(error_of([](rank& self) -> strategy {
+          auto [w, state] = co_await self.load_weights(0, {1, 4});
+          auto x = co_await self.input({0, 4});
+          co_await self.forward(x, w);
+        }, m, 1)
+        == "rank 0, forward: it needs the whole, and has the weight of layer 0, step 0, shard 1 of 4");
+  CHECK(error_of([](rank& self) -> strategy {
+          auto [w, state] = co_await self.load_weights(1);
+          auto x = co_await self.input({0, 4});
+          co_await self.forward(x, w);
+        }, m, 1)
+        == "rank 0, forward: the input of layer 0, samples 0-3 is not for the weight of layer 1, step 0");
+  CHECK(error_of([](rank& self) -> strategy {
+          auto x = co_await self.input({0, 2});
+          co_await self.loss(x);
+        }, m, 1)
+        == "rank 0, loss: the input of layer 0, samples 0-1 is not the output of the last layer, 1");
+  CHECK(error_of([](rank& self) -> strategy {
+          auto [w, state] = co_await self.load_weights(0);
+          co_await self.update(w, state, weight_gradient{});
+        }, m, 1)
+        == "rank 0, update: its gradient has been dropped or given away");
+  CHECK(error_of([](rank& self) -> strategy { co_await self.load_weights(2); }, m, 1)
+        == "rank 0, load_weights: there is no layer 2, only 0 to 1");
+  CHECK(error_of([](rank&) -> strategy { co_return; }, m, 1) == "no rank has finished the weight of layer 0: update it, and finish it");
+}
+
+TEST_CASE("strategies: a sum that is incomplete, or counts a sample twice, is refused") {
+  model m{1, 4, 2};
+  auto half = [](bool same) {
+    return [same](rank& self) -> strategy {
+      auto [w, state] = co_await self.load_weights(0);
+      weight_gradient sum;
+      for (int i = 0; i < 2; ++i) {
+        auto x = co_await self.input(same || i == 0 ? range{0, 2} : range{2, 3});
+        auto y = co_await self.forward(x, w);
+        auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+        co_await self.add(sum, std::move(gradient));
+      }
+      co_await self.update(w, state, std::move(sum));
+    };
+  };
+  CHECK(error_of(half(true), m, 1)
+        == "rank 0, add: the gradient by the weight of layer 0, samples 0-1 would count twice: the sum has samples 0-1");
+  CHECK(error_of(half(false), m, 1) == "rank 0, update: the gradient is incomplete: it has samples 0-2 of 0-3");
+}
+
+TEST_CASE("strategies: ranks that call different collectives, or wait in a circle, are told so at once") {
+  model m{2, 4, 2};
+  CHECK(error_of([](rank& self) -> strategy {
+          auto [w, state] = co_await self.load_weights(self.index(), {self.index(), 2});
+          co_await self.all_gather(w);
+        }, m, 2)
+        == "the ranks' collectives do not match: rank 0 calls all_gather of the weight of layer 0, step 0, shard 0 of 2, rank 1 "
+           "all_gather of the weight of layer 1, step 0, shard 1 of 2");
+  CHECK(error_of([](rank& self) -> strategy { co_await self.receive<activation>((self.index() + 1) % 3); }, m, 3)
+        == "rank 0 waits for rank 1 to send, rank 1 waits for rank 2 to send, rank 2 waits for rank 0 to send: none of them can go on");
+  CHECK(error_of([](rank& self) -> strategy {
+          if (self.index() == 0)
+            co_await self.receive<activation>(1);
+        }, m, 2)
+        == "rank 0 waits for rank 1 to send, which has ended");
+  CHECK(error_of([](rank& self) -> strategy {
+          auto x = co_await self.input({0, 2});
+          if (self.index() == 0)
+            co_await self.send(1, x);
+          else
+            co_await self.receive<activation_gradient>(0);
+        }, m, 2)
+        == "rank 1, receive: rank 0 has sent the input of layer 0, samples 0-1, which is not what it waits for");
+}
