@@ -9,6 +9,7 @@
 #include "tools/schedule_file.hpp"
 #include "tools/simulate_options.hpp"
 #include "tools/simulate_report.hpp"
+#include "tools/train_command.hpp"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,8 @@ caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const 
 } // namespace
 
 int simulate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  if (!args.empty() && args.front() == "train")
+    return train_command(args.subspan(1), out, err);
   auto failed = [&](const caf::error& problem, int code) {
     fmt::print(err, "ringmaster simulate: {}\n", render(problem));
     return code;

@@ -5,7 +5,6 @@
 
 #include <caf/expected.hpp>
 
-#include <memory>
 #include <string_view>
 
 namespace ringmaster::training {
@@ -31,11 +30,11 @@ public:
 };
 
 /// The DL-training lab of a graduate course: a GPU of 1000 TFLOP/s and 3072 GB/s. Seconds; elements of 2 bytes.
-std::unique_ptr<cost_model> lab_costs();
+const cost_model& lab_costs();
 /// LLM training puzzles (Rush 2023): abstract time; elements.
-std::unique_ptr<cost_model> puzzle_costs();
+const cost_model& puzzle_costs();
 
 /// By name: lab, puzzles. Errors: invalid_argument, naming those that there are.
-caf::expected<std::unique_ptr<cost_model>> cost_model_of(std::string_view name);
+caf::expected<const cost_model*> cost_model_of(std::string_view name);
 
 } // namespace ringmaster::training

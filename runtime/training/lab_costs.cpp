@@ -90,8 +90,9 @@ public:
 
 } // namespace
 
-std::unique_ptr<cost_model> lab_costs() {
-  return std::make_unique<lab>();
+const cost_model& lab_costs() {
+  static const lab costs;
+  return costs;
 }
 
 } // namespace ringmaster::training

@@ -38,8 +38,9 @@ public:
 
 } // namespace
 
-std::unique_ptr<cost_model> puzzle_costs() {
-  return std::make_unique<puzzles>();
+const cost_model& puzzle_costs() {
+  static const puzzles costs;
+  return costs;
 }
 
 } // namespace ringmaster::training

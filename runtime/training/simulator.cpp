@@ -91,7 +91,7 @@ void simulator::show(const pending& x, double duration) {
     its.peak_at = state.clock;
   }
   if (with_events_)
-    outcome_.events.push_back({x.what, x.rank, x.argument.layer, x.argument.samples.first(), state.clock, duration, state.held});
+    outcome_.events.push_back({x.what, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), state.clock, duration, state.held});
   state.clock += duration;
 }
 

@@ -17,6 +17,7 @@ namespace ringmaster::training {
 struct event {
   op what{};
   uint32_t rank = 0;
+  uint32_t peer = 0;   ///< Of send and receive.
   uint32_t layer = 0;
   range samples;      ///< The first range of them; empty where the operation has none.
   double start = 0;

@@ -25,8 +25,8 @@ training_outcome outcome_of(std::string_view name, const model& m, uint32_t worl
 
 /// What the run of a program says that is wrong.
 std::string error_of(const strategy_function& program, const model& m, uint32_t world_size) {
-  auto costs = puzzle_costs();
-  auto result = simulate(program, m, world_size, *costs);
+  auto& costs = puzzle_costs();
+  auto result = simulate(program, m, world_size, costs);
   REQUIRE(!result.engaged());
   return render(result.error());
 }
@@ -40,20 +40,20 @@ bool near(double a, double b) {
 TEST_CASE("strategies: the puzzles' data parallel takes the original's time and memory") {
   // Two layers, a batch a rank: forward 2, backward 2, all_reduce 0.6, update 1; the last update starts at 5.1. Held then, in
   // weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they went.
-  auto costs = puzzle_costs();
-  auto found = outcome_of("ddp", {2, 4, 1}, 4, *costs);
+  auto& costs = puzzle_costs();
+  auto found = outcome_of("ddp", {2, 4, 1}, 4, costs);
   CHECK(near(found.time, 5.1));
   CHECK(near(found.end, 5.6));
   CHECK(found.ranks[found.peak_rank].peak_memory <= 1'835'008);
 }
 
 TEST_CASE("strategies: the lab's published results") {
-  auto costs = lab_costs();
+  auto& costs = lab_costs();
   model m{36, 32, 4};
-  auto parallel = outcome_of("ddp", m, 8, *costs);
+  auto parallel = outcome_of("ddp", m, 8, costs);
   CHECK(near(parallel.time, 0.01967935151316352));
-  CHECK(std::abs(costs->mfu_percent(m, 8, parallel.time) - 50.284) < 0.001);
-  CHECK(near(outcome_of("1f1b", {2, 8, 2}, 2, *costs).time, 0.001385264218244255));
+  CHECK(std::abs(costs.mfu_percent(m, 8, parallel.time) - 50.284) < 0.001);
+  CHECK(near(outcome_of("1f1b", {2, 8, 2}, 2, costs).time, 0.001385264218244255));
 }
 
 TEST_CASE("strategies: any number of ranks, layers and batches trains the whole model, or is refused with a sentence") {
@@ -61,7 +61,7 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
   auto seed = random();
   CAPTURE(seed);
   random.seed(seed);
-  auto lab = lab_costs();
+  auto& lab = lab_costs();
   for (int round = 0; round < 100; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 9);
@@ -75,7 +75,7 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
         CHECK(code_of(refused) == errc::invalid_argument);
         continue;
       }
-      auto found = outcome_of(which.name, m, world_size, *lab);
+      auto found = outcome_of(which.name, m, world_size, lab);
       for (auto& each : found.ranks)
         CHECK(found.end >= each.compute + each.communication - 1e-12);
       CHECK(found.time <= found.end);

@@ -1,0 +1,77 @@
+#include "tools/simulate_command.hpp"
+
+#include "runtime/json_value.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/tools/captured_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome train(std::vector<std::string> args) {
+  args.insert(args.begin(), "train");
+  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+}
+
+std::string sentence_of(const std::vector<std::string>& args) {
+  auto result = train(args);
+  CHECK(result.code == 2);
+  return result.err;
+}
+
+size_t occurrences(const std::string& text, const std::string& part) {
+  size_t result = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++result;
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("simulate train: the text and the object have the same step") {
+  std::vector<std::string> args{"--strategy=1f1b", "--ranks=2", "--layers=2", "--global-batch=8", "--micro-batch=2"};
+  auto text = train(args);
+  CHECK(text.code == 0);
+  CHECK(text.out.find("time           0.00138526 s to the start of the last event") != std::string::npos);
+  args.push_back("--json");
+  auto json = train(args);
+  CHECK(json.code == 0);
+  CHECK(json.out.find(R"("time_s":0.00138526421824425)") != std::string::npos);
+  CHECK(json.out.find(R"("peak_memory_unit":"elements")") != std::string::npos);
+  CHECK(occurrences(json.out, R"({"rank":)") == 2);
+  CHECK(train(args).out == json.out); // the same input, the same bytes
+}
+
+TEST_CASE("simulate train: a trace has every event, and an arrow from each send to its receive") {
+  temporary_directory dir;
+  auto file = dir.path() / "trace.json";
+  auto result = train({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4", "--cost-model=puzzles", "--trace", file.string()});
+  CHECK(result.code == 0);
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  auto trace = text.str();
+  CHECK(parse_json(trace).engaged());
+  CHECK(occurrences(trace, R"("name":"forward")") == 8);
+  CHECK(occurrences(trace, R"("name":"update")") == 2);
+  CHECK(occurrences(trace, R"("ph":"s")") == 8);
+  for (int id = 1; id <= 8; ++id)
+    CHECK(occurrences(trace, "\"id\":" + std::to_string(id) + ",") == 2);
+}
+
+TEST_CASE("simulate train: bad input gets a sentence") {
+  CHECK(sentence_of({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
+  CHECK(sentence_of({"--strategy=2f2b"}).find("there is no strategy \"2f2b\"; there are: ddp, ") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=3"})
+        == "ringmaster simulate train: a global batch of 32 does not divide among 3 ranks; 30 or 33 would\n");
+  CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
+        == "ringmaster simulate train: 8 stages need at least as many layers, not 4\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"}).find("there is no cost model \"moon\"; there are: lab, puzzles") != std::string::npos);
+}

@@ -1,0 +1,119 @@
+#include "tools/train_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/quantity_text.hpp"
+#include "runtime/training/simulator.hpp"
+#include "runtime/training/strategies.hpp"
+#include "tools/option_table.hpp"
+#include "tools/output_file.hpp"
+#include "tools/train_report.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+constexpr auto train_help = R"(usage: ringmaster simulate train --strategy S [options]
+
+Runs a step of training in virtual time: a strategy's program on every rank, under a published cost model. Prints time,
+memory, MFU, and what each rank did. The strategies:
+
+{}
+  --strategy S        one of these
+  --ranks N           1 to 65536 (8)
+  --layers L          1 to 65536 (32)
+  --global-batch B    samples of a step, of all ranks (32)
+  --micro-batch B     samples that a rank works on at once, where the strategy cuts them so (1)
+  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units (lab)
+  --json              one object instead of the text
+  --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
+                      puzzles' time is a millisecond there
+  --help              this text
+
+Time is reported as the published laboratories do, to the start of the last event; the end is given, too.
+)";
+
+struct train_options {
+  const known_strategy* which = nullptr;
+  training::model trained{32, 32, 1};
+  uint32_t ranks = 8;
+  const cost_model* costs = &lab_costs();
+  bool json = false;
+  std::string trace;
+  bool help = false;
+};
+
+std::string known_strategies() {
+  std::string result;
+  for (auto& x : strategies())
+    result += fmt::format("  {:<19} {}\n", x.name, x.what);
+  return result;
+}
+
+caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
+  if (auto* found = strategy_of(text))
+    return found;
+  std::string names;
+  for (auto& x : strategies())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", x.name);
+  return make_error(errc::invalid_argument, fmt::format("there is no strategy \"{}\"; there are: {}", text, names));
+}
+
+caf::expected<train_options> parse(std::span<const std::string> args) {
+  train_options result;
+  option_table table{"simulate train"};
+  table.parsed("--strategy", result.which, parse_strategy);
+  table.number("--ranks", result.ranks, 1, 65536);
+  table.number("--layers", result.trained.layers, 1, 65536);
+  table.number("--global-batch", result.trained.global_batch, 1, uint64_t{1} << 40);
+  table.number("--micro-batch", result.trained.micro_batch, 1, uint64_t{1} << 40);
+  table.parsed("--cost-model", result.costs, [](const std::string& x) { return cost_model_of(x); });
+  table.flag("--json", result.json);
+  table.text("--trace", result.trace);
+  if (auto problem = table.read({args.begin(), args.end()}))
+    return problem;
+  result.help = table.help();
+  if (result.help)
+    return result;
+  if (result.which == nullptr)
+    return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
+  if (auto problem = result.which->check(result.trained, result.ranks))
+    return problem;
+  return result;
+}
+
+} // namespace
+
+int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto failed = [&](const caf::error& problem, int code) {
+    fmt::print(err, "ringmaster simulate train: {}\n", render(problem));
+    return code;
+  };
+  auto opts = parse(args);
+  if (!opts)
+    return failed(opts.error(), exit_usage);
+  if (opts->help) {
+    fmt::print(out, fmt::runtime(train_help), known_strategies());
+    return 0;
+  }
+  auto& m = opts->trained;
+  auto found = simulate([&](rank& self) { return opts->which->run(self, m); }, m, opts->ranks, *opts->costs, !opts->trace.empty());
+  if (!found)
+    return failed(found.error(), exit_failed);
+  if (!opts->trace.empty())
+    if (auto problem = write_output_file(opts->trace, trace_of(*found, *opts->costs), "the trace"))
+      return failed(problem, exit_failed);
+  train_run what{opts->which->name, m, opts->ranks, opts->costs};
+  fmt::print(out, "{}", opts->json ? json_of(what, *found) : report_of(what, *found));
+  if (!opts->trace.empty() && !opts->json)
+    fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts->trace);
+  return 0;
+}
+
+} // namespace ringmaster
