@@ -30,6 +30,7 @@ memory, MFU, and what each rank did. The strategies:
   --layers L          1 to 65536 (32)
   --global-batch B    samples of a step, of all ranks (32)
   --micro-batch B     samples that a rank works on at once, where the strategy cuts them so (1)
+  --chunks V          parts of the model that a rank has in interleaved pipelines (2)
   --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units (lab)
   --json              one object instead of the text
   --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
@@ -41,7 +42,7 @@ Time is reported as the published laboratories do, to the start of the last even
 
 struct train_options {
   const known_strategy* which = nullptr;
-  training::model trained{32, 32, 1};
+  training::model trained{.layers = 32, .global_batch = 32};
   uint32_t ranks = 8;
   const cost_model* costs = &lab_costs();
   bool json = false;
@@ -73,6 +74,7 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.number("--layers", result.trained.layers, 1, 65536);
   table.number("--global-batch", result.trained.global_batch, 1, uint64_t{1} << 40);
   table.number("--micro-batch", result.trained.micro_batch, 1, uint64_t{1} << 40);
+  table.number("--chunks", result.trained.chunks, 1, 65536);
   table.parsed("--cost-model", result.costs, [](const std::string& x) { return cost_model_of(x); });
   table.flag("--json", result.json);
   table.text("--trace", result.trace);

@@ -10,7 +10,7 @@
 namespace ringmaster::training {
 
 enum class op : uint8_t {
-  load_weights, input, forward, backward, loss, add, slice, update, finish, all_reduce, all_gather, reduce_scatter, send, receive
+  load_weights, input, forward, backward, backward_input, backward_weight, loss, add, slice, update, finish, all_reduce, all_gather, reduce_scatter, send, receive
 };
 
 std::string_view name_of(op x);

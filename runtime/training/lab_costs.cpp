@@ -65,6 +65,9 @@ public:
       case op::forward:
       case op::backward:
         return roofline(2 * matrix * positions * samples, element_bytes * (matrix + 2 * positions * samples * hidden));
+      case op::backward_input:
+      case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
+        return roofline(2 * matrix * positions * samples, element_bytes * (matrix + 2 * positions * samples * hidden)) / 2;
       case op::update: {
         const auto flops = hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count);
         return roofline(flops, 6 * flops);

@@ -23,6 +23,8 @@ public:
     switch (x.what) {
       case op::forward:
       case op::backward: return static_cast<double>(x.argument.samples.count());
+      case op::backward_input:
+      case op::backward_weight: return static_cast<double>(x.argument.samples.count()) / 2;
       case op::update: return 0.5;
       case op::all_reduce:
       case op::all_gather:

@@ -26,6 +26,10 @@ std::string is_whole(const value_tag& x) {
   return unless(x.part.whole(), fmt::format("it needs the whole, and has the {}", text_of(x)));
 }
 
+std::string no_shard(shard x) {
+  return unless(x.index < x.count, fmt::format("there is no shard {} of {}", x.index, x.count));
+}
+
 } // namespace
 
 pending rank::start(op what) const {
@@ -46,15 +50,15 @@ std::string rank::no_rank(op what, uint32_t peer) const {
                                       : fmt::format("there is no rank {}, only 0 to {}", peer, world_size_ - 1));
 }
 
-operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part) {
+operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part) {
   auto work = start(op::load_weights);
   work.results[0] = {.kind = value_kind::weight, .layer = layer, .part = part};
-  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = part};
+  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = state_part};
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::load_weights,
                   first_of({unless(layer < model_->layers, fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1)),
-                            unless(part.index < part.count, fmt::format("there is no shard {} of {}", part.index, part.count))}))};
+                            no_shard(part), no_shard(state_part)}))};
 }
 
 operation<activation> rank::input(range samples) {
@@ -90,10 +94,8 @@ operation<activation_gradient> rank::loss(const activation& output) {
                                                          text_of(output.tag()), model_->layers - 1))}))};
 }
 
-operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
-                                                               const activation_gradient& by_output) {
-  auto work = start(op::backward);
-  auto problem = first_of(
+std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
+  return first_of(
     {expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
      expects(by_output, value_kind::activation_gradient, "gradient"), is_whole(w.tag()),
      unless(x.layer() == w.layer(), fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag()))),
@@ -101,10 +103,29 @@ operation<weight_gradient, activation_gradient> rank::backward(const activation&
             fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer())),
      unless(by_output.tag().samples == x.tag().samples,
             fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag())))});
+}
+
+operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
+                                                               const activation_gradient& by_output) {
+  auto work = start(op::backward);
   work.argument = x.tag();
   work.results[0] = {.kind = value_kind::weight_gradient, .layer = x.layer(), .samples = x.tag().samples};
   work.results[1] = {.kind = value_kind::activation_gradient, .layer = x.layer(), .samples = x.tag().samples};
-  return {*on_, std::move(work), refusal(op::backward, problem)};
+  return {*on_, std::move(work), refusal(op::backward, mismatch(x, w, by_output))};
+}
+
+operation<activation_gradient> rank::backward_input(const activation& x, const weight& w, const activation_gradient& by_output) {
+  auto work = start(op::backward_input);
+  work.argument = x.tag();
+  work.results[0] = {.kind = value_kind::activation_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  return {*on_, std::move(work), refusal(op::backward_input, mismatch(x, w, by_output))};
+}
+
+operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w, const activation_gradient& by_output) {
+  auto work = start(op::backward_weight);
+  work.argument = x.tag();
+  work.results[0] = {.kind = value_kind::weight_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  return {*on_, std::move(work), refusal(op::backward_weight, mismatch(x, w, by_output))};
 }
 
 operation<> rank::add(weight_gradient& sum, weight_gradient more) {
@@ -123,16 +144,19 @@ operation<> rank::add(weight_gradient& sum, weight_gradient more) {
   return {*on_, std::move(work), refusal(op::add, problem)};
 }
 
-operation<weight_gradient> rank::slice(weight_gradient x, shard part) {
+template <class Value>
+operation<Value> rank::sliced(Value x, shard part) {
   auto work = start(op::slice);
   work.argument = x.tag();
   work.results[0] = x.tag();
   work.results[0].part = part;
-  auto problem = first_of({expects(x, value_kind::weight_gradient, "gradient"), is_whole(x.tag()),
-                           unless(part.index < part.count, fmt::format("there is no shard {} of {}", part.index, part.count))});
+  auto problem = first_of({expects(x, Value::kind, "value"), is_whole(x.tag()), no_shard(part)});
   work.consumed = std::move(x.memory_);
   return {*on_, std::move(work), refusal(op::slice, problem)};
 }
+
+template operation<weight> rank::sliced(weight, shard);
+template operation<weight_gradient> rank::sliced(weight_gradient, shard);
 
 operation<> rank::update(weight& w, optimizer_state& state, weight_gradient gradient) {
   auto work = start(op::update);

@@ -20,12 +20,16 @@ struct rank_state {
   double clock = 0;
   uint64_t held = 0;
   pending* waits = nullptr; ///< A receive or a collective.
-  std::unordered_map<uint32_t, std::deque<message>> inbox; ///< By sender.
+  std::unordered_map<uint64_t, std::deque<message>> inbox; ///< By sender and kind of value.
 };
 
 /// Whether an operation shows up in the time line.
 bool is_event(op x) {
   return x != op::input && x != op::add && x != op::slice && x != op::finish;
+}
+
+uint64_t inbox_of(uint32_t sender, value_kind kind) {
+  return uint64_t{sender} << 8 | static_cast<uint64_t>(kind);
 }
 
 bool is_communication(op x) {
@@ -127,19 +131,19 @@ void simulator::send(pending& x) {
   take_place(x);
   message sent{x.argument, costs_.leaves_at_end() ? clock : begun};
   auto& receiver = states_[x.peer];
-  if (receiver.waits == nullptr || receiver.waits->what != op::receive || receiver.waits->peer != x.rank) {
-    receiver.inbox[x.rank].push_back(std::move(sent));
+  if (receiver.waits == nullptr || receiver.waits->what != op::receive || receiver.waits->peer != x.rank
+      || receiver.waits->argument.kind != x.argument.kind) {
+    receiver.inbox[inbox_of(x.rank, x.argument.kind)].push_back(std::move(sent));
     return;
   }
   auto& waiting = *std::exchange(receiver.waits, nullptr);
   deliver(waiting, sent);
-  if (error_.empty())
-    ready_.push_back(waiting.waiter);
+  ready_.push_back(waiting.waiter);
 }
 
 bool simulator::receive(pending& x) {
   auto& state = states_[x.rank];
-  auto& sent = state.inbox[x.peer];
+  auto& sent = state.inbox[inbox_of(x.peer, x.argument.kind)];
   if (sent.empty()) {
     state.waits = &x;
     return false;
@@ -147,13 +151,10 @@ bool simulator::receive(pending& x) {
   auto first = std::move(sent.front());
   sent.pop_front();
   deliver(x, first);
-  return error_.empty();
+  return true;
 }
 
 void simulator::deliver(pending& x, const message& arrived) {
-  if (arrived.what.kind != x.argument.kind)
-    return fail(x.rank, fmt::format("rank {}, receive: rank {} has sent the {}, which is not what it waits for", x.rank,
-                                    x.peer, text_of(arrived.what)));
   auto& clock = states_[x.rank].clock;
   clock = std::max(clock, arrived.at);
   x.argument = x.results[0] = arrived.what;
@@ -260,7 +261,7 @@ std::string simulator::waits_for(uint32_t rank, uint32_t& other) const {
   auto& x = *states_[rank].waits;
   if (x.what == op::receive) {
     other = x.peer;
-    return fmt::format("rank {} waits for rank {} to send", rank, other);
+    return fmt::format("rank {} waits for rank {} to send it {}", rank, other, text_of(x.argument.kind));
   }
   other = static_cast<uint32_t>(std::find(met_.begin(), met_.end(), nullptr) - met_.begin());
   return fmt::format("rank {} waits for rank {} to call {} of the {}", rank, other, name_of(x.what), text_of(x.argument));

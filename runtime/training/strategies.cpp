@@ -10,8 +10,8 @@
 namespace ringmaster::training {
 
 std::span<const known_strategy> strategies() {
-  static const std::array all{data_parallel, accumulating_data_parallel, weight_sharded, zero_3, whole_batch_pipeline, gpipe,
-                              one_forward_one_backward};
+  static const std::array all{data_parallel, accumulating_data_parallel, weight_sharded, zero_1, zero_2, zero_3,
+                              whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1};
   return all;
 }
 

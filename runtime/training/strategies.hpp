@@ -26,8 +26,8 @@ std::span<const known_strategy> strategies();
 const known_strategy* strategy_of(std::string_view name);
 
 // The entries of the table, one a file.
-extern const known_strategy data_parallel, accumulating_data_parallel, weight_sharded, zero_3, whole_batch_pipeline, gpipe,
-  one_forward_one_backward;
+extern const known_strategy data_parallel, accumulating_data_parallel, weight_sharded, zero_1, zero_2, zero_3,
+  whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1;
 
 // What several of them need.
 

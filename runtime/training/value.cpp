@@ -19,6 +19,17 @@ storage::~storage() {
     owner_->release(rank_, token_);
 }
 
+std::string text_of(value_kind x) {
+  switch (x) {
+    case value_kind::weight: return "a weight";
+    case value_kind::optimizer_state: return "an optimizer state";
+    case value_kind::activation: return "an activation";
+    case value_kind::activation_gradient: return "an activation's gradient";
+    case value_kind::weight_gradient: return "a weight's gradient";
+    default: return "nothing";
+  }
+}
+
 std::string text_of(const value_tag& x) {
   switch (x.kind) {
     case value_kind::weight: return fmt::format("weight of layer {}, step {}{}", x.layer, x.step, of_part(x));
@@ -38,6 +49,8 @@ std::string_view name_of(op x) {
     case op::input: return "input";
     case op::forward: return "forward";
     case op::backward: return "backward";
+    case op::backward_input: return "backward_input";
+    case op::backward_weight: return "backward_weight";
     case op::loss: return "loss";
     case op::add: return "add";
     case op::slice: return "slice";

@@ -28,7 +28,9 @@ struct value_tag {
   range_set samples{}; ///< Of activations and gradients.
 };
 
-/// "gradient of layer 3's weight, samples 0-3".
+/// "an activation".
+std::string text_of(value_kind x);
+/// "gradient by the weight of layer 3, samples 0-3".
 std::string text_of(const value_tag& x);
 
 /// Memory that an executor has given a rank, and gets back when this goes.

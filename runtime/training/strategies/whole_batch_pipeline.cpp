@@ -1,14 +1,16 @@
 // A pipeline without micro-batches: the layers are cut into as many stages as there are ranks, and the global batch goes
 // through them as one. Only one stage works at a time.
 // Time: load + forward and backward of all layers + 2 (p-1) hops. Memory: 3/p of the weights, activations of the whole batch.
-#include "runtime/training/strategies/pipeline_stage.hpp"
+#include "runtime/training/strategies/pipeline.hpp"
 
 namespace ringmaster::training {
 
 namespace {
 
+using kind = pipeline_step::kind;
+
 strategy run(rank& self, const model& m) {
-  return run_stage(self, m, {{0, m.global_batch}}, {{true, 0}, {false, 0}});
+  return run_pipeline(self, m, {{0, m.global_batch}}, {{kind::forward, 0}, {kind::backward, 0}});
 }
 
 } // namespace

@@ -31,6 +31,27 @@ std::string error_of(const strategy_function& program, const model& m, uint32_t 
   return render(result.error());
 }
 
+/// A world in which only the stages take time, and hops none.
+struct stages_only : cost_model {
+  double forward = 1, by_input = 1, by_weight = 1;
+
+  std::string_view name() const override { return "stages"; }
+  std::string_view time_unit() const override { return "stages"; }
+  std::string_view memory_unit() const override { return "samples"; }
+  uint64_t memory_of(const value_tag& x) const override { return x.kind == value_kind::activation ? x.samples.count() : 0; }
+  double time_of(const pending& x, uint32_t) const override {
+    switch (x.what) {
+      case op::forward: return forward;
+      case op::backward: return by_input + by_weight;
+      case op::backward_input: return by_input;
+      case op::backward_weight: return by_weight;
+      default: return 0;
+    }
+  }
+  bool leaves_at_end() const override { return true; }
+  double mfu_percent(const model&, uint32_t, double) const override { return -1; }
+};
+
 bool near(double a, double b) {
   return std::abs(a - b) <= 1e-12 * std::abs(b);
 }
@@ -65,7 +86,7 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
   for (int round = 0; round < 100; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 9);
-      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7};
+      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7, static_cast<uint32_t>(1 + random() % 4)};
       CAPTURE(which.name);
       CAPTURE(world_size);
       CAPTURE(m.layers);
@@ -84,18 +105,7 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
 }
 
 TEST_CASE("strategies: the bubble of GPipe and 1F1B is (p-1)/(m+p-1), and 1F1B holds p micro-batches") {
-  // A world in which only forward and backward take time, and hops none.
-  struct stages_only : cost_model {
-    std::string_view name() const override { return "stages"; }
-    std::string_view time_unit() const override { return "stages"; }
-    std::string_view memory_unit() const override { return "samples"; }
-    uint64_t memory_of(const value_tag& x) const override { return x.kind == value_kind::activation ? x.samples.count() : 0; }
-    double time_of(const pending& x, uint32_t) const override {
-      return x.what == op::forward ? 1 : x.what == op::backward ? 2 : 0;
-    }
-    bool leaves_at_end() const override { return true; }
-    double mfu_percent(const model&, uint32_t, double) const override { return -1; }
-  } costs;
+  stages_only costs;
   for (uint32_t p : {2, 3, 4, 8})
     for (uint64_t m : {1, 2, 4, 8, 13, 32}) {
       CAPTURE(p);
@@ -109,6 +119,35 @@ TEST_CASE("strategies: the bubble of GPipe and 1F1B is (p-1)/(m+p-1), and 1F1B h
         CHECK(taken_in_turn.ranks[r].peak_memory <= std::min<uint64_t>(p - r, m) + 1);
       }
     }
+}
+
+TEST_CASE("strategies: the bubble of interleaved 1F1B is (p-1)/(v m) of the ideal time") {
+  stages_only costs;
+  for (uint32_t p : {2, 4, 8})
+    for (uint32_t v : {2, 3, 4})
+      for (uint64_t m : {p, 2 * p, 4 * p}) {
+        CAPTURE(p);
+        CAPTURE(v);
+        CAPTURE(m);
+        auto found = outcome_of("interleaved", {p * v, m, 1, v}, p, costs);
+        auto ideal = static_cast<double>(m * v) * 3;
+        CHECK(std::abs((found.end - ideal) / ideal - (p - 1.0) / static_cast<double>(v * m)) < 1e-12);
+      }
+}
+
+TEST_CASE("strategies: the bubble of ZB-H1 is (p-1)(F+B-W), where 1F1B's is (p-1)(F+B+W)") {
+  stages_only costs;
+  for (double weight : {1.0, 0.75})
+    for (uint32_t p : {2, 3, 4, 8})
+      for (uint64_t m : {p, 2 * p, 4 * p + 1}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(weight);
+        costs.by_weight = weight;
+        auto ideal = static_cast<double>(m) * (2 + weight);
+        CHECK(std::abs(outcome_of("zb-h1", {p, m, 1}, p, costs).end - ideal - (p - 1) * (2 - weight)) < 1e-12);
+        CHECK(std::abs(outcome_of("1f1b", {p, m, 1}, p, costs).end - ideal - (p - 1) * (2 + weight)) < 1e-12);
+      }
 }
 
 TEST_CASE("strategies: what cannot be right is refused with the rank, the operation and what was missing") {
@@ -169,12 +208,13 @@ TEST_CASE("strategies: ranks that call different collectives, or wait in a circl
         == "the ranks' collectives do not match: rank 0 calls all_gather of the weight of layer 0, step 0, shard 0 of 2, rank 1 "
            "all_gather of the weight of layer 1, step 0, shard 1 of 2");
   CHECK(error_of([](rank& self) -> strategy { co_await self.receive<activation>((self.index() + 1) % 3); }, m, 3)
-        == "rank 0 waits for rank 1 to send, rank 1 waits for rank 2 to send, rank 2 waits for rank 0 to send: none of them can go on");
+        == "rank 0 waits for rank 1 to send it an activation, rank 1 waits for rank 2 to send it an activation, "
+           "rank 2 waits for rank 0 to send it an activation: none of them can go on");
   CHECK(error_of([](rank& self) -> strategy {
           if (self.index() == 0)
             co_await self.receive<activation>(1);
         }, m, 2)
-        == "rank 0 waits for rank 1 to send, which has ended");
+        == "rank 0 waits for rank 1 to send it an activation, which has ended");
   CHECK(error_of([](rank& self) -> strategy {
           auto x = co_await self.input({0, 2});
           if (self.index() == 0)
@@ -182,5 +222,5 @@ TEST_CASE("strategies: ranks that call different collectives, or wait in a circl
           else
             co_await self.receive<activation_gradient>(0);
         }, m, 2)
-        == "rank 1, receive: rank 0 has sent the input of layer 0, samples 0-1, which is not what it waits for");
+        == "rank 1 waits for rank 0 to send it an activation's gradient, which has ended");
 }
