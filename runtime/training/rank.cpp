@@ -18,16 +18,23 @@ std::string first_of(std::initializer_list<std::string> problems) {
   return {};
 }
 
-std::string unless(bool holds, std::string problem) {
-  return holds ? std::string{} : std::move(problem);
+/// `problem` makes the sentence; most operations are right and need none.
+template <class Problem>
+std::string unless(bool holds, Problem problem) {
+  return holds ? std::string{} : problem();
 }
 
 std::string is_whole(const value_tag& x) {
-  return unless(x.part.whole(), fmt::format("it needs the whole, and has the {}", text_of(x)));
+  return unless(x.part.whole(), [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+}
+
+std::string not_for(const activation& x, const weight& w) {
+  return unless(x.layer() == w.layer(),
+                [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
 }
 
 std::string no_shard(shard x) {
-  return unless(x.index < x.count, fmt::format("there is no shard {} of {}", x.index, x.count));
+  return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
 }
 
 } // namespace
@@ -57,7 +64,8 @@ operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::load_weights,
-                  first_of({unless(layer < model_->layers, fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1)),
+                  first_of({unless(layer < model_->layers,
+                                   [&] { return fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1); }),
                             no_shard(part), no_shard(state_part)}))};
 }
 
@@ -67,15 +75,17 @@ operation<activation> rank::input(range samples) {
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch,
-                                    fmt::format("samples {} to {} are none of the global batch's {}", samples.begin,
-                                                samples.end, model_->global_batch)))};
+                                    [&] {
+                                      return fmt::format("samples {} to {} are none of the global batch's {}", samples.begin,
+                                                         samples.end, model_->global_batch);
+                                    }))};
 }
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto work = start(op::forward);
   auto problem = first_of({expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
                            is_whole(w.tag()),
-                           unless(x.layer() == w.layer(), fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())))});
+                           not_for(x, w)});
   work.argument = x.tag();
   work.results[0] = x.tag();
   ++work.results[0].layer;
@@ -90,19 +100,23 @@ operation<activation_gradient> rank::loss(const activation& output) {
   return {*on_, std::move(work),
           refusal(op::loss, first_of({expects(output, value_kind::activation, "output"),
                                       unless(output.layer() == model_->layers,
-                                             fmt::format("the {} is not the output of the last layer, {}",
-                                                         text_of(output.tag()), model_->layers - 1))}))};
+                                             [&] {
+                                               return fmt::format("the {} is not the output of the last layer, {}",
+                                                                  text_of(output.tag()), model_->layers - 1);
+                                             })}))};
 }
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
   return first_of(
     {expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
      expects(by_output, value_kind::activation_gradient, "gradient"), is_whole(w.tag()),
-     unless(x.layer() == w.layer(), fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag()))),
+     not_for(x, w),
      unless(by_output.layer() == x.layer() + 1,
-            fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer())),
+            [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
      unless(by_output.tag().samples == x.tag().samples,
-            fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag())))});
+            [&] {
+              return fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()));
+            })});
 }
 
 operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
@@ -166,10 +180,13 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
      expects(gradient, value_kind::weight_gradient, "gradient"),
      unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
               && state.tag().part == w.tag().part && state.tag().step == w.tag().step,
-            fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
-                        text_of(gradient.tag()))),
+            [&] { return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
+                        text_of(gradient.tag())); }),
      unless(gradient.tag().samples.contains(all),
-            fmt::format("the gradient is incomplete: it has samples {} of 0-{}", gradient.tag().samples.text(), all.end - 1))});
+            [&] {
+              return fmt::format("the gradient is incomplete: it has samples {} of 0-{}", gradient.tag().samples.text(),
+                                 all.end - 1);
+            })});
   work.argument = w.tag();
   work.consumed = std::move(gradient.memory_);
   if (problem.empty()) {
@@ -183,7 +200,7 @@ operation<> rank::finish(weight w) {
   auto work = start(op::finish);
   work.argument = w.tag();
   auto problem = first_of({expects(w, value_kind::weight, "weight"),
-                           unless(w.tag().step == 1, fmt::format("the {} is not at step 1", text_of(w.tag())))});
+                           unless(w.tag().step == 1, [&] { return fmt::format("the {} is not at step 1", text_of(w.tag())); })});
   work.consumed = std::move(w.memory_);
   return {*on_, std::move(work), refusal(op::finish, problem)};
 }

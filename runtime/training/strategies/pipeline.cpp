@@ -59,6 +59,8 @@ strategy run_pipeline(rank& self, const model& m, std::vector<range> micro_batch
         x[l].drop();
         g[l + 1].drop();
       }
+      std::vector<activation>{}.swap(x);
+      std::vector<activation_gradient>{}.swap(g);
       continue;
     }
     g.resize(layers + 1);
@@ -81,6 +83,10 @@ strategy run_pipeline(rank& self, const model& m, std::vector<range> micro_batch
     if (!s.first)
       co_await self.send(s.previous, g[0]);
     g[0].drop();
+    if (step.what == kind::backward) {
+      std::vector<activation>{}.swap(x);
+      std::vector<activation_gradient>{}.swap(g);
+    }
   }
 
   for (auto& s : stages)
