@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <set>
 
 namespace ringmaster::training {
@@ -16,20 +18,30 @@ struct message {
   double at = 0; ///< From when it can be received.
 };
 
+/// What one rank has sent another; there are few, so they are searched in turn.
+struct inbox {
+  uint32_t sender;
+  value_kind kind;
+  std::deque<message> sent;
+};
+
 struct rank_state {
   double clock = 0;
   uint64_t held = 0;
   pending* waits = nullptr; ///< A receive or a collective.
-  std::unordered_map<uint64_t, std::deque<message>> inbox; ///< By sender and kind of value.
+  std::vector<inbox> inboxes;
+
+  std::deque<message>& inbox_of(uint32_t sender, value_kind kind) {
+    for (auto& x : inboxes)
+      if (x.sender == sender && x.kind == kind)
+        return x.sent;
+    return inboxes.emplace_back(inbox{sender, kind, {}}).sent;
+  }
 };
 
 /// Whether an operation shows up in the time line.
 bool is_event(op x) {
   return x != op::input && x != op::add && x != op::slice && x != op::finish;
-}
-
-uint64_t inbox_of(uint32_t sender, value_kind kind) {
-  return uint64_t{sender} << 8 | static_cast<uint64_t>(kind);
 }
 
 bool is_communication(op x) {
@@ -133,7 +145,7 @@ void simulator::send(pending& x) {
   auto& receiver = states_[x.peer];
   if (receiver.waits == nullptr || receiver.waits->what != op::receive || receiver.waits->peer != x.rank
       || receiver.waits->argument.kind != x.argument.kind) {
-    receiver.inbox[inbox_of(x.rank, x.argument.kind)].push_back(std::move(sent));
+    receiver.inbox_of(x.rank, x.argument.kind).push_back(std::move(sent));
     return;
   }
   auto& waiting = *std::exchange(receiver.waits, nullptr);
@@ -143,7 +155,7 @@ void simulator::send(pending& x) {
 
 bool simulator::receive(pending& x) {
   auto& state = states_[x.rank];
-  auto& sent = state.inbox[inbox_of(x.peer, x.argument.kind)];
+  auto& sent = state.inbox_of(x.peer, x.argument.kind);
   if (sent.empty()) {
     state.waits = &x;
     return false;

@@ -4,11 +4,8 @@
 
 #include <caf/expected.hpp>
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace ringmaster::training {
