@@ -52,6 +52,24 @@ uint64_t written_scratch(const bench_options& x) {
   return elements * size_of(x.datatype) * (own == 0 ? 1 : x.max_bytes / own);
 }
 
+/// Bytes of scratch that the algorithms want at the largest size, and the shadow of an output that lies on its input.
+uint64_t planned_scratch(const bench_options& x) {
+  if (x.written)
+    return 0;
+  const auto element = size_of(x.datatype);
+  plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, x.max_bytes / element), .root = x.root,
+                       .peer = x.peer, .chunk = x.chunk_count};
+  uint64_t scratch = 0, output = 0;
+  for (auto rank : {0u, x.root, x.devices / 2, x.devices - 1}) {
+    request.rank = rank;
+    output = std::max(output, output_count(x.kind, request, rank));
+    for (auto& algorithm : algorithms_for(x))
+      if (auto planned = plan(x.kind, algorithm == "auto" ? "direct" : algorithm, request))
+        scratch = std::max(scratch, planned->scratch_count);
+  }
+  return (scratch + output) * element;
+}
+
 /// Of one device: its input and output at the largest size, with room to align them, and scratch.
 uint64_t memory_for(const bench_options& x) {
   auto whole = x.max_bytes; // the largest of both sides, whatever the kind, but for blocks that are counted once a rank
@@ -59,7 +77,7 @@ uint64_t memory_for(const bench_options& x) {
       || x.kind == proto::REDUCE_SCATTER)
     whole += 64u * x.devices;
   auto buffers = x.deterministic ? x.devices + 2u : 2u; // the scratch area is as large, for everybody's contributions
-  return std::max<uint64_t>(buffers * whole + written_scratch(x) + 16384, 1u << 16);
+  return std::max({buffers * whole + written_scratch(x), planned_scratch(x)}) + 65536;
 }
 
 void print_header(const bench_options& x) {

@@ -1,6 +1,7 @@
 #include "tools/bench_data.hpp"
 
 #include "runtime/reduction.hpp"
+#include "runtime/small_floats.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -47,10 +48,10 @@ void store(proto::DataType type, double x, std::byte* to) {
     case proto::UINT32: return put(static_cast<uint32_t>(x));
     case proto::INT64: return put(static_cast<int64_t>(x));
     case proto::UINT64: return put(static_cast<uint64_t>(x));
-    case proto::FLOAT16: return put(static_cast<uint16_t>(x == 0 ? 0 : 0x3c00)); // 1.0
-    case proto::BFLOAT16: return put(static_cast<uint16_t>(x == 0 ? 0 : 0x3f80));
-    case proto::FLOAT8_E4M3: return put(static_cast<uint8_t>(x == 0 ? 0 : 0x38));
-    case proto::FLOAT8_E5M2: return put(static_cast<uint8_t>(x == 0 ? 0 : 0x3c));
+    case proto::FLOAT16: return put(float16::encode(static_cast<float>(x)));
+    case proto::BFLOAT16: return put(bfloat16::encode(static_cast<float>(x)));
+    case proto::FLOAT8_E4M3: return put(float8_e4m3::encode(static_cast<float>(x)));
+    case proto::FLOAT8_E5M2: return put(float8_e5m2::encode(static_cast<float>(x)));
     default: return;
   }
 }

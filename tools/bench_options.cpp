@@ -85,6 +85,11 @@ caf::error set_collective(bench_options& x, const collective_options& told, cons
   auto request = request_of(whole);
   if (!request)
     return std::move(request.error());
+  if (x.algorithm != "auto" && x.algorithm != "all")
+    if (auto known = find_algorithm(x.kind, x.algorithm); !known)
+      return std::move(known.error());
+  if (x.op == gpu_sim::PREMUL_SUM && reduces(x.kind))
+    return invalid("--op premul_sum: it wants a factor of each rank, which the bench has no option for");
   x.peer = request->peer;
   x.chunk_count = request->chunk;
   return check_sizes(x);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <vector>
@@ -74,6 +75,8 @@ caf::error add_row(measurements& all, const json_place& row, const std::string& 
 }
 
 caf::error read(measurements& all, const std::string& file, const std::string& what) {
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
+    return invalid(fmt::format("{}: it is a directory, not a file of rows", file));
   std::ifstream stream{file};
   if (!stream)
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
@@ -82,7 +85,7 @@ caf::error read(measurements& all, const std::string& file, const std::string& w
     auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
     auto value = parse_json(document);
     if (!value)
-      return invalid(fmt::format("{}: this is no JSON: {}", file, render(value.error())));
+      return invalid(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file, render(value.error())));
     if (auto problem = add_row(all, json_place{file, document, *value}, what))
       return problem;
   }

@@ -29,7 +29,8 @@ Shows what a schedule does: who sends what to whom in each round, and what every
   --chunk C      elements of a piece, for pipelined algorithms (as the algorithm likes)
   --schedule FILE
                  the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the
-                 format. What they do wrong is said below the picture.
+                 format. What they do wrong is said below the picture,
+                 on standard error; ranks that wait for each other for ever have no picture.
   --svg FILE     writes a picture to FILE, as SVG (text)
   --help         this text
 )";
@@ -126,6 +127,7 @@ int draw_command(std::span<const std::string> args, std::FILE* out, std::FILE* e
   if (!drawn)
     return failed(drawn.error(), exit_usage);
   auto problem = write(*drawn, opts->svg, out);
+  std::fflush(out); // before what is wrong
   if (!problem && !drawn->fault.empty())
     problem = make_error(errc::invalid_argument, drawn->fault);
   return problem ? failed(problem, exit_failed) : 0;

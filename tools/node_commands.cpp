@@ -226,6 +226,8 @@ int info_command(const std::vector<std::string>& args) {
     }
     for (auto& name : missing)
       fmt::print("missing: {}\n", name);
+    if (auto here = static_cast<uint64_t>(info->devices_size()); here < *devices_min)
+      fmt::print("missing: {} of {} devices\n", *devices_min - here, *devices_min);
     if (wanted.empty()) {
       if (info->nodes().empty())
         fmt::print("no node has joined\n");

@@ -62,6 +62,8 @@ caf::error check_agreement(const collective_options& told, const schedule_set& w
 } // namespace
 
 caf::expected<schedule_set> read_schedule_file(const std::string& file) {
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
+    return invalid(fmt::format("{}: it is a directory, not a file of schedules", file));
   std::ifstream in{file, std::ios::binary};
   std::stringstream text;
   if (in && in.peek() == std::ifstream::traits_type::eof())
