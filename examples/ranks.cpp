@@ -1,7 +1,8 @@
 // Four ranks, each in a thread of its own with a handle of its own, as in an MPI or torch.distributed program: they split
 // into a 2 x 2 mesh, reduce along rows and columns, pass blocks around in a ring, and then do two things wrong on purpose.
 //
-//   build/release/examples/ranks
+//   build/release/examples/ranks                                            # in one process
+//   build/release/caf-run --local 2 -- build/release/examples/ranks         # devices in 2 node processes
 //
 // prints
 //

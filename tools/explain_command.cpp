@@ -87,7 +87,7 @@ caf::expected<explain_options> parse(std::span<const std::string> args) {
   if (auto problem = table.read(cfg.remainder))
     return problem;
   if (!opts.collective.algorithm.empty())
-    return make_error(errc::invalid_argument, "--algorithm picks one itself, so there is nothing to explain");
+    return make_error(errc::invalid_argument, "--algorithm: leave it out; explain says which one \"auto\" picks");
   if (auto ranks = opts.collective.ranks.value_or(0); !opts.network && ranks > process_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",

@@ -26,10 +26,14 @@ std::string terminal::painted(const char* code, std::string_view text) const {
 }
 
 std::string with_commas(uint64_t x) {
-  auto digits = std::to_string(x);
-  for (auto i = static_cast<ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
-    digits.insert(static_cast<size_t>(i), ",");
-  return digits;
+  const auto digits = std::to_string(x);
+  std::string result;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0)
+      result += ',';
+    result += digits[i];
+  }
+  return result;
 }
 
 } // namespace ringmaster
