@@ -73,7 +73,16 @@ caf::error collective_command::prepare() {
     received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
     return plan_->rank_order() ? no_room(problem, request) : problem;
+  expect_bytes();
   return prepare_reduction();
+}
+
+void collective_command::expect_bytes() const {
+  auto& memory = *received_->memory;
+  for (auto& x : pieces())
+    memory.expect_bytes(*memory.at(x.output, x.output_bytes));
+  if (shadow_ != 0)
+    memory.expect_bytes(*memory.at_runtime(shadow_, output_bytes_));
 }
 
 caf::error collective_command::plan_window() {

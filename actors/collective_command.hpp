@@ -90,6 +90,8 @@ private:
   /// Several small ones that are walked as one: their inputs are packed, their outputs unpacked.
   bool fused() const { return !plan_->fused().empty(); }
   caf::error check_buffers() const;
+  /// The outputs are about to be written.
+  void expect_bytes() const;
   struct piece { ///< One of a fused operation's; else the whole.
     uint64_t offset = 0; ///< In the packed buffers.
     uint64_t input = 0;

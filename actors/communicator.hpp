@@ -236,6 +236,7 @@ private:
   std::map<uint64_t, std::vector<gpu_sim::DeviceMetadata>> history_; ///< Ranks by epoch, of the latest that were open.
   std::vector<uint64_t> last_tickets_;
   uint64_t rank_groups_ = 0;
+  uint32_t splits_ = 0; ///< That the coordinator has been asked for: their parts must find somebody, or go.
   std::map<uint64_t, open_call> calls_;                       ///< By ticket.
   std::map<uint64_t, std::vector<uint64_t>> called_operations_; ///< Tickets, by sequence.
   std::map<uint64_t, uint64_t> limited_operations_;           ///< Sequences, by the number of their limit.

@@ -121,17 +121,22 @@ void communicator_state::begin_split(const std::vector<call_part>& parts) {
   auto fail = [this, parts](const std::string& why) { parts_ended(parts, "split: " + why); };
   if (!options.coordinator)
     return fail("there is no coordinator");
+  ++splits_;
   self->request(options.coordinator, options.operation_limit, std::move(request))
     .then(
       [this, parts](const proto::CommDeriveResponse& made) {
-        if (!made.success())
-          return parts_ended(parts, made.error());
         for (auto& part : made.parts())
           if (!hand_over(part.comm(), parts))
             destroy(part.comm().commid());
-        parts_ended(parts, {});
+        parts_ended(parts, made.error());
+        --splits_;
+        finish_ending();
       },
-      [fail](const caf::error& problem) { fail("the coordinator did not answer: " + render(problem)); });
+      [this, fail](const caf::error& problem) {
+        fail("the coordinator did not answer, and may have made the parts: " + render(problem));
+        --splits_;
+        finish_ending();
+      });
 }
 
 void communicator_state::parts_ended(const std::vector<call_part>& parts, const std::string& error) {

@@ -278,7 +278,7 @@ void communicator_state::destroy(caf::typed_response_promise<proto::CommDestroyR
 }
 
 void communicator_state::finish_ending() {
-  if ((state != phase::ending && state != phase::aborted) || !quiescing_.empty() || !operations_.empty())
+  if ((state != phase::ending && state != phase::aborted) || !quiescing_.empty() || !operations_.empty() || splits_ > 0)
     return;
   if (state == phase::ending) {
     state = phase::aborted;

@@ -94,6 +94,8 @@ bool communicator_state::begin_moving() {
     };
     work.inputs.push_back(bytes_at(x.input, x.input_bytes));
     work.outputs.push_back(bytes_at(x.output, x.output_bytes));
+    if (x.output_bytes > 0)
+      members[rank].memory->expect_bytes({work.outputs.back(), x.output_bytes});
     bytes += x.input_bytes + x.output_bytes;
   }
   op->state = operation::phase::decided;

@@ -30,8 +30,12 @@ void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
     return;
-  auto pause = state.write_failure.empty() ? state.options.write_delay : state.options.sync_interval;
-  if (state.write_failure.empty() && state.options.store->sync() == journal_sync::always)
+  bool at_once = state.write_failure.empty() && state.options.store->sync() == journal_sync::always;
+  auto pause = at_once                       ? caf::timespan{0}
+               : state.write_failure.empty() ? state.options.write_delay
+                                             : state.options.sync_interval;
+  state.flush_due = self->clock().now() + pause;
+  if (at_once)
     self->send(self, atom::flush_v);
   else
     self->delayed_send(self, pause, atom::flush_v);
@@ -55,7 +59,9 @@ void plan_sync(self_pointer self) {
       || std::exchange(state.sync_planned, true))
     return;
   auto& opts = state.options;
-  auto left = opts.sync_interval - std::min(opts.write_delay, opts.sync_interval); // of what the oldest record may wait
+  auto left = opts.sync_interval; // where syncing fails, until it is tried again
+  if (state.sync_failure.empty())
+    left -= std::min(opts.write_delay, opts.sync_interval / 2); // the oldest record has waited
   state.sync_due = self->clock().now() + left;
   self->delayed_send(self, left, atom::flush_v);
 }
@@ -63,7 +69,8 @@ void plan_sync(self_pointer self) {
 // Whichever flush message this is, it does what is due.
 void on_flush(self_pointer self) {
   auto& state = self->state;
-  state.flush_sent = false;
+  if (self->clock().now() >= state.flush_due) // else it is still to come, beside the one that syncs
+    state.flush_sent = false;
   state.write();
   if (!state.queue.empty())
     send_flush(self);

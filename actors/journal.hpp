@@ -37,6 +37,7 @@ struct journal_state {
   journal_options options;
   std::vector<proto::Record> queue;
   bool flush_sent = false;   ///< A message that will have the queue written is on its way.
+  caf::actor_clock::time_point flush_due;
   bool sync_planned = false; ///< One that comes at `sync_due` is on its way.
   caf::actor_clock::time_point sync_due;
   uint64_t written = 0;      ///< Records since the start.
@@ -47,7 +48,8 @@ struct journal_state {
   bool leaving = false;
 };
 
-/// Collects records for `write_delay`, then appends them in one batch: a killed process loses no more than these. Spawn it detached: it waits for the
+/// Collects records for `write_delay`, then appends them in one batch: while writing works, a killed process loses no more
+/// than these and what is still in the mailbox. Spawn it detached: it waits for the
 /// disk. A failing disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
 journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
 

@@ -76,6 +76,7 @@ private:
     auto range = stream.memory->at(in.dstmemaddr().value(), block_.size());
     if (!range)
       return std::move(range.error());
+    stream.memory->expect_bytes(*range);
     copy_ = {block_.data(), range->data(), block_.size()};
     return caf::none;
   }
@@ -129,6 +130,8 @@ public:
     std::string error = !source        ? render(source.error())
                         : !destination ? render(destination.error())
                                        : std::string{};
+    if (error.empty())
+      stream.memory->expect_bytes(*destination);
     if (error.empty() && request_.bytes() > 0)
       std::memmove(destination->data(), source->data(), request_.bytes());
     answer(error);

@@ -145,6 +145,7 @@ public:
                                      key_.channel, x.source.device.value, request_.srcrank().value(), source_.value));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
+    stream.memory->expect_bytes({sink_.out, request_.numbytes()});
     route_ = make_route(x, sink_);
     resume(stream);
   }

@@ -154,12 +154,8 @@ const std::filesystem::path& device_memory::file() const noexcept {
 
 caf::expected<std::span<std::byte>> device_memory::within(uint64_t begin, uint64_t end, uint64_t address,
                                                           uint64_t bytes) const {
-  if (address >= begin && address <= end && bytes <= end - address) {
-    const auto offset = address - options_.min_address;
-    if (bytes >= huge_pages::page_bytes)
-      pages_.prepare(offset, bytes);
-    return std::span<std::byte>{mapping_ + offset, bytes};
-  }
+  if (address >= begin && address <= end && bytes <= end - address)
+    return std::span<std::byte>{mapping_ + (address - options_.min_address), bytes};
   std::string_view why = "begins beyond";
   if (bytes > std::numeric_limits<uint64_t>::max() - address)
     why = "wraps around the end of all addresses, beyond";
@@ -181,6 +177,11 @@ caf::expected<std::span<std::byte>> device_memory::at_runtime(uint64_t address, 
   if (address < max_address())
     return within(min_address(), max_address(), address, bytes);
   return within(max_address(), max_address() + options_.bytes, address, bytes);
+}
+
+void device_memory::expect_bytes(std::span<const std::byte> range) const {
+  if (range.size() >= huge_pages::page_bytes)
+    pages_.prepare(static_cast<uint64_t>(range.data() - mapping_), range.size());
 }
 
 caf::expected<uint64_t> device_memory::allocate(uint64_t bytes, uint64_t alignment) {

@@ -52,6 +52,9 @@ public:
   /// that crosses max_address is out_of_range.
   caf::expected<std::span<std::byte>> at_runtime(uint64_t address, uint64_t bytes) const;
 
+  /// A range that `at` or `at_runtime` gave is about to be written: puts it on huge pages where nobody has used it yet.
+  void expect_bytes(std::span<const std::byte> range) const;
+
   /// A range of its own in the user's range. Errors: out_of_memory (asked, free, largest block),
   /// invalid_argument (alignment no power of two, zero bytes).
   caf::expected<uint64_t> allocate(uint64_t bytes, uint64_t alignment = 256);

@@ -64,8 +64,10 @@ void huge_pages::prepare(uint64_t offset, uint64_t bytes) {
       continue;
     // There must be something to collapse. Nobody's store is lost if it comes meanwhile.
     reinterpret_cast<std::atomic<unsigned char>*>(start)->fetch_or(0);
-    if (::madvise(start, page_bytes, MADV_COLLAPSE) != 0 && errno == EINVAL)
-      refused_ = true; // such files have none here
+    if (::madvise(start, page_bytes, MADV_COLLAPSE) == 0)
+      continue;
+    refused_ = errno == EINVAL || errno == ENOSYS; // such files have none here
+    return; // else there is none free now, and looking for more takes long
   }
 }
 

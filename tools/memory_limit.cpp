@@ -95,6 +95,7 @@ caf::expected<area> in_file(const std::filesystem::path& directory, uint64_t byt
   auto range = (*memory)->at(page_bytes, bytes);
   if (!range)
     return std::move(range.error());
+  (*memory)->expect_bytes(*range);
   return area{std::move(*memory), range->data()};
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 using namespace training;
 
+constexpr uint64_t batch_max = 1 << 30; ///< Samples: with 65536 layers of the lab's, memory still is below 2^63.
+constexpr uint64_t micro_batches_max = 1 << 20;
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
@@ -72,8 +74,8 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.parsed("--strategy", result.which, parse_strategy);
   table.number("--ranks", result.ranks, 1, 65536);
   table.number("--layers", result.trained.layers, 1, 65536);
-  table.number("--global-batch", result.trained.global_batch, 1, uint64_t{1} << 40);
-  table.number("--micro-batch", result.trained.micro_batch, 1, uint64_t{1} << 40);
+  table.number("--global-batch", result.trained.global_batch, 1, batch_max);
+  table.number("--micro-batch", result.trained.micro_batch, 1, batch_max);
   table.number("--chunks", result.trained.chunks, 1, 65536);
   table.parsed("--cost-model", result.costs, [](const std::string& x) { return cost_model_of(x); });
   table.flag("--json", result.json);
@@ -87,6 +89,11 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
   if (auto problem = result.which->check(result.trained, result.ranks))
     return problem;
+  const auto micro_batches = (result.trained.global_batch - 1) / result.trained.micro_batch + 1;
+  if (micro_batches > micro_batches_max)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch", micro_batches,
+                                  micro_batches_max));
   return result;
 }
 

@@ -78,6 +78,7 @@ private:
   bool sum(value_tag& total);
   bool gather(value_tag& whole);
   void note_finished(const pending& x);
+  std::string left_behind() const;
   std::string missing_result() const;
   std::string deadlock() const;
   std::string waits_for(uint32_t rank, uint32_t& other) const;
@@ -257,6 +258,15 @@ void simulator::note_finished(const pending& x) {
   finished_[x.argument.layer][part.count].insert(part.index);
 }
 
+std::string simulator::left_behind() const {
+  for (uint32_t rank = 0; rank < world_size(); ++rank)
+    for (auto& x : states_[rank].inboxes)
+      if (!x.sent.empty())
+        return fmt::format("rank {} has ended without receiving what rank {} sent: the {}", rank, x.sender,
+                           text_of(x.sent.front().what));
+  return {};
+}
+
 std::string simulator::missing_result() const {
   for (size_t layer = 0; layer < finished_.size(); ++layer) {
     bool whole = false;
@@ -315,6 +325,8 @@ caf::expected<training_outcome> simulator::run(const strategy_function& program)
     }
     if (error_.empty())
       error_ = deadlock();
+    if (error_.empty())
+      error_ = left_behind();
     if (error_.empty())
       error_ = missing_result();
   }

@@ -113,6 +113,17 @@ TEST_CASE("journal: writes at once where every batch is to be durable") {
   CHECK(f.books.batches == std::vector<size_t>{7});
 }
 
+TEST_CASE("journal: under load that lasts, too, a batch is written each millisecond") {
+  fixture f{journal_sync::interval};
+  for (int i = 0; i < 20'000; ++i) {
+    f.send(device_died(1, "again"));
+    f.system.deliver_all();
+    f.system.advance(100us);
+  }
+  CHECK(f.books.records.size() >= 19'980);
+  CHECK(f.books.batches.size() <= 2'050);
+}
+
 TEST_CASE("journal: no batch is larger than its limit") {
   journal_options opts;
   opts.batch_records_max = 3;

@@ -313,24 +313,33 @@ TEST_CASE("rank calls: a split under way while a member is lost goes by the call
 }
 
 TEST_CASE("rank calls: the parts of a split whose callers have been answered otherwise do not stay") {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  uint32_t unknown = 0;
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
     four_ranks x{seed};
     auto splits = split(x, {0, 1, 0, 1});
-    x.run_messages(seed);
-    proto::CommAbortRequest abort;
-    abort.set_comm_id(x.comm.commid());
-    x.cluster.ask_coordinator<proto::CommAbortResponse>(abort);
-    auto errors = x.ended(splits);
+    x.run_messages(seed / 2);
+    if (seed % 2 == 0) {
+      proto::CommAbortRequest abort;
+      abort.set_comm_id(x.comm.commid());
+      x.cluster.ask_coordinator<proto::CommAbortResponse>(abort);
+    } else {
+      proto::CommDestroyRequest destroy;
+      destroy.set_comm_id(x.comm.commid());
+      CHECK(x.cluster.ask_coordinator<proto::CommDestroyResponse>(destroy).success());
+    }
+    x.ended(splits);
     x.run_messages();
     for (uint64_t id = 2; id <= 3; ++id) {
       gpu_sim::GetCommStatusRequest who;
       who.set_commid(id);
       auto status = x.cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(who);
-      bool known = std::any_of(splits.begin(), splits.end(), [&](auto& y) { return y.answer().split_comm_id() == id; });
-      CHECK((status.devices_size() > 0) == known);
+      bool told = std::any_of(splits.begin(), splits.end(), [&](auto& y) { return y.answer().split_comm_id() == id; });
+      CHECK((status.devices_size() > 0 && status.error().find("destroyed") == std::string::npos) == told);
+      unknown += !told && status.error().find("has been destroyed") != std::string::npos ? 1 : 0;
     }
   }
+  CHECK(unknown > 0); // parts that were made, and that nobody has been told
 }
 
 TEST_CASE("rank calls: when a rank is lost the others' calls go on, with rank numbers of when they were made") {

@@ -75,6 +75,14 @@ TEST_CASE("huge pages: what is prepared holds the bytes that it held") {
   }
 }
 
+TEST_CASE("huge pages: a whole page that nobody has used comes as one, where the system lets it") {
+  mapped_file probe{sparse_file("/dev/shm")}, x{sparse_file("/dev/shm")};
+  probe.mapping[0] = std::byte{1};
+  bool possible = ::madvise(probe.mapping, page, 25) == 0; // MADV_COLLAPSE
+  x.pages.prepare(0, page);
+  CHECK(x.bytes_held() == (possible ? page : 4096));
+}
+
 TEST_CASE("huge pages: a page that is asked for in part, or used already, is left as it is") {
   mapped_file x{sparse_file("/dev/shm")};
   x.pages.prepare(1, page);

@@ -219,6 +219,12 @@ TEST_CASE("strategies: ranks that call different collectives, or wait in a circl
           auto x = co_await self.input({0, 2});
           if (self.index() == 0)
             co_await self.send(1, x);
+        }, m, 2)
+        == "rank 1 has ended without receiving what rank 0 sent: the input of layer 0, samples 0-1");
+  CHECK(error_of([](rank& self) -> strategy {
+          auto x = co_await self.input({0, 2});
+          if (self.index() == 0)
+            co_await self.send(1, x);
           else
             co_await self.receive<activation_gradient>(0);
         }, m, 2)
