@@ -212,10 +212,8 @@ void admission::judge(std::vector<call_part> parts) {
                             [&](auto& x) { return name_of(x.what) == name_of(parts.front().what); });
     problem = fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
                           same ? name_of(parts.front().what) + ": " : "", problem);
-    verdicts_.push_back({std::move(parts), std::move(problem)});
-    return;
   }
-  verdicts_.push_back({std::move(parts), {}});
+  verdicts_.push_back({std::move(parts), std::move(problem)});
 }
 
 bool admission::find_standstill() {

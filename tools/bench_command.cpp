@@ -77,7 +77,7 @@ uint64_t memory_for(const bench_options& x) {
       || x.kind == proto::REDUCE_SCATTER)
     whole += 64u * x.devices;
   auto buffers = x.deterministic ? x.devices + 2u : 2u; // the scratch area is as large, for everybody's contributions
-  return std::max({buffers * whole + written_scratch(x), planned_scratch(x)}) + 65536;
+  return std::max(buffers * whole + written_scratch(x), planned_scratch(x)) + 65536;
 }
 
 void print_header(const bench_options& x) {

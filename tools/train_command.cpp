@@ -89,8 +89,7 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
   if (auto problem = result.which->check(result.trained, result.ranks))
     return problem;
-  const auto micro_batches = (result.trained.global_batch - 1) / result.trained.micro_batch + 1;
-  if (micro_batches > micro_batches_max)
+  if (auto micro_batches = micro_batch_count(result.trained); micro_batches > micro_batches_max)
     return make_error(errc::invalid_argument,
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch", micro_batches,
                                   micro_batches_max));

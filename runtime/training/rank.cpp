@@ -6,8 +6,13 @@ namespace ringmaster::training {
 
 namespace {
 
-std::string expects(const value& x, value_kind kind, const char* name) {
-  return x.valid() && x.tag().kind == kind ? "" : fmt::format("its {} has been dropped or given away", name);
+std::string expects(const value& x, const char* name) {
+  return x.valid() ? "" : fmt::format("its {} has been dropped or given away", name);
+}
+
+/// Of a gradient by something of x's layer, for x's samples.
+value_tag gradient_tag(value_kind kind, const activation& x) {
+  return {.kind = kind, .layer = x.layer(), .samples = x.tag().samples};
 }
 
 /// Sentences, the first of which counts.
@@ -83,7 +88,7 @@ operation<activation> rank::input(range samples) {
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto work = start(op::forward);
-  auto problem = first_of({expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
+  auto problem = first_of({expects(x, "input"), expects(w, "weight"),
                            is_whole(w.tag()),
                            not_for(x, w)});
   work.argument = x.tag();
@@ -98,7 +103,7 @@ operation<activation_gradient> rank::loss(const activation& output) {
   work.results[0] = output.tag();
   work.results[0].kind = value_kind::activation_gradient;
   return {*on_, std::move(work),
-          refusal(op::loss, first_of({expects(output, value_kind::activation, "output"),
+          refusal(op::loss, first_of({expects(output, "output"),
                                       unless(output.layer() == model_->layers,
                                              [&] {
                                                return fmt::format("the {} is not the output of the last layer, {}",
@@ -108,8 +113,8 @@ operation<activation_gradient> rank::loss(const activation& output) {
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
   return first_of(
-    {expects(x, value_kind::activation, "input"), expects(w, value_kind::weight, "weight"),
-     expects(by_output, value_kind::activation_gradient, "gradient"), is_whole(w.tag()),
+    {expects(x, "input"), expects(w, "weight"),
+     expects(by_output, "gradient"), is_whole(w.tag()),
      not_for(x, w),
      unless(by_output.layer() == x.layer() + 1,
             [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
@@ -123,29 +128,29 @@ operation<weight_gradient, activation_gradient> rank::backward(const activation&
                                                                const activation_gradient& by_output) {
   auto work = start(op::backward);
   work.argument = x.tag();
-  work.results[0] = {.kind = value_kind::weight_gradient, .layer = x.layer(), .samples = x.tag().samples};
-  work.results[1] = {.kind = value_kind::activation_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  work.results[0] = gradient_tag(value_kind::weight_gradient, x);
+  work.results[1] = gradient_tag(value_kind::activation_gradient, x);
   return {*on_, std::move(work), refusal(op::backward, mismatch(x, w, by_output))};
 }
 
 operation<activation_gradient> rank::backward_input(const activation& x, const weight& w, const activation_gradient& by_output) {
   auto work = start(op::backward_input);
   work.argument = x.tag();
-  work.results[0] = {.kind = value_kind::activation_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  work.results[0] = gradient_tag(value_kind::activation_gradient, x);
   return {*on_, std::move(work), refusal(op::backward_input, mismatch(x, w, by_output))};
 }
 
 operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w, const activation_gradient& by_output) {
   auto work = start(op::backward_weight);
   work.argument = x.tag();
-  work.results[0] = {.kind = value_kind::weight_gradient, .layer = x.layer(), .samples = x.tag().samples};
+  work.results[0] = gradient_tag(value_kind::weight_gradient, x);
   return {*on_, std::move(work), refusal(op::backward_weight, mismatch(x, w, by_output))};
 }
 
 operation<> rank::add(weight_gradient& sum, weight_gradient more) {
   auto work = start(op::add);
   work.argument = more.tag();
-  auto problem = expects(more, value_kind::weight_gradient, "gradient");
+  auto problem = expects(more, "gradient");
   if (problem.empty() && !sum.valid()) {
     sum = std::move(more);
     return {*on_, std::move(work), {}};
@@ -164,7 +169,7 @@ operation<Value> rank::sliced(Value x, shard part) {
   work.argument = x.tag();
   work.results[0] = x.tag();
   work.results[0].part = part;
-  auto problem = first_of({expects(x, Value::kind, "value"), is_whole(x.tag()), no_shard(part)});
+  auto problem = first_of({expects(x, "value"), is_whole(x.tag()), no_shard(part)});
   work.consumed = std::move(x.memory_);
   return {*on_, std::move(work), refusal(op::slice, problem)};
 }
@@ -176,8 +181,8 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
   auto work = start(op::update);
   const range all{0, model_->global_batch};
   auto problem = first_of(
-    {expects(w, value_kind::weight, "weight"), expects(state, value_kind::optimizer_state, "optimizer state"),
-     expects(gradient, value_kind::weight_gradient, "gradient"),
+    {expects(w, "weight"), expects(state, "optimizer state"),
+     expects(gradient, "gradient"),
      unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
               && state.tag().part == w.tag().part && state.tag().step == w.tag().step,
             [&] { return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
@@ -199,7 +204,7 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
 operation<> rank::finish(weight w) {
   auto work = start(op::finish);
   work.argument = w.tag();
-  auto problem = first_of({expects(w, value_kind::weight, "weight"),
+  auto problem = first_of({expects(w, "weight"),
                            unless(w.tag().step == 1, [&] { return fmt::format("the {} is not at step 1", text_of(w.tag())); })});
   work.consumed = std::move(w.memory_);
   return {*on_, std::move(work), refusal(op::finish, problem)};
@@ -208,7 +213,7 @@ operation<> rank::finish(weight w) {
 operation<weight_gradient> rank::all_reduce(weight_gradient x) {
   auto work = start(op::all_reduce);
   work.argument = x.tag();
-  auto problem = expects(x, value_kind::weight_gradient, "gradient");
+  auto problem = expects(x, "gradient");
   work.consumed = std::move(x.memory_);
   return {*on_, std::move(work), refusal(op::all_reduce, problem)};
 }
@@ -216,7 +221,7 @@ operation<weight_gradient> rank::all_reduce(weight_gradient x) {
 operation<weight_gradient> rank::reduce_scatter(weight_gradient x) {
   auto work = start(op::reduce_scatter);
   work.argument = x.tag();
-  auto problem = first_of({expects(x, value_kind::weight_gradient, "gradient"), is_whole(x.tag())});
+  auto problem = first_of({expects(x, "gradient"), is_whole(x.tag())});
   work.consumed = std::move(x.memory_);
   return {*on_, std::move(work), refusal(op::reduce_scatter, problem)};
 }
@@ -224,7 +229,7 @@ operation<weight_gradient> rank::reduce_scatter(weight_gradient x) {
 operation<weight> rank::all_gather(const weight& part) {
   auto work = start(op::all_gather);
   work.argument = part.tag();
-  return {*on_, std::move(work), refusal(op::all_gather, expects(part, value_kind::weight, "weight"))};
+  return {*on_, std::move(work), refusal(op::all_gather, expects(part, "weight"))};
 }
 
 operation<> rank::send(uint32_t to, const value& x) {
@@ -233,7 +238,7 @@ operation<> rank::send(uint32_t to, const value& x) {
   work.argument = x.tag();
   auto problem = no_rank(op::send, to);
   if (problem.empty())
-    problem = refusal(op::send, expects(x, x.tag().kind, "value"));
+    problem = refusal(op::send, expects(x, "value"));
   return {*on_, std::move(work), problem};
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/training/strategies.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/schedule.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +27,10 @@ range samples_of(const model& m, uint32_t part, uint32_t parts) {
   return {each * part, each * (part + 1)};
 }
 
+uint64_t micro_batch_count(const model& m) {
+  return (m.global_batch - 1) / m.micro_batch + 1;
+}
+
 std::vector<range> micro_batches(const model& m, range samples) {
   std::vector<range> result;
   for (auto at = samples.begin; at < samples.end; at += m.micro_batch)
@@ -34,9 +39,8 @@ std::vector<range> micro_batches(const model& m, range samples) {
 }
 
 range layers_of(const model& m, uint32_t part, uint32_t parts) {
-  auto each = m.layers / parts, more = m.layers % parts;
-  auto begin = each * part + std::min(part, more);
-  return {begin, begin + each + (part < more ? 1 : 0)};
+  auto block = block_of({}, m.layers, parts, part);
+  return {block.offset, block.offset + block.count};
 }
 
 caf::error check_data_parallel(const model& m, uint32_t world_size) {

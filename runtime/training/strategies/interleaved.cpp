@@ -40,7 +40,7 @@ strategy run(rank& self, const model& m) {
 
 caf::error check(const model& m, uint32_t world_size) {
   auto refused = [](std::string why) { return make_error(errc::invalid_argument, "interleaved: " + std::move(why)); };
-  auto count = (m.global_batch + m.micro_batch - 1) / m.micro_batch;
+  auto count = micro_batch_count(m);
   if (world_size < 2)
     return refused("one rank has nobody to pass on to; 2 or more have");
   if (m.chunks < 2)

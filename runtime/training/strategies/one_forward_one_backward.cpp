@@ -7,22 +7,25 @@
 
 namespace ringmaster::training {
 
-namespace {
-
-using kind = pipeline_step::kind;
-
-strategy run(rank& self, const model& m) {
-  auto batches = micro_batches(m, {0, m.global_batch});
-  const auto count = static_cast<uint32_t>(batches.size());
-  const auto ahead = std::min(self.world_size() - 1 - self.index(), count);
+std::vector<pipeline_step> one_forward_one_backward_order(uint32_t ahead, uint32_t micro_batches) {
+  using kind = pipeline_step::kind;
+  ahead = std::min(ahead, micro_batches);
   std::vector<pipeline_step> order;
   for (uint32_t i = 0; i < ahead; ++i)
     order.push_back({kind::forward, i});
-  for (uint32_t i = 0; i < count; ++i) {
-    if (ahead + i < count)
+  for (uint32_t i = 0; i < micro_batches; ++i) {
+    if (ahead + i < micro_batches)
       order.push_back({kind::forward, ahead + i});
     order.push_back({kind::backward, i});
   }
+  return order;
+}
+
+namespace {
+
+strategy run(rank& self, const model& m) {
+  auto batches = micro_batches(m, {0, m.global_batch});
+  auto order = one_forward_one_backward_order(self.world_size() - 1 - self.index(), static_cast<uint32_t>(batches.size()));
   return run_pipeline(self, m, std::move(batches), std::move(order));
 }
 

@@ -4,8 +4,6 @@
 // as many micro-batches as with 1F1B, and what the postponed halves need.
 #include "runtime/training/strategies/pipeline.hpp"
 
-#include <algorithm>
-
 namespace ringmaster::training {
 
 namespace {
@@ -15,16 +13,13 @@ using kind = pipeline_step::kind;
 strategy run(rank& self, const model& m) {
   auto batches = micro_batches(m, {0, m.global_batch});
   const auto count = static_cast<uint32_t>(batches.size());
-  const auto ahead = std::min(self.world_size() - 1 - self.index(), count);
   std::vector<pipeline_step> order;
   uint32_t weights_done = 0;
-  for (uint32_t i = 0; i < ahead; ++i)
-    order.push_back({kind::forward, i});
-  for (uint32_t i = 0; i < count; ++i) {
-    if (ahead + i < count)
-      order.push_back({kind::forward, ahead + i});
-    order.push_back({kind::backward_input, i});
-    if (i >= self.index())
+  for (auto step : one_forward_one_backward_order(self.world_size() - 1 - self.index(), count)) {
+    if (step.what == kind::backward)
+      step.what = kind::backward_input;
+    order.push_back(step);
+    if (step.what == kind::backward_input && step.micro_batch >= self.index())
       order.push_back({kind::backward_weight, weights_done++});
   }
   while (weights_done < count)
