@@ -7,10 +7,12 @@
 
 namespace ringmaster {
 
-caf::expected<proto::OperationState*> journal_batch::find(operation_key key) {
+caf::expected<proto::OperationState*> journal_batch::find(operation_key key, bool is_new) {
   auto i = operations_.find(key);
   if (i != operations_.end())
     return &i->second;
+  if (is_new)
+    return &operations_[key];
   auto stored = tables_.operation(key);
   if (!stored)
     return std::move(stored.error());
@@ -26,7 +28,7 @@ caf::error journal_batch::add(std::span<const proto::Record> records) {
     auto key = operation_of(record);
     if (!key)
       continue;
-    auto operation = find(*key);
+    auto operation = find(*key, record.has_operation_enqueued());
     if (!operation)
       return std::move(operation.error());
     advance(**operation, record, index);
@@ -39,7 +41,7 @@ caf::error journal_batch::forget(const proto::Record& record) {
   auto key = operation_of(record);
   if (!key)
     return caf::none;
-  auto operation = find(*key);
+  auto operation = find(*key, false);
   if (!operation)
     return std::move(operation.error());
   if ((*operation)->last_index() < state_.first_index())

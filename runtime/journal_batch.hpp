@@ -30,7 +30,8 @@ public:
   rocksdb::WriteBatch& finish();
 
 private:
-  caf::expected<proto::OperationState*> find(operation_key key);
+  /// Reads the stored one unless it is new: an operation is enqueued once, before all else that is told of it.
+  caf::expected<proto::OperationState*> find(operation_key key, bool is_new);
   caf::error forget(const proto::Record& record);
 
   const rocksdb_tables& tables_;

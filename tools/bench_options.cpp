@@ -1,5 +1,6 @@
 #include "tools/bench_options.hpp"
 
+#include "actors/communicator.hpp"
 #include "messages/errc.hpp"
 #include "runtime/bus_bandwidth.hpp"
 #include "runtime/reduction.hpp"
@@ -33,7 +34,7 @@ outputs once, divided by the time.
                        proved first. Kind, devices, root and peer are the file's. The sizes are, too, from --min-bytes to
                        --max-bytes where these are given, which must be multiples of the file's: every range is taken
                        so many times as far and as long
-  --iterations K       operations in a sample, enqueued back to back; 0: by size (0)
+  --iterations K       operations in a sample, enqueued back to back, 1024 at most; 0: by size (0)
   --samples S          whose median, p50 and p99 are shown (20)
   --in-place           one buffer a rank
   --deterministic      reductions add in rank order, by every algorithm
@@ -142,7 +143,7 @@ caf::expected<bench_options> parse_bench_options(const std::vector<std::string>&
   table.bytes("--max-bytes", sizes.max_bytes, bytes_max);
   table.number("--factor", result.factor, 2, 1024);
   table.parsed("--op", result.op, parse_reduce_op);
-  table.number("--iterations", result.iterations, 0, 1'000'000);
+  table.number("--iterations", result.iterations, 0, communicator_options{}.operations_max);
   table.number("--samples", result.samples, 1, 10'000);
   table.flag("--in-place", result.in_place);
   table.flag("--deterministic", result.deterministic);

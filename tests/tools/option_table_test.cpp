@@ -106,6 +106,7 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "--max-bytes 4097: not a whole number of float32 elements of 4 bytes; 4096 or 4100 would be");
   CHECK(bench_refusal({"--chunk", "6"})
         == "--chunk 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be");
+  CHECK(bench_refusal({"--iterations=1025"}).find("1024") != std::string::npos); // more are not enqueued at once
   CHECK(bench_refusal({"--min-bytes", "64", "--max-bytes", "32"}) == "--min-bytes 64 is more than --max-bytes 32");
   CHECK(bench_refusal({"--root", "1"})
         == "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
