@@ -32,7 +32,11 @@ memory, MFU, and what each rank did. The strategies:
   --layers L          1 to 65536 (32)
   --global-batch B    samples of a step, of all ranks (32)
   --micro-batch B     samples that a rank works on at once, where the strategy cuts them so (1)
-  --chunks V          parts of the model that a rank has in interleaved pipelines (2)
+  --chunks V          parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap (2)
+  --tensor T          ranks that share each layer, in tensor, 3d and pipelines (as the strategy likes, 1 in pipelines)
+  --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
+  --sequence-parallel   between layers, tensor-parallel ranks share the positions
+  --shard-optimizer   data-parallel ranks of a pipeline's stage share the optimizer's states, as ZeRO stage 1 does
   --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units (lab)
   --json              one object instead of the text
   --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
@@ -77,6 +81,10 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.number("--global-batch", result.trained.global_batch, 1, batch_max);
   table.number("--micro-batch", result.trained.micro_batch, 1, batch_max);
   table.number("--chunks", result.trained.chunks, 1, 65536);
+  table.number("--tensor", result.trained.tensor, 1, 65536);
+  table.number("--data", result.trained.data, 1, 65536);
+  table.flag("--sequence-parallel", result.trained.sequence_parallel);
+  table.flag("--shard-optimizer", result.trained.shards_optimizer);
   table.parsed("--cost-model", result.costs, [](const std::string& x) { return cost_model_of(x); });
   table.flag("--json", result.json);
   table.text("--trace", result.trace);

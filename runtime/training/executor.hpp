@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/training/group.hpp"
 #include "runtime/training/value.hpp"
 
 #include <array>
@@ -10,25 +11,34 @@
 namespace ringmaster::training {
 
 enum class op : uint8_t {
-  load_weights, input, forward, backward, backward_input, backward_weight, loss, add, slice, update, finish, all_reduce, all_gather, reduce_scatter, send, receive
+  load_weights, input, forward, backward, backward_input, backward_weight, loss, add, slice, update, finish, offload, fetch,
+  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, receive
 };
 
 std::string_view name_of(op x);
 
 constexpr bool is_collective(op x) {
-  return x == op::all_reduce || x == op::all_gather || x == op::reduce_scatter;
+  return x >= op::all_reduce && x <= op::broadcast;
+}
+
+constexpr bool is_communication(op x) {
+  return x >= op::all_reduce;
 }
 
 /// An operation of a rank, under way from when it is begun until it has ended.
 struct pending {
   op what{};
+  bool aside = false;                  ///< On the rank's second stream, beside what it does meanwhile.
+  bool ended = false;                  ///< Of one aside.
   uint32_t rank = 0;
-  uint32_t peer = 0;                   ///< Of send and receive.
-  value_tag argument;                  ///< What it is about: the value that is sent, reduced, gathered, updated; else layer and samples.
+  uint32_t peer = 0;                   ///< Of send and receive; the root of a broadcast.
+  group among{};                       ///< Of collectives.
+  value_tag argument;                  ///< What it is about: the value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
   std::array<value_tag, 2> results{};  ///< Of collectives and receives, the executor says what came.
   std::array<uint64_t, 2> memory{};    ///< Where the executor has put the results.
   storage consumed;                    ///< Memory of the argument, where the operation ends it.
   std::coroutine_handle<> waiter;      ///< To be resumed at the end.
+  double note = 0;                     ///< The executor's own.
 };
 
 /// What carries out the operations of a strategy's ranks: a simulator, or devices.
@@ -39,6 +49,8 @@ public:
   /// Begins; returns whether it has ended already. Else `x` stays where it is until its waiter is resumed, or for ever
   /// where it has failed.
   virtual bool begin(pending& x) = 0;
+  /// For one aside that has been begun: returns whether it has ended; else its waiter is resumed when it has.
+  virtual bool await(pending& x) = 0;
   /// The rank did what it must not: nothing of it goes on.
   virtual void fail(uint32_t rank, std::string why) = 0;
   virtual void release(uint32_t rank, uint64_t memory) noexcept = 0;

@@ -20,18 +20,18 @@ std::string text_of(range x) {
 
 uint64_t range_set::count() const {
   auto result = first_.count();
-  for (auto x : more_)
+  for (auto x : rest())
     result += x.count();
   return result;
 }
 
 bool range_set::contains(range x) const {
   auto holds = [x](range y) { return y.begin <= x.begin && x.end <= y.end; };
-  return holds(first_) || std::any_of(more_.begin(), more_.end(), holds);
+  return holds(first_) || std::ranges::any_of(rest(), holds);
 }
 
 bool range_set::overlaps(range x) const {
-  return share(first_, x) || std::any_of(more_.begin(), more_.end(), [x](range y) { return share(x, y); });
+  return share(first_, x) || std::ranges::any_of(rest(), [x](range y) { return share(x, y); });
 }
 
 bool range_set::add(range x) {
@@ -41,30 +41,29 @@ bool range_set::add(range x) {
     first_ = x;
     return true;
   }
-  if (more_.empty() && x.begin == first_.end) { // the next micro-batch: by far the most
+  if (rest_count() == 0 && x.begin == first_.end) { // the next micro-batch: by far the most
     first_.end = x.end;
     return true;
   }
-  std::vector<range> all{first_};
-  all.insert(all.end(), more_.begin(), more_.end());
+  ranges all{first_};
+  all.insert(all.end(), rest().begin(), rest().end());
   all.insert(std::find_if(all.begin(), all.end(), [x](range y) { return y.begin > x.begin; }), x);
-  more_.clear();
-  first_ = all.front();
-  for (size_t i = 1; i < all.size(); ++i) {
-    auto& last = more_.empty() ? first_ : more_.back();
-    if (all[i].begin == last.end)
-      last.end = all[i].end;
+  size_t last = 0;
+  for (size_t i = 1; i < all.size(); ++i)
+    if (all[i].begin == all[last].end)
+      all[last].end = all[i].end;
     else
-      more_.push_back(all[i]);
-  }
+      all[++last] = all[i];
+  first_ = all.front();
+  more_ = last == 0 ? nullptr : std::make_unique<ranges>(all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1);
   return true;
 }
 
 bool range_set::add(const range_set& other) {
-  if (overlaps(other.first_) || std::any_of(other.more_.begin(), other.more_.end(), [this](range x) { return overlaps(x); }))
+  if (overlaps(other.first_) || std::ranges::any_of(other.rest(), [this](range x) { return overlaps(x); }))
     return false;
   add(other.first_);
-  for (auto x : other.more_)
+  for (auto x : other.rest())
     add(x);
   return true;
 }
@@ -73,7 +72,7 @@ std::string range_set::text() const {
   if (empty())
     return "none";
   auto result = text_of(first_);
-  for (auto x : more_)
+  for (auto x : rest())
     result += ", " + text_of(x);
   return result;
 }

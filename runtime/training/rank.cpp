@@ -7,12 +7,33 @@ namespace ringmaster::training {
 namespace {
 
 std::string expects(const value& x, const char* name) {
-  return x.valid() ? "" : fmt::format("its {} has been dropped or given away", name);
+  if (!x.valid())
+    return fmt::format("its {} has been dropped or given away", name);
+  return x.tag().on_host ? fmt::format("the {} is to be fetched first", text_of(x.tag())) : "";
+}
+
+/// What a tensor shard of a layer makes is a summand.
+void add_up(value_tag& made, const weight& w) {
+  if (w.tag().tensor.whole())
+    return;
+  made.has = form::summand;
+  made.part = w.tag().tensor;
 }
 
 /// Of a gradient by something of x's layer, for x's samples.
-value_tag gradient_tag(value_kind kind, const activation& x) {
-  return {.kind = kind, .layer = x.layer(), .samples = x.tag().samples};
+value_tag gradient_tag(value_kind kind, const activation& x, const weight& w) {
+  value_tag result{.kind = kind, .layer = x.layer(), .samples = x.tag().samples};
+  if (kind == value_kind::weight_gradient)
+    result.tensor = w.tag().tensor;
+  else
+    add_up(result, w);
+  return result;
+}
+
+value_tag about(const activation& x, const weight& w) {
+  auto result = x.tag();
+  result.tensor = w.tag().tensor;
+  return result;
 }
 
 /// Sentences, the first of which counts.
@@ -30,7 +51,7 @@ std::string unless(bool holds, Problem problem) {
 }
 
 std::string is_whole(const value_tag& x) {
-  return unless(x.part.whole(), [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+  return unless(x.part.whole() && x.has == form::whole, [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
 }
 
 std::string not_for(const activation& x, const weight& w) {
@@ -62,16 +83,16 @@ std::string rank::no_rank(op what, uint32_t peer) const {
                                       : fmt::format("there is no rank {}, only 0 to {}", peer, world_size_ - 1));
 }
 
-operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part) {
+operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part, shard tensor) {
   auto work = start(op::load_weights);
-  work.results[0] = {.kind = value_kind::weight, .layer = layer, .part = part};
-  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = state_part};
+  work.results[0] = {.kind = value_kind::weight, .layer = layer, .part = part, .tensor = tensor};
+  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::load_weights,
                   first_of({unless(layer < model_->layers,
                                    [&] { return fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1); }),
-                            no_shard(part), no_shard(state_part)}))};
+                            no_shard(part), no_shard(state_part), no_shard(tensor)}))};
 }
 
 operation<activation> rank::input(range samples) {
@@ -89,11 +110,11 @@ operation<activation> rank::input(range samples) {
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto work = start(op::forward);
   auto problem = first_of({expects(x, "input"), expects(w, "weight"),
-                           is_whole(w.tag()),
-                           not_for(x, w)});
-  work.argument = x.tag();
+                           is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
+  work.argument = about(x, w);
   work.results[0] = x.tag();
   ++work.results[0].layer;
+  add_up(work.results[0], w);
   return {*on_, std::move(work), refusal(op::forward, problem)};
 }
 
@@ -103,7 +124,7 @@ operation<activation_gradient> rank::loss(const activation& output) {
   work.results[0] = output.tag();
   work.results[0].kind = value_kind::activation_gradient;
   return {*on_, std::move(work),
-          refusal(op::loss, first_of({expects(output, "output"),
+          refusal(op::loss, first_of({expects(output, "output"), is_whole(output.tag()),
                                       unless(output.layer() == model_->layers,
                                              [&] {
                                                return fmt::format("the {} is not the output of the last layer, {}",
@@ -114,7 +135,7 @@ operation<activation_gradient> rank::loss(const activation& output) {
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
   return first_of(
     {expects(x, "input"), expects(w, "weight"),
-     expects(by_output, "gradient"), is_whole(w.tag()),
+     expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()), is_whole(by_output.tag()),
      not_for(x, w),
      unless(by_output.layer() == x.layer() + 1,
             [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
@@ -127,23 +148,23 @@ std::string rank::mismatch(const activation& x, const weight& w, const activatio
 operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
                                                                const activation_gradient& by_output) {
   auto work = start(op::backward);
-  work.argument = x.tag();
-  work.results[0] = gradient_tag(value_kind::weight_gradient, x);
-  work.results[1] = gradient_tag(value_kind::activation_gradient, x);
+  work.argument = about(x, w);
+  work.results[0] = gradient_tag(value_kind::weight_gradient, x, w);
+  work.results[1] = gradient_tag(value_kind::activation_gradient, x, w);
   return {*on_, std::move(work), refusal(op::backward, mismatch(x, w, by_output))};
 }
 
 operation<activation_gradient> rank::backward_input(const activation& x, const weight& w, const activation_gradient& by_output) {
   auto work = start(op::backward_input);
-  work.argument = x.tag();
-  work.results[0] = gradient_tag(value_kind::activation_gradient, x);
+  work.argument = about(x, w);
+  work.results[0] = gradient_tag(value_kind::activation_gradient, x, w);
   return {*on_, std::move(work), refusal(op::backward_input, mismatch(x, w, by_output))};
 }
 
 operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w, const activation_gradient& by_output) {
   auto work = start(op::backward_weight);
-  work.argument = x.tag();
-  work.results[0] = gradient_tag(value_kind::weight_gradient, x);
+  work.argument = about(x, w);
+  work.results[0] = gradient_tag(value_kind::weight_gradient, x, w);
   return {*on_, std::move(work), refusal(op::backward_weight, mismatch(x, w, by_output))};
 }
 
@@ -155,7 +176,8 @@ operation<> rank::add(weight_gradient& sum, weight_gradient more) {
     sum = std::move(more);
     return {*on_, std::move(work), {}};
   }
-  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().part != more.tag().part))
+  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().part != more.tag().part
+                          || sum.tag().tensor != more.tag().tensor))
     problem = fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag()));
   if (problem.empty() && !sum.tag_.samples.add(more.tag().samples))
     problem = fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()), sum.tag().samples.text());
@@ -169,6 +191,8 @@ operation<Value> rank::sliced(Value x, shard part) {
   work.argument = x.tag();
   work.results[0] = x.tag();
   work.results[0].part = part;
+  if constexpr (Value::kind == value_kind::activation || Value::kind == value_kind::activation_gradient)
+    work.results[0].has = form::sequence;
   auto problem = first_of({expects(x, "value"), is_whole(x.tag()), no_shard(part)});
   work.consumed = std::move(x.memory_);
   return {*on_, std::move(work), refusal(op::slice, problem)};
@@ -176,6 +200,8 @@ operation<Value> rank::sliced(Value x, shard part) {
 
 template operation<weight> rank::sliced(weight, shard);
 template operation<weight_gradient> rank::sliced(weight_gradient, shard);
+template operation<activation> rank::sliced(activation, shard);
+template operation<activation_gradient> rank::sliced(activation_gradient, shard);
 
 operation<> rank::update(weight& w, optimizer_state& state, weight_gradient gradient) {
   auto work = start(op::update);
@@ -184,7 +210,8 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
     {expects(w, "weight"), expects(state, "optimizer state"),
      expects(gradient, "gradient"),
      unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
-              && state.tag().part == w.tag().part && state.tag().step == w.tag().step,
+              && state.tag().part == w.tag().part && gradient.tag().tensor == w.tag().tensor
+              && state.tag().tensor == w.tag().tensor && state.tag().step == w.tag().step,
             [&] { return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
                         text_of(gradient.tag())); }),
      unless(gradient.tag().samples.contains(all),
@@ -210,26 +237,27 @@ operation<> rank::finish(weight w) {
   return {*on_, std::move(work), refusal(op::finish, problem)};
 }
 
-operation<weight_gradient> rank::all_reduce(weight_gradient x) {
-  auto work = start(op::all_reduce);
-  work.argument = x.tag();
-  auto problem = expects(x, "gradient");
-  work.consumed = std::move(x.memory_);
-  return {*on_, std::move(work), refusal(op::all_reduce, problem)};
+std::string rank::no_member(const pending& x, const value& argument) const {
+  auto among = x.among;
+  std::string problem;
+  if (among.count == 0 || among.stride == 0 || among.last() >= world_size_)
+    problem = fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are", among.count,
+                          among.first, among.stride, world_size_);
+  else if (!among.contains(index_))
+    problem = fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first, among.stride);
+  else if (x.what == op::broadcast && !among.contains(x.peer))
+    problem = fmt::format("the root, rank {}, is none of the group's", x.peer);
+  else if (x.what != op::broadcast || x.peer == index_)
+    problem = expects(argument, "value");
+  return refusal(x.what, problem);
 }
 
-operation<weight_gradient> rank::reduce_scatter(weight_gradient x) {
-  auto work = start(op::reduce_scatter);
-  work.argument = x.tag();
-  auto problem = first_of({expects(x, "gradient"), is_whole(x.tag())});
-  work.consumed = std::move(x.memory_);
-  return {*on_, std::move(work), refusal(op::reduce_scatter, problem)};
-}
-
-operation<weight> rank::all_gather(const weight& part) {
-  auto work = start(op::all_gather);
-  work.argument = part.tag();
-  return {*on_, std::move(work), refusal(op::all_gather, expects(part, "weight"))};
+std::string rank::not_there(const pending& x, const value& argument) const {
+  if (!argument.valid())
+    return refusal(x.what, expects(argument, "value"));
+  return refusal(x.what, unless(argument.tag().on_host == (x.what == op::fetch), [&] {
+                   return fmt::format("the {} is there already", text_of(argument.tag()));
+                 }));
 }
 
 operation<> rank::send(uint32_t to, const value& x) {

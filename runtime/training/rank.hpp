@@ -4,12 +4,16 @@
 
 namespace ringmaster::training {
 
-/// What is trained, in one step.
+/// What is trained, in one step, and what strategies may choose about it.
 struct model {
   uint32_t layers = 1;
   uint64_t global_batch = 1; ///< Samples of a step, of all ranks.
   uint64_t micro_batch = 1;  ///< Samples that a rank works on at once.
   uint32_t chunks = 2;       ///< Parts of the model that a rank has in interleaved pipelines.
+  uint32_t tensor = 0;       ///< Ranks that share each layer; 0: as the strategy likes.
+  uint32_t data = 0;         ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
+  bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
+  bool shards_optimizer = false;  ///< Pipelines: data-parallel ranks share the optimizer's states, as ZeRO stage 1 does.
 };
 
 /// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a wrong
@@ -21,17 +25,18 @@ public:
 
   uint32_t index() const { return index_; }
   uint32_t world_size() const { return world_size_; }
+  group world() const { return {0, world_size_, 1}; }
   bool first() const { return index_ == 0; }
   bool last() const { return index_ + 1 == world_size_; }
   uint32_t next() const { return index_ + 1; }
   uint32_t previous() const { return index_ - 1; }
 
-  /// A layer's weight and what the optimizer keeps for it, each a shard or whole.
-  operation<weight, optimizer_state> load_weights(uint32_t layer, shard part, shard state_part);
+  /// A layer's weight and what the optimizer keeps for it, each a shard or whole; of a tensor shard, or of the layer.
+  operation<weight, optimizer_state> load_weights(uint32_t layer, shard part, shard state_part, shard tensor = {});
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) { return load_weights(layer, part, part); }
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
-  /// The output of x's layer, whose whole weight it takes.
+  /// The output of x's layer, for which it takes the whole of both; with a tensor shard, whole of it, a summand of the output.
   operation<activation> forward(const activation& x, const weight& w);
   /// The gradient of the model's output, for its samples.
   operation<activation_gradient> loss(const activation& output);
@@ -45,17 +50,44 @@ public:
   /// One shard of a whole gradient or weight; the rest of its memory is given back. No time.
   operation<weight_gradient> slice(weight_gradient x, shard part) { return sliced(std::move(x), part); }
   operation<weight> slice(weight x, shard part) { return sliced(std::move(x), part); }
+  /// Of an activation or its gradient, a sequence shard.
+  operation<activation> slice(activation x, shard part) { return sliced(std::move(x), part); }
+  operation<activation_gradient> slice(activation_gradient x, shard part) { return sliced(std::move(x), part); }
   /// One step of the optimizer, with the gradient of all samples of the global batch.
   operation<> update(weight& w, optimizer_state& state, weight_gradient gradient);
   /// The rank's share of the result: weights at step 1. All ranks' together must be the whole model. No time.
   operation<> finish(weight w);
 
-  /// The sum over all ranks, each of which has other samples.
-  operation<weight_gradient> all_reduce(weight_gradient x);
-  /// Of that sum the rank's shard: rank r has r of as many as there are ranks.
-  operation<weight_gradient> reduce_scatter(weight_gradient x);
-  /// The whole weight of all ranks' shards.
-  operation<weight> all_gather(const weight& part);
+  /// The sum over the group's ranks: of gradients by weights, each of other samples; of an activation's or its gradient's
+  /// summands, all of them.
+  template <class Value>
+  operation<Value> all_reduce(Value x, group among) { return together(op::all_reduce, std::move(x), among); }
+  operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
+  /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence shard.
+  template <class Value>
+  operation<Value> reduce_scatter(Value x, group among) { return together(op::reduce_scatter, std::move(x), among); }
+  operation<weight_gradient> reduce_scatter(weight_gradient x) { return reduce_scatter(std::move(x), world()); }
+  /// The whole of all ranks' shards: of a weight, or of the sequence shards of an activation or its gradient.
+  template <class Value>
+  operation<Value> all_gather(const Value& part, group among) { return shown(op::all_gather, part, among, 0); }
+  operation<weight> all_gather(const weight& part) { return all_gather(part, world()); }
+  /// A heads shard for a sequence shard, or the other way round (Jacobs et al., DeepSpeed Ulysses, 2023).
+  template <class Value>
+  operation<Value> all_to_all(Value x, group among) { return together(op::all_to_all, std::move(x), among); }
+  /// A copy of what the root, a rank of the group, has; the others show nothing.
+  template <class Value>
+  operation<Value> broadcast(const Value& x, uint32_t root, group among) { return shown(op::broadcast, x, among, root); }
+
+  /// To the host's memory and back: what is there takes none of the device's, and cannot be worked with.
+  template <class Value>
+  operation<Value> offload(Value x) { return moved(op::offload, std::move(x)); }
+  template <class Value>
+  operation<Value> fetch(Value x) { return moved(op::fetch, std::move(x)); }
+
+  /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results.
+  template <class... Values>
+  handle<Values...> aside(operation<Values...> x) { return handle<Values...>{std::move(x)}; }
+
   /// A copy of x for the other rank. Never waits for it.
   operation<> send(uint32_t to, const value& x);
   /// The next Value that `from` has sent; values of each kind come in the order in which they were sent.
@@ -68,10 +100,40 @@ private:
   pending start(op what) const;
   template <class Value>
   operation<Value> sliced(Value x, shard part);
+  template <class Value>
+  operation<Value> together(op what, Value x, group among) {
+    auto work = start(what);
+    work.among = among;
+    work.argument = x.tag();
+    auto problem = no_member(work, x);
+    work.consumed = std::move(x.memory_);
+    return {*on_, std::move(work), std::move(problem)};
+  }
+  template <class Value>
+  operation<Value> shown(op what, const Value& x, group among, uint32_t root) {
+    auto work = start(what);
+    work.among = among;
+    work.peer = root;
+    work.argument = x.tag();
+    auto problem = no_member(work, x);
+    return {*on_, std::move(work), std::move(problem)};
+  }
+  template <class Value>
+  operation<Value> moved(op what, Value x) {
+    auto work = start(what);
+    work.argument = work.results[0] = x.tag();
+    work.results[0].on_host = what == op::offload;
+    auto problem = not_there(work, x);
+    work.consumed = std::move(x.memory_);
+    return {*on_, std::move(work), std::move(problem)};
+  }
   /// What is wrong with a backward's arguments.
   std::string mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const;
   pending receiving(uint32_t from, value_kind kind) const;
   std::string no_rank(op what, uint32_t peer) const;
+  /// What is wrong with a collective's group or argument; with where a value is that is to be moved.
+  std::string no_member(const pending& x, const value& argument) const;
+  std::string not_there(const pending& x, const value& argument) const;
   std::string refusal(op what, std::string_view why) const;
 
   executor* on_;

@@ -13,6 +13,7 @@ namespace ringmaster::training {
 /// One operation that took place, in the cost model's units.
 struct event {
   op what{};
+  bool aside = false; ///< On the rank's second stream.
   uint32_t rank = 0;
   uint32_t peer = 0;   ///< Of send and receive.
   uint32_t layer = 0;
@@ -27,6 +28,7 @@ struct rank_outcome {
   double end = 0;
   double compute = 0;       ///< Time in loading, forward, backward, loss and update.
   double communication = 0; ///< Time in collectives, sending and receiving; the rest of the time it waits.
+  double aside = 0;         ///< Time of what went on beside that, on the second stream.
   uint64_t peak_memory = 0;
   double peak_at = 0;       ///< When the first event with it starts.
 };

@@ -27,7 +27,8 @@ const known_strategy* strategy_of(std::string_view name);
 
 // The entries of the table, one a file.
 extern const known_strategy data_parallel, accumulating_data_parallel, weight_sharded, zero_1, zero_2, zero_3,
-  whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1;
+  whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1, zero_bubble_h2, zero_bubble_v,
+  dual_pipe, tensor_parallel, three_dimensional, sharded_pipeline, overlapping_data_parallel;
 
 // What several of them need.
 
@@ -40,7 +41,8 @@ std::vector<range> micro_batches(const model& m, range samples);
 /// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.
 range layers_of(const model& m, uint32_t part, uint32_t parts);
 
-caf::error check_data_parallel(const model& m, uint32_t world_size);
-caf::error check_pipeline(const model& m, uint32_t world_size);
+caf::error check_data_parallel(const model& m, uint32_t parts);
+/// Whether m.tensor x m.data, where they are given, divide the world.
+caf::error check_mesh(const model& m, uint32_t world_size);
 
 } // namespace ringmaster::training

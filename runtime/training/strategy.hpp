@@ -1,41 +1,15 @@
 #pragma once
 
 #include "runtime/training/executor.hpp"
+#include "runtime/training/task.hpp"
 
-#include <cstdlib>
+#include <memory>
 #include <tuple>
 
 namespace ringmaster::training {
 
 /// What one rank does in a training step: a coroutine that an executor resumes.
-class strategy {
-public:
-  struct promise_type {
-    strategy get_return_object() { return strategy{std::coroutine_handle<promise_type>::from_promise(*this)}; }
-    std::suspend_always initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::abort(); } // operations do not throw
-  };
-
-  strategy() = default;
-  strategy(strategy&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
-  strategy& operator=(strategy&& other) noexcept {
-    std::swap(body_, other.body_);
-    return *this;
-  }
-  ~strategy() {
-    if (body_)
-      body_.destroy();
-  }
-
-  std::coroutine_handle<> body() const { return body_; }
-
-private:
-  explicit strategy(std::coroutine_handle<promise_type> body) : body_(body) {}
-
-  std::coroutine_handle<promise_type> body_;
-};
+using strategy = task<void>;
 
 /// An operation to wait for with co_await, which begins it and gives its results: nothing, a value, or a tuple of two.
 /// Where it is refused or fails the strategy does not go on; its executor has the error.
@@ -46,12 +20,7 @@ public:
   operation(executor& on, pending work, std::string error)
     : on_(on), work_(std::move(work)), error_(std::move(error)) {}
 
-  bool await_ready() {
-    if (error_.empty())
-      return on_.begin(work_);
-    on_.fail(work_.rank, std::move(error_));
-    return false;
-  }
+  bool await_ready() { return accepted() && on_.begin(work_); }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
   auto await_resume() {
     if constexpr (sizeof...(Values) == 1)
@@ -61,6 +30,15 @@ public:
   }
 
 private:
+  template <class...>
+  friend class handle;
+
+  bool accepted() {
+    if (error_.empty())
+      return true;
+    on_.fail(work_.rank, std::move(error_));
+    return false;
+  }
   template <class Value>
   Value made(size_t index) {
     Value result;
@@ -76,6 +54,45 @@ private:
   executor& on_;
   pending work_;
   std::string error_;
+};
+
+/// An operation that goes on aside, on the rank's second stream and in the order in which they are begun there; co_await
+/// takes its results. It must be waited for.
+template <class... Values>
+class [[nodiscard]] handle {
+public:
+  explicit handle(operation<Values...> x) : operation_(std::make_unique<operation<Values...>>(std::move(x))) {
+    operation_->work_.aside = true;
+    if (operation_->accepted())
+      operation_->on_.begin(operation_->work_);
+  }
+  handle() = default;
+  handle(handle&&) = default;
+  handle& operator=(handle&&) = default;
+  ~handle() {
+    if (operation_ && !waited_)
+      operation_->on_.fail(operation_->work_.rank, fmt_unwaited());
+  }
+
+  bool valid() const { return operation_ != nullptr; }
+  bool await_ready() {
+    waited_ = true;
+    return operation_->on_.await(operation_->work_);
+  }
+  void await_suspend(std::coroutine_handle<> waiter) { operation_->work_.waiter = waiter; }
+  auto await_resume() {
+    auto done = std::move(operation_);
+    return done->await_resume();
+  }
+
+private:
+  std::string fmt_unwaited() const {
+    return "rank " + std::to_string(operation_->work_.rank) + " has never waited for its " +
+           std::string{name_of(operation_->work_.what)} + " of the " + text_of(operation_->work_.argument);
+  }
+
+  std::unique_ptr<operation<Values...>> operation_;
+  bool waited_ = false;
 };
 
 } // namespace ringmaster::training

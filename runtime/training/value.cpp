@@ -9,7 +9,19 @@ namespace ringmaster::training {
 namespace {
 
 std::string of_part(const value_tag& x) {
-  return x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
+  auto text = x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
+  return x.tensor.whole() ? text : text + fmt::format(", tensor shard {} of {}", x.tensor.index, x.tensor.count);
+}
+
+std::string of_form(const value_tag& x) {
+  auto named = [&](const char* name) { return fmt::format(", {} {} of {}", name, x.part.index, x.part.count); };
+  switch (x.has) {
+    case form::whole: return {};
+    case form::summand: return named("summand");
+    case form::sequence: return named("sequence shard");
+    case form::heads: return named("heads shard");
+  }
+  return {};
 }
 
 } // namespace
@@ -30,17 +42,25 @@ std::string text_of(value_kind x) {
   }
 }
 
-std::string text_of(const value_tag& x) {
+namespace {
+
+std::string on_device(const value_tag& x) {
   switch (x.kind) {
     case value_kind::weight: return fmt::format("weight of layer {}, step {}{}", x.layer, x.step, of_part(x));
     case value_kind::optimizer_state: return fmt::format("optimizer state of layer {}, step {}{}", x.layer, x.step, of_part(x));
-    case value_kind::activation: return fmt::format("input of layer {}, samples {}", x.layer, x.samples.text());
+    case value_kind::activation: return fmt::format("input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::activation_gradient:
-      return fmt::format("gradient by the input of layer {}, samples {}", x.layer, x.samples.text());
+      return fmt::format("gradient by the input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::weight_gradient:
       return fmt::format("gradient by the weight of layer {}, samples {}{}", x.layer, x.samples.text(), of_part(x));
     default: return "nothing";
   }
+}
+
+} // namespace
+
+std::string text_of(const value_tag& x) {
+  return on_device(x) + (x.on_host ? ", on the host" : "");
 }
 
 std::string_view name_of(op x) {
@@ -56,6 +76,10 @@ std::string_view name_of(op x) {
     case op::slice: return "slice";
     case op::update: return "update";
     case op::finish: return "finish";
+    case op::offload: return "offload";
+    case op::fetch: return "fetch";
+    case op::all_to_all: return "all_to_all";
+    case op::broadcast: return "broadcast";
     case op::all_reduce: return "all_reduce";
     case op::all_gather: return "all_gather";
     case op::reduce_scatter: return "reduce_scatter";

@@ -19,12 +19,23 @@ struct shard {
 
 enum class value_kind : uint8_t { none, weight, optimizer_state, activation, activation_gradient, weight_gradient };
 
+/// How much of an activation, or of its gradient, a rank has.
+enum class form : uint8_t {
+  whole,
+  summand, ///< One of `part.count` that add up to it: what a layer's tensor shard makes.
+  sequence, ///< A part of the positions of each sample.
+  heads,    ///< A part of the hidden size, all positions.
+};
+
 /// What a value is of. Layers are counted from 0, samples within the global batch.
 struct value_tag {
   value_kind kind = value_kind::none;
+  form has = form::whole; ///< Of activations and their gradients.
+  bool on_host = false;   ///< Off-loaded: to be fetched before it is used.
   uint32_t layer = 0;
   uint32_t step = 0; ///< Of weights and optimizer states: updates so far.
-  shard part{};      ///< Of these, and of weight gradients.
+  shard part{};      ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
+  shard tensor{};    ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
   range_set samples{}; ///< Of activations and gradients.
 };
 

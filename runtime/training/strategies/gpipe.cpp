@@ -9,13 +9,12 @@ namespace {
 using kind = pipeline_step::kind;
 
 strategy run(rank& self, const model& m) {
-  auto batches = micro_batches(m, {0, m.global_batch});
-  const auto count = static_cast<uint32_t>(batches.size());
-  std::vector<pipeline_step> order;
-  for (auto what : {kind::forward, kind::backward})
-    for (uint32_t i = 0; i < count; ++i)
-      order.push_back({what, i});
-  return run_pipeline(self, m, std::move(batches), std::move(order));
+  const auto shape = pipeline_mesh(m, self.world_size());
+  const auto count = pipeline_micro_batches(m, shape);
+  auto step = [count](uint32_t i) {
+    return i < count ? pipeline_step{kind::forward, i} : pipeline_step{kind::backward, i - count};
+  };
+  return run_pipeline(self, m, {shape, {2 * count, step}});
 }
 
 } // namespace

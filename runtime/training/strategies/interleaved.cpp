@@ -17,39 +17,34 @@ namespace {
 using kind = pipeline_step::kind;
 
 strategy run(rank& self, const model& m) {
-  const auto p = self.world_size(), v = m.chunks;
-  auto batches = micro_batches(m, {0, m.global_batch});
-  const auto count = static_cast<uint32_t>(batches.size()), total = count * v;
-  auto ahead = std::min(2 * (p - 1 - self.index()) + (v - 1) * p, total);
-  if (count == p)
-    ahead = total;
-  auto step = [&](kind what, uint32_t k) {
-    auto chunk = k % (p * v) / p;
-    return pipeline_step{what, k / (p * v) * p + k % p, what == kind::forward ? chunk : v - 1 - chunk};
+  const auto shape = pipeline_mesh(m, self.world_size());
+  const auto p = shape.pipeline, v = m.chunks, r = shape.stage(self.index());
+  const auto count = pipeline_micro_batches(m, shape), total = count * v;
+  const auto ahead = count == p ? total : std::min(2 * (p - 1 - r) + (v - 1) * p, total);
+  auto step = [=](uint32_t i) {
+    auto next = one_forward_one_backward_step(i, ahead, total);
+    const auto k = next.micro_batch, chunk = k % (p * v) / p;
+    return pipeline_step{next.what, k / (p * v) * p + k % p, next.what == kind::forward ? chunk : v - 1 - chunk};
   };
-  std::vector<pipeline_step> order;
-  for (uint32_t k = 0; k < ahead; ++k)
-    order.push_back(step(kind::forward, k));
-  for (uint32_t k = 0; k < total; ++k) {
-    if (ahead + k < total)
-      order.push_back(step(kind::forward, ahead + k));
-    order.push_back(step(kind::backward, k));
-  }
-  return run_pipeline(self, m, std::move(batches), std::move(order), v);
+  return run_pipeline(self, m, {shape, {2 * total, step}, v});
 }
 
 caf::error check(const model& m, uint32_t world_size) {
   auto refused = [](std::string why) { return make_error(errc::invalid_argument, "interleaved: " + std::move(why)); };
-  auto count = micro_batch_count(m);
-  if (world_size < 2)
-    return refused("one rank has nobody to pass on to; 2 or more have");
+  if (auto problem = check_mesh(m, world_size))
+    return problem;
+  const auto shape = pipeline_mesh(m, world_size);
+  const auto p = shape.pipeline;
+  if (p < 2)
+    return refused("one stage has nobody to pass on to; 2 or more have");
   if (m.chunks < 2)
     return refused("it needs 2 chunks or more; with one it is 1f1b");
-  if (m.layers < uint64_t{world_size} * m.chunks)
-    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", world_size, m.chunks,
-                               uint64_t{world_size} * m.chunks, m.layers));
-  if (count % world_size != 0)
-    return refused(fmt::format("{} micro-batches are no multiple of {} ranks", count, world_size));
+  if (m.layers < uint64_t{p} * m.chunks)
+    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.chunks, uint64_t{p} * m.chunks, m.layers));
+  if (auto problem = check_pipeline_of(m, shape, p))
+    return problem;
+  if (auto count = pipeline_micro_batches(m, shape); count % p != 0)
+    return refused(fmt::format("{} micro-batches are no multiple of {} ranks", count, p));
   return caf::none;
 }
 

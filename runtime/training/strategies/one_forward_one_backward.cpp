@@ -7,26 +7,24 @@
 
 namespace ringmaster::training {
 
-std::vector<pipeline_step> one_forward_one_backward_order(uint32_t ahead, uint32_t micro_batches) {
-  using kind = pipeline_step::kind;
-  ahead = std::min(ahead, micro_batches);
-  std::vector<pipeline_step> order;
-  for (uint32_t i = 0; i < ahead; ++i)
-    order.push_back({kind::forward, i});
-  for (uint32_t i = 0; i < micro_batches; ++i) {
-    if (ahead + i < micro_batches)
-      order.push_back({kind::forward, ahead + i});
-    order.push_back({kind::backward, i});
-  }
-  return order;
+using kind = pipeline_step::kind;
+
+pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t micro_batches) {
+  if (i < ahead)
+    return {kind::forward, i};
+  const auto turn = (i - ahead) / 2;
+  if (turn >= micro_batches - ahead)
+    return {kind::backward, i - micro_batches};
+  return (i - ahead) % 2 == 0 ? pipeline_step{kind::forward, ahead + turn} : pipeline_step{kind::backward, turn};
 }
 
 namespace {
 
 strategy run(rank& self, const model& m) {
-  auto batches = micro_batches(m, {0, m.global_batch});
-  auto order = one_forward_one_backward_order(self.world_size() - 1 - self.index(), static_cast<uint32_t>(batches.size()));
-  return run_pipeline(self, m, std::move(batches), std::move(order));
+  const auto shape = pipeline_mesh(m, self.world_size());
+  const auto count = pipeline_micro_batches(m, shape);
+  const auto ahead = std::min(shape.pipeline - 1 - shape.stage(self.index()), count);
+  return run_pipeline(self, m, {shape, {2 * count, [=](uint32_t i) { return one_forward_one_backward_step(i, ahead, count); }}});
 }
 
 } // namespace

@@ -1,99 +1,394 @@
 #include "runtime/training/strategies/pipeline.hpp"
 
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
 namespace ringmaster::training {
 
 namespace {
 
-/// One stage of the model on one rank.
+using kind = pipeline_step::kind;
+
+/// A micro-batch in a stage: layers' inputs, the last of which is the stage's output, and the gradients by them.
+struct passage {
+  std::vector<activation> inputs;
+  std::vector<activation_gradient> by_inputs; ///< Kept where the weights' gradients come later.
+};
+
+/// The micro-batches that are in a stage, oldest first; room that one leaves is the next one's.
+class passages {
+public:
+  passage& operator[](uint32_t micro_batch) { return ring_[micro_batch & (ring_.size() - 1)]; }
+  passage& enter(uint32_t micro_batch) {
+    if (micro_batch - oldest_ >= ring_.size())
+      grow();
+    newest_ = micro_batch + 1;
+    return (*this)[micro_batch];
+  }
+  void leave(uint32_t micro_batch) {
+    auto& gone = (*this)[micro_batch];
+    gone.inputs.clear();
+    gone.by_inputs.clear();
+    while (oldest_ < newest_ && (*this)[oldest_].inputs.empty())
+      ++oldest_;
+  }
+
+private:
+  void grow() {
+    std::vector<passage> larger(2 * ring_.size());
+    for (auto i = oldest_; i < newest_; ++i)
+      larger[i & (larger.size() - 1)] = std::move((*this)[i]);
+    ring_ = std::move(larger);
+  }
+
+  std::vector<passage> ring_{1}; ///< A power of two.
+  uint32_t oldest_ = 0, newest_ = 0;
+};
+
+/// A stage of the model on this rank.
 struct stage {
   bool first = false, last = false;
   uint32_t previous = 0, next = 0; ///< The ranks that have these.
+  uint32_t previous_chunk = 0, next_chunk = 0;
   range layers;
+  range samples;
   std::vector<weight> weights;
   std::vector<optimizer_state> states;
   std::vector<weight_gradient> sums;
-  std::vector<std::vector<activation>> inputs;              ///< By micro-batch and layer; the last is the output.
-  std::vector<std::vector<activation_gradient>> by_outputs; ///< The same; kept where the weight's gradient comes later.
-
-  stage(const model& m, uint32_t number, uint32_t ranks, uint32_t stages, size_t micro_batches)
-    : first(number == 0), last(number + 1 == stages), previous((number + ranks - 1) % ranks),
-      next((number + 1) % ranks), layers(layers_of(m, number, stages)), weights(layers.count()), states(layers.count()),
-      sums(layers.count()), inputs(micro_batches), by_outputs(micro_batches) {}
+  passages under_way;
 };
+
+class pipeline_rank {
+public:
+  pipeline_rank(rank& self, const model& m, pipeline_plan plan)
+    : self_(self), model_(m), plan_(std::move(plan)), tensor_(plan_.shape.tensor_group(self.index())),
+      data_(plan_.shape.data_group(self.index())) {
+    for (uint32_t c = 0; c < plan_.chunks; ++c)
+      stages_.push_back(stage_of(c));
+  }
+
+  strategy load();
+  strategy step(pipeline_step x);
+  strategy update();
+
+private:
+  uint32_t stage_count() const {
+    return plan_.where == placement::both_ways ? plan_.shape.pipeline : plan_.shape.pipeline * plan_.chunks;
+  }
+  /// Which stage place r of the pipeline has as chunk c.
+  uint32_t number(uint32_t r, uint32_t c) const;
+  stage stage_of(uint32_t chunk) const;
+  range samples_of_step(const stage& s, uint32_t micro_batch) const {
+    auto begin = s.samples.begin + micro_batch * model_.micro_batch;
+    return {begin, std::min(begin + model_.micro_batch, s.samples.end)};
+  }
+
+  strategy forward(stage& s, uint32_t micro_batch);
+  strategy backward(stage& s, pipeline_step x);
+  strategy backward_weight(stage& s, uint32_t micro_batch);
+  task<activation> through(stage& s, uint64_t l, const activation& x);
+  strategy back_through(stage& s, uint64_t l, passage& at, kind what);
+  task<activation> whole(const activation& x);
+  task<activation_gradient> whole(const activation_gradient& x);
+  strategy add(stage& s, uint64_t l, weight_gradient gradient);
+  strategy update(weight& w, optimizer_state& state, weight_gradient sum);
+
+  bool shared() const { return tensor_.count > 1; }
+  bool in_sequence() const { return shared() && model_.sequence_parallel; }
+  shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), tensor_.count}; }
+  shard data_shard() const { return {plan_.shape.data_index(self_.index()), data_.count}; }
+
+  rank& self_;
+  const model& model_;
+  pipeline_plan plan_;
+  group tensor_, data_;
+  std::vector<stage> stages_;
+};
+
+uint32_t pipeline_rank::number(uint32_t r, uint32_t c) const {
+  const auto p = plan_.shape.pipeline;
+  if (plan_.where == placement::loop)
+    return c * p + r;
+  if (plan_.where == placement::both_ways)
+    return c == 0 ? r : p - 1 - r;
+  return c == 0 ? r : 2 * p - 1 - r;
+}
+
+stage pipeline_rank::stage_of(uint32_t chunk) const {
+  const auto& shape = plan_.shape;
+  const auto p = shape.pipeline, r = shape.stage(self_.index()), mine = number(r, chunk);
+  stage s;
+  s.first = mine == 0;
+  s.last = mine + 1 == stage_count();
+  for (uint32_t c = 0; c < plan_.chunks; ++c)
+    for (uint32_t other = 0; other < p; ++other) {
+      if (plan_.where == placement::both_ways && c != chunk)
+        continue;
+      if (number(other, c) + 1 == mine) {
+        s.previous = shape.at_stage(self_.index(), other);
+        s.previous_chunk = c;
+      }
+      if (number(other, c) == mine + 1) {
+        s.next = shape.at_stage(self_.index(), other);
+        s.next_chunk = c;
+      }
+    }
+  s.layers = layers_of(model_, mine, stage_count());
+  s.samples = samples_of(model_, shape.data_index(self_.index()), shape.data);
+  if (plan_.where == placement::both_ways) {
+    auto half = s.samples.begin + pipeline_micro_batches(model_, shape) / 2 * model_.micro_batch;
+    (chunk == 0 ? s.samples.end : s.samples.begin) = half;
+  }
+  s.weights.resize(s.layers.count());
+  s.states.resize(s.layers.count());
+  s.sums.resize(s.layers.count());
+  return s;
+}
+
+strategy pipeline_rank::load() {
+  const auto part = plan_.sharded ? data_shard() : shard{};
+  const auto state_part = plan_.sharded || model_.shards_optimizer ? data_shard() : shard{};
+  for (auto& s : stages_)
+    for (uint64_t l = 0; l < s.layers.count(); ++l)
+      std::tie(s.weights[l], s.states[l]) =
+        co_await self_.load_weights(static_cast<uint32_t>(s.layers.begin + l), part, state_part, tensor_shard());
+}
+
+strategy pipeline_rank::step(pipeline_step x) {
+  auto& s = stages_[x.chunk];
+  return x.what == kind::forward           ? forward(s, x.micro_batch)
+         : x.what == kind::backward_weight ? backward_weight(s, x.micro_batch)
+                                           : backward(s, x);
+}
+
+task<activation> pipeline_rank::whole(const activation& x) {
+  co_return co_await self_.all_gather(x, tensor_);
+}
+
+task<activation_gradient> pipeline_rank::whole(const activation_gradient& x) {
+  co_return co_await self_.all_gather(x, tensor_);
+}
+
+// Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the positions.
+task<activation> pipeline_rank::through(stage& s, uint64_t l, const activation& x) {
+  weight gathered;
+  if (plan_.sharded)
+    gathered = co_await self_.all_gather(s.weights[l], data_);
+  auto& w = plan_.sharded ? gathered : s.weights[l];
+  if (!shared())
+    co_return co_await self_.forward(x, w);
+  if (!in_sequence())
+    co_return co_await self_.all_reduce(co_await self_.forward(x, w), tensor_);
+  auto all = co_await whole(x);
+  auto summand = co_await self_.forward(all, w);
+  all.drop();
+  co_return co_await self_.reduce_scatter(std::move(summand), tensor_);
+}
+
+strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
+  const auto layers = s.layers.count();
+  auto& x = s.under_way.enter(micro_batch).inputs;
+  x.resize(layers + 1);
+  if (s.first) {
+    x[0] = co_await self_.input(samples_of_step(s, micro_batch));
+    if (in_sequence())
+      x[0] = co_await self_.slice(std::move(x[0]), tensor_shard());
+  } else if (s.previous != self_.index()) { // which would have put it here
+    x[0] = co_await self_.receive<activation>(s.previous);
+  }
+  const bool plain = !shared() && !plan_.sharded;
+  for (uint64_t l = 0; l < layers; ++l) {
+    if (plain)
+      x[l + 1] = co_await self_.forward(x[l], s.weights[l]);
+    else
+      x[l + 1] = co_await through(s, l, x[l]);
+  }
+  if (s.last)
+    co_return;
+  if (s.next == self_.index()) {
+    auto& there = stages_[s.next_chunk].under_way.enter(micro_batch).inputs;
+    there.resize(1);
+    there[0] = std::move(x[layers]);
+    co_return;
+  }
+  co_await self_.send(s.next, x[layers]);
+  x[layers].drop();
+}
+
+strategy pipeline_rank::add(stage& s, uint64_t l, weight_gradient gradient) {
+  if (plan_.sharded)
+    gradient = co_await self_.reduce_scatter(std::move(gradient), data_);
+  co_await self_.add(s.sums[l], std::move(gradient));
+}
+
+strategy pipeline_rank::back_through(stage& s, uint64_t l, passage& at, kind what) {
+  weight gathered;
+  activation all;
+  activation_gradient all_by_output;
+  if (plan_.sharded)
+    gathered = co_await self_.all_gather(s.weights[l], data_);
+  if (in_sequence()) {
+    all = co_await whole(at.inputs[l]);
+    all_by_output = co_await whole(at.by_inputs[l + 1]);
+  }
+  auto& w = plan_.sharded ? gathered : s.weights[l];
+  auto& x = in_sequence() ? all : at.inputs[l];
+  auto& by_output = in_sequence() ? all_by_output : at.by_inputs[l + 1];
+  weight_gradient gradient;
+  activation_gradient by_input;
+  if (what == kind::backward)
+    std::tie(gradient, by_input) = co_await self_.backward(x, w, by_output);
+  else if (what == kind::backward_input)
+    by_input = co_await self_.backward_input(x, w, by_output);
+  else
+    gradient = co_await self_.backward_weight(x, w, by_output);
+  gathered.drop();
+  all.drop();
+  all_by_output.drop();
+  if (gradient.valid())
+    co_await add(s, l, std::move(gradient));
+  if (!by_input.valid())
+    co_return;
+  if (in_sequence())
+    by_input = co_await self_.reduce_scatter(std::move(by_input), tensor_);
+  else if (shared())
+    by_input = co_await self_.all_reduce(std::move(by_input), tensor_);
+  at.by_inputs[l] = std::move(by_input);
+}
+
+strategy pipeline_rank::backward(stage& s, pipeline_step step) {
+  const auto layers = s.layers.count();
+  auto& at = s.under_way[step.micro_batch];
+  auto& x = at.inputs;
+  auto& g = at.by_inputs;
+  g.resize(layers + 1);
+  if (s.last && in_sequence()) {
+    auto all = co_await whole(x[layers]);
+    g[layers] = co_await self_.slice(co_await self_.loss(all), tensor_shard());
+  } else if (s.last) {
+    g[layers] = co_await self_.loss(x[layers]);
+  } else if (s.next != self_.index()) { // which would have put it here
+    g[layers] = co_await self_.receive<activation_gradient>(s.next);
+  }
+  x[layers].drop();
+  const bool plain = !shared() && !plan_.sharded;
+  for (auto l = layers; l-- > 0;) {
+    if (step.what == kind::backward_input) {
+      if (plain)
+        g[l] = co_await self_.backward_input(x[l], s.weights[l], g[l + 1]);
+      else
+        co_await back_through(s, l, at, step.what);
+      continue;
+    }
+    if (plain) {
+      weight_gradient gradient;
+      std::tie(gradient, g[l]) = co_await self_.backward(x[l], s.weights[l], g[l + 1]);
+      x[l].drop();
+      g[l + 1].drop();
+      co_await self_.add(s.sums[l], std::move(gradient));
+    } else {
+      co_await back_through(s, l, at, step.what);
+      x[l].drop();
+      g[l + 1].drop();
+    }
+  }
+  if (!s.first && s.previous == self_.index()) {
+    auto& before = stages_[s.previous_chunk];
+    auto& there = before.under_way[step.micro_batch].by_inputs;
+    there.resize(before.layers.count() + 1);
+    there.back() = std::move(g[0]);
+  } else if (!s.first) {
+    co_await self_.send(s.previous, g[0]);
+  }
+  g[0].drop();
+  if (step.what == kind::backward)
+    s.under_way.leave(step.micro_batch);
+}
+
+strategy pipeline_rank::backward_weight(stage& s, uint32_t micro_batch) {
+  auto& at = s.under_way[micro_batch];
+  for (auto l = s.layers.count(); l-- > 0;) {
+    co_await back_through(s, l, at, kind::backward_weight);
+    at.inputs[l].drop();
+    at.by_inputs[l + 1].drop();
+  }
+  s.under_way.leave(micro_batch);
+}
+
+strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradient sum) {
+  if (plan_.where == placement::both_ways) { // the other rank that has this stage, for the other half of the samples
+    auto& shape = plan_.shape;
+    auto mirror = shape.at_stage(self_.index(), shape.pipeline - 1 - shape.stage(self_.index()));
+    auto low = std::min(self_.index(), mirror), high = std::max(self_.index(), mirror);
+    sum = co_await self_.all_reduce(std::move(sum), {low, 2, high - low});
+  }
+  const bool scattered = model_.shards_optimizer && !plan_.sharded && data_.count > 1;
+  if (scattered) {
+    sum = co_await self_.reduce_scatter(std::move(sum), data_);
+    w = co_await self_.slice(std::move(w), data_shard());
+  } else if (!plan_.sharded && data_.count > 1) {
+    sum = co_await self_.all_reduce(std::move(sum), data_);
+  }
+  co_await self_.update(w, state, std::move(sum));
+  if (scattered)
+    w = co_await self_.all_gather(w, data_);
+  co_await self_.finish(std::move(w));
+}
+
+strategy pipeline_rank::update() {
+  // What two ranks have is reduced in the order of its layers by both.
+  std::vector<std::pair<stage*, uint64_t>> all;
+  for (auto& s : stages_)
+    for (uint64_t l = 0; l < s.layers.count(); ++l)
+      all.emplace_back(&s, l);
+  std::ranges::sort(all, {}, [](auto& x) { return x.first->layers.begin + x.second; });
+  for (auto [s, l] : all)
+    co_await update(s->weights[l], s->states[l], std::move(s->sums[l]));
+}
 
 } // namespace
 
-strategy run_pipeline(rank& self, const model& m, std::vector<range> micro_batches, std::vector<pipeline_step> order,
-                      uint32_t chunks) {
-  using kind = pipeline_step::kind;
-  std::vector<stage> stages;
-  for (uint32_t c = 0; c < chunks; ++c)
-    stages.emplace_back(m, c * self.world_size() + self.index(), self.world_size(), chunks * self.world_size(),
-                        micro_batches.size());
-  for (auto& s : stages)
-    for (uint64_t l = 0; l < s.layers.count(); ++l)
-      std::tie(s.weights[l], s.states[l]) = co_await self.load_weights(static_cast<uint32_t>(s.layers.begin + l));
+strategy run_pipeline(rank& self, const model& m, pipeline_plan plan) {
+  auto order = std::move(plan.order);
+  pipeline_rank mine{self, m, std::move(plan)};
+  co_await mine.load();
+  for (uint32_t i = 0; i < order.count; ++i)
+    co_await mine.step(order.step(i));
+  co_await mine.update();
+}
 
-  for (auto step : order) {
-    auto& s = stages[step.chunk];
-    const auto layers = s.layers.count();
-    auto& x = s.inputs[step.micro_batch];
-    auto& g = s.by_outputs[step.micro_batch];
-    if (step.what == kind::forward) {
-      x.resize(layers + 1);
-      if (s.first)
-        x[0] = co_await self.input(micro_batches[step.micro_batch]);
-      else
-        x[0] = co_await self.receive<activation>(s.previous);
-      for (uint64_t l = 0; l < layers; ++l)
-        x[l + 1] = co_await self.forward(x[l], s.weights[l]);
-      if (!s.last) {
-        co_await self.send(s.next, x[layers]);
-        x[layers].drop();
-      }
-      continue;
-    }
-    if (step.what == kind::backward_weight) {
-      for (auto l = layers; l-- > 0;) {
-        co_await self.add(s.sums[l], co_await self.backward_weight(x[l], s.weights[l], g[l + 1]));
-        x[l].drop();
-        g[l + 1].drop();
-      }
-      std::vector<activation>{}.swap(x);
-      std::vector<activation_gradient>{}.swap(g);
-      continue;
-    }
-    g.resize(layers + 1);
-    if (s.last)
-      g[layers] = co_await self.loss(x[layers]);
-    else
-      g[layers] = co_await self.receive<activation_gradient>(s.next);
-    x[layers].drop();
-    for (auto l = layers; l-- > 0;) {
-      if (step.what == kind::backward_input) {
-        g[l] = co_await self.backward_input(x[l], s.weights[l], g[l + 1]);
-        continue;
-      }
-      weight_gradient gradient;
-      std::tie(gradient, g[l]) = co_await self.backward(x[l], s.weights[l], g[l + 1]);
-      x[l].drop();
-      g[l + 1].drop();
-      co_await self.add(s.sums[l], std::move(gradient));
-    }
-    if (!s.first)
-      co_await self.send(s.previous, g[0]);
-    g[0].drop();
-    if (step.what == kind::backward) {
-      std::vector<activation>{}.swap(x);
-      std::vector<activation_gradient>{}.swap(g);
-    }
-  }
+pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
+  auto count = static_cast<uint32_t>(all.size());
+  return {count, [steps = std::make_shared<std::vector<pipeline_step>>(std::move(all))](uint32_t i) { return (*steps)[i]; }};
+}
 
-  for (auto& s : stages)
-    for (uint64_t l = 0; l < s.layers.count(); ++l) {
-      co_await self.update(s.weights[l], s.states[l], std::move(s.sums[l]));
-      co_await self.finish(std::move(s.weights[l]));
-    }
+mesh pipeline_mesh(const model& m, uint32_t world_size) {
+  mesh result{std::max(m.tensor, 1u), std::max(m.data, 1u), 1};
+  result.pipeline = world_size / std::max<uint32_t>(result.tensor * result.data, 1);
+  return result;
+}
+
+uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
+  return static_cast<uint32_t>((m.global_batch / shape.data - 1) / m.micro_batch + 1);
+}
+
+caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
+  if (stages > m.layers)
+    return make_error(errc::invalid_argument, fmt::format("{} stages need at least as many layers, not {}", stages, m.layers));
+  if (shape.data > 1)
+    return check_data_parallel(m, shape.data);
+  return caf::none;
+}
+
+caf::error check_pipeline(const model& m, uint32_t world_size) {
+  if (auto problem = check_mesh(m, world_size))
+    return problem;
+  auto shape = pipeline_mesh(m, world_size);
+  return check_pipeline_of(m, shape, shape.pipeline);
 }
 
 } // namespace ringmaster::training

@@ -2,24 +2,57 @@
 
 #include "runtime/training/strategies.hpp"
 
+#include <functional>
+
 namespace ringmaster::training {
 
-/// What a pipeline's schedule has a rank do next with one micro-batch, counted from 0.
+/// What a pipeline's schedule has a rank do next with one micro-batch.
 struct pipeline_step {
   enum class kind : uint8_t { forward, backward, backward_input, backward_weight };
 
   kind what = kind::forward;
-  uint32_t micro_batch = 0;
-  uint32_t chunk = 0; ///< Of the rank's parts of the model, as they come in it.
+  uint32_t micro_batch = 0; ///< From 0, of the chunk's.
+  uint32_t chunk = 0;       ///< Of the rank's parts of the model.
 };
 
-/// 1F1B's order: `ahead` forwards, then a forward and a backward by turns, then the backwards that are left.
-std::vector<pipeline_step> one_forward_one_backward_order(uint32_t ahead, uint32_t micro_batches);
+/// Where the stages are, of p ranks with v chunks each.
+enum class placement : uint8_t {
+  loop,      ///< Rank r has r, r + p, r + 2p, ... of v p stages.
+  vee,       ///< There and back: rank r has r and 2p-1-r of 2p stages.
+  both_ways, ///< Each of p stages twice: rank r has r of a pipeline for the first half of the samples, p-1-r of one for the others.
+};
 
-/// A rank of a pipeline, for all of the global batch in the given micro-batches, in the schedule's order. The model is cut into
-/// stages of contiguous layers, as many as ranks times chunks; rank r has stages r, r + p, r + 2p, ... Activations go to
-/// the next stage, their gradients to the previous one; every layer is updated in the end.
-strategy run_pipeline(rank& self, const model& m, std::vector<range> micro_batches, std::vector<pipeline_step> order,
-                      uint32_t chunks = 1);
+/// The steps of one rank.
+struct pipeline_order {
+  uint32_t count = 0;
+  std::function<pipeline_step(uint32_t)> step; ///< From 0 on.
+
+  static pipeline_order listed(std::vector<pipeline_step> all);
+};
+
+struct pipeline_plan {
+  mesh shape;
+  pipeline_order order;
+  uint32_t chunks = 1;
+  placement where = placement::loop;
+  bool sharded = false; ///< Weights, over the data-parallel ranks; gathered for each step.
+};
+
+/// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the backwards that
+/// are left.
+pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t micro_batches);
+
+/// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of contiguous layers:
+/// activations to the next stage, their gradients to the previous one. Layers may be shared by tensor-parallel ranks. In the
+/// end the gradients are summed over the data-parallel ranks, and every layer is updated.
+strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
+
+/// The world as a pipeline strategy sees it: m.tensor and m.data ranks, one where they are not given, share each stage.
+mesh pipeline_mesh(const model& m, uint32_t world_size);
+/// Micro-batches of a data-parallel rank.
+uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
+caf::error check_pipeline(const model& m, uint32_t world_size);
+/// The same where a rank has so many stages.
+caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages);
 
 } // namespace ringmaster::training

@@ -10,7 +10,10 @@ namespace {
 using kind = pipeline_step::kind;
 
 strategy run(rank& self, const model& m) {
-  return run_pipeline(self, m, {{0, m.global_batch}}, {{kind::forward, 0}, {kind::backward, 0}});
+  auto whole = m;
+  whole.micro_batch = m.global_batch;
+  auto there_and_back = [](uint32_t i) { return pipeline_step{i == 0 ? kind::forward : kind::backward}; };
+  co_await run_pipeline(self, whole, {pipeline_mesh(m, self.world_size()), {2, there_and_back}});
 }
 
 } // namespace

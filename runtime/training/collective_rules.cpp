@@ -1,0 +1,125 @@
+#include "runtime/training/collective_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ringmaster::training {
+
+namespace {
+
+using arguments = std::span<pending* const>;
+
+std::string refused(const pending& x, std::string_view why) {
+  return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
+}
+
+bool of_activation(const value_tag& x) {
+  return x.kind == value_kind::activation || x.kind == value_kind::activation_gradient;
+}
+
+/// The same but for what differs among shards: part and samples.
+bool alike(const value_tag& a, const value_tag& b) {
+  return a.kind == b.kind && a.has == b.has && a.layer == b.layer && a.step == b.step && a.part.count == b.part.count;
+}
+
+/// All ranks have other shards, and together all that there are.
+std::string complete(arguments all) {
+  auto& first = *all.front();
+  std::vector<bool> there(first.argument.part.count);
+  for (auto* each : all) {
+    auto& x = each->argument;
+    if (!alike(x, first.argument) || there[x.part.index]
+        || (of_activation(x) ? x.samples != first.argument.samples : x.tensor != first.argument.tensor))
+      return refused(*each, fmt::format("the {} does not go with the {} of rank {}", text_of(x), text_of(first.argument), first.rank));
+    there[x.part.index] = true;
+  }
+  if (std::ranges::find(there, false) == there.end())
+    return {};
+  return refused(first, fmt::format("{} ranks do not have all of the {} parts of the {}", all.size(), there.size(), text_of(first.argument)));
+}
+
+std::string sum_samples(arguments all, value_tag& total) {
+  for (auto* each : all.subspan(1)) {
+    auto& x = each->argument;
+    if (x.kind != total.kind || x.part != total.part || x.tensor != total.tensor)
+      return refused(*each, fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
+    if (!total.samples.add(x.samples))
+      return refused(*each, fmt::format("the {} would count twice: the ranks before it have samples {}", text_of(x),
+                                        total.samples.text()));
+  }
+  return {};
+}
+
+/// Of gradients by weights, the samples add up; of summands, the parts.
+std::string sum(arguments all, value_tag& total) {
+  if (total.kind == value_kind::weight_gradient)
+    return sum_samples(all, total);
+  if (!of_activation(total) || total.has != form::summand)
+    return refused(*all.front(), fmt::format("the {} is nothing that is summed over ranks", text_of(total)));
+  auto problem = complete(all);
+  total.has = form::whole;
+  total.part = {};
+  return problem;
+}
+
+std::string gather(arguments all, value_tag& whole) {
+  if (whole.kind != value_kind::weight && !(of_activation(whole) && whole.has == form::sequence))
+    return refused(*all.front(), fmt::format("the {} is no shard", text_of(whole)));
+  auto problem = complete(all);
+  whole.has = form::whole;
+  whole.part = {};
+  return problem;
+}
+
+std::string exchange(arguments all, value_tag& x) {
+  if (!of_activation(x) || (x.has != form::sequence && x.has != form::heads))
+    return refused(*all.front(), fmt::format("the {} is neither a sequence nor a heads shard", text_of(x)));
+  x.has = x.has == form::sequence ? form::heads : form::sequence;
+  return complete(all);
+}
+
+std::string reduce(arguments all, value_tag& x) {
+  if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && !x.part.whole())
+    return refused(*all.front(), fmt::format("it needs the whole, and has the {}", text_of(x)));
+  return sum(all, x);
+}
+
+pending& root_of(arguments all) {
+  return *all[all.front()->among.index_of(all.front()->peer)];
+}
+
+} // namespace
+
+bool match(const pending& a, const pending& b) {
+  if (a.what != b.what)
+    return false;
+  return a.what == op::broadcast ? a.peer == b.peer : a.argument.layer == b.argument.layer;
+}
+
+std::string combine(arguments all) {
+  const auto what = all.front()->what;
+  auto result = what == op::broadcast ? root_of(all).argument : all.front()->argument;
+  std::string problem;
+  if (what == op::all_reduce || what == op::reduce_scatter)
+    problem = reduce(all, result);
+  else if (what == op::all_gather)
+    problem = gather(all, result);
+  else if (what == op::all_to_all)
+    problem = exchange(all, result);
+  if (!problem.empty())
+    return problem;
+  const auto count = static_cast<uint32_t>(all.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    auto& mine = all[i]->results[0];
+    mine = result;
+    if (what == op::reduce_scatter || what == op::all_to_all)
+      mine.part = {i, count};
+    if (what == op::reduce_scatter && of_activation(result))
+      mine.has = form::sequence;
+  }
+  return {};
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+namespace ringmaster::training {
+
+/// Ranks at equal distances, which have a collective together: the world, or a line along an axis of a mesh.
+struct group {
+  uint32_t first = 0;
+  uint32_t count = 1;
+  uint32_t stride = 1;
+
+  uint32_t rank(uint32_t index) const { return first + index * stride; }
+  bool contains(uint32_t rank) const { return rank >= first && (rank - first) % stride == 0 && (rank - first) / stride < count; }
+  /// Of a rank in it.
+  uint32_t index_of(uint32_t rank) const { return (rank - first) / stride; }
+  uint32_t last() const { return rank(count - 1); }
+  friend bool operator==(const group&, const group&) = default;
+};
+
+/// A world as a box: ranks are numbered along the tensor axis first, whose talk is the most, then data, then pipeline
+/// (Narayanan et al. 2021).
+struct mesh {
+  uint32_t tensor = 1;
+  uint32_t data = 1;
+  uint32_t pipeline = 1;
+
+  uint32_t size() const { return tensor * data * pipeline; }
+  uint32_t tensor_index(uint32_t rank) const { return rank % tensor; }
+  uint32_t data_index(uint32_t rank) const { return rank / tensor % data; }
+  uint32_t stage(uint32_t rank) const { return rank / (tensor * data); }
+
+  group tensor_group(uint32_t rank) const { return {rank - tensor_index(rank), tensor, 1}; }
+  group data_group(uint32_t rank) const { return {rank - data_index(rank) * tensor, data, tensor}; }
+  /// The same place in another stage.
+  uint32_t at_stage(uint32_t rank, uint32_t other) const { return rank % (tensor * data) + other * tensor * data; }
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,264 @@
+#include "runtime/training/simulated_world.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/collective_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// Whether an operation shows up in the time line.
+bool is_event(op x) {
+  return x != op::input && x != op::add && x != op::slice && x != op::finish;
+}
+
+} // namespace
+
+std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kind) {
+  for (auto& x : inboxes)
+    if (x.sender == sender && x.kind == kind)
+      return x.sent;
+  return inboxes.emplace_back(inbox{sender, kind, {}}).sent;
+}
+
+simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events)
+  : trained_(trained), costs_(costs), with_events_(with_events), ranks_(world_size), finished_(trained.layers) {
+  outcome_.ranks.resize(world_size);
+}
+
+void simulated_world::take_place(pending& x, double duration) {
+  ++outcome_.operations;
+  if (!is_event(x.what))
+    return;
+  auto& state = ranks_[x.rank];
+  auto& its = outcome_.ranks[x.rank];
+  auto& clock = clock_of(x);
+  its.last_start = std::max(its.last_start, clock);
+  (x.aside ? its.aside : is_communication(x.what) ? its.communication : its.compute) += duration;
+  if (state.held > its.peak_memory) {
+    its.peak_memory = state.held;
+    its.peak_at = clock;
+  }
+  if (with_events_)
+    outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, state.held});
+  clock += duration;
+}
+
+void simulated_world::give_results(pending& x) {
+  for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
+    x.memory[i] = x.results[i].on_host ? 0 : costs_.memory_of(x.results[i]);
+    ranks_[x.rank].held += x.memory[i];
+  }
+}
+
+bool simulated_world::begin(pending& x) {
+  auto& state = ranks_[x.rank];
+  if (!x.aside) {
+    if (go(x)) {
+      give_results(x);
+      return true;
+    }
+    state.waits = &x;
+    return false;
+  }
+  x.note = state.now;
+  state.beside.push_back(&x);
+  if (state.beside.size() == 1)
+    start_next(x.rank);
+  return false;
+}
+
+void simulated_world::start_next(uint32_t rank) {
+  auto& state = ranks_[rank];
+  while (!state.beside.empty() && error_.empty()) {
+    auto& next = *state.beside.front();
+    state.aside = std::max(state.aside, next.note);
+    if (!go(next))
+      return;
+    end_aside(next);
+  }
+}
+
+void simulated_world::end_aside(pending& x) {
+  auto& state = ranks_[x.rank];
+  state.beside.pop_front();
+  x.ended = true;
+  x.note = state.aside;
+  if (state.waits != &x)
+    return;
+  state.waits = nullptr;
+  await(x);
+  ready_.push_back(x.waiter);
+}
+
+bool simulated_world::await(pending& x) {
+  auto& state = ranks_[x.rank];
+  if (!x.ended) {
+    state.waits = &x;
+    return false;
+  }
+  state.now = std::max(state.now, x.note);
+  give_results(x);
+  return true;
+}
+
+void simulated_world::end_later(pending& x) {
+  if (x.aside) {
+    end_aside(x);
+    start_next(x.rank);
+    return;
+  }
+  ranks_[x.rank].waits = nullptr;
+  give_results(x);
+  ready_.push_back(x.waiter);
+}
+
+bool simulated_world::go(pending& x) {
+  if (is_collective(x.what))
+    return meet(x);
+  if (x.what == op::receive)
+    return receive(x);
+  if (x.what == op::send)
+    send(x);
+  else
+    take_place(x);
+  if (x.what == op::finish)
+    note_finished(x);
+  return true;
+}
+
+void simulated_world::send(pending& x) {
+  auto begun = clock_of(x);
+  take_place(x);
+  inbox::message sent{x.argument, costs_.leaves_at_end() ? clock_of(x) : begun};
+  auto& receiver = ranks_[x.peer];
+  auto takes = [&](pending* y) {
+    return y != nullptr && y->what == op::receive && y->peer == x.rank && y->argument.kind == x.argument.kind;
+  };
+  auto* aside = receiver.beside.empty() ? nullptr : receiver.beside.front();
+  auto* waiting = takes(receiver.waits) && !receiver.waits->aside ? receiver.waits : takes(aside) ? aside : nullptr;
+  if (waiting == nullptr) {
+    receiver.inbox_of(x.rank, x.argument.kind).push_back(std::move(sent));
+    return;
+  }
+  deliver(*waiting, sent);
+  end_later(*waiting);
+}
+
+bool simulated_world::receive(pending& x) {
+  auto& sent = ranks_[x.rank].inbox_of(x.peer, x.argument.kind);
+  if (sent.empty())
+    return false;
+  deliver(x, sent.front());
+  sent.pop_front();
+  return true;
+}
+
+void simulated_world::deliver(pending& x, const inbox::message& arrived) {
+  auto& clock = clock_of(x);
+  clock = std::max(clock, arrived.at);
+  x.argument = x.results[0] = arrived.what;
+  take_place(x);
+}
+
+bool simulated_world::meet(pending& x) {
+  auto& all = meetings_[{x.among, x.aside}];
+  all.ranks.resize(x.among.count);
+  all.ranks[x.among.index_of(x.rank)] = &x;
+  if (all.count > 0) {
+    auto& other = **std::find_if(all.ranks.begin(), all.ranks.end(), [&](auto* y) { return y != nullptr && y != &x; });
+    auto& first = other.rank < x.rank ? other : x;
+    auto& second = other.rank < x.rank ? x : other;
+    if (!match(first, second)) {
+      fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
+                               first.rank, name_of(first.what), text_of(first.argument), second.rank, name_of(second.what),
+                               text_of(second.argument)));
+      return false;
+    }
+  }
+  if (++all.count < x.among.count)
+    return false;
+  if (!hold(all))
+    return false;
+  auto ranks = std::exchange(all.ranks, {});
+  all.count = 0;
+  for (auto* each : ranks)
+    if (each != &x)
+      end_later(*each);
+  return true;
+}
+
+bool simulated_world::hold(const meeting& all) {
+  if (auto problem = combine(all.ranks); !problem.empty()) {
+    fail(all.ranks.front()->rank, std::move(problem));
+    return false;
+  }
+  double latest = 0;
+  for (auto* each : all.ranks)
+    latest = std::max(latest, clock_of(*each));
+  const auto& first = *all.ranks.front();
+  const auto& known = first.what == op::broadcast ? *all.ranks[first.among.index_of(first.peer)] : first;
+  const auto duration = costs_.time_of(known, world_size());
+  for (auto* each : all.ranks) {
+    clock_of(*each) = latest;
+    take_place(*each, duration);
+  }
+  return true;
+}
+
+void simulated_world::note_finished(const pending& x) {
+  auto& of = x.argument;
+  finished_[of.layer][{of.tensor.count, of.part.count}].insert({of.tensor.index, of.part.index});
+}
+
+void simulated_world::close() {
+  double busy = 0, communication = 0;
+  for (uint32_t i = 0; i < world_size(); ++i) {
+    auto& its = outcome_.ranks[i];
+    its.end = std::max(ranks_[i].now, ranks_[i].aside);
+    outcome_.time = std::max(outcome_.time, its.last_start);
+    outcome_.end = std::max(outcome_.end, its.end);
+    if (its.peak_memory > outcome_.ranks[outcome_.peak_rank].peak_memory)
+      outcome_.peak_rank = i;
+    busy += its.compute + its.communication;
+    communication += its.communication;
+    outcome_.memory_left += ranks_[i].held;
+  }
+  const auto whole = outcome_.end * world_size();
+  outcome_.bubble_fraction = whole > 0 ? std::max(0.0, 1 - busy / whole) : 0;
+  outcome_.communication_fraction = whole > 0 ? communication / whole : 0;
+}
+
+caf::expected<training_outcome> simulated_world::run(const strategy_function& program) {
+  std::vector<rank> ranks;
+  for (uint32_t i = 0; i < world_size(); ++i)
+    ranks.emplace_back(*this, i, world_size(), trained_);
+  {
+    std::vector<strategy> bodies;
+    for (auto& each : ranks)
+      bodies.push_back(program(each));
+    for (auto i = bodies.rbegin(); i != bodies.rend(); ++i)
+      ready_.push_back(i->body());
+    while (!ready_.empty() && error_.empty()) {
+      auto next = ready_.back();
+      ready_.pop_back();
+      next.resume();
+    }
+    if (error_.empty())
+      error_ = deadlock();
+    if (error_.empty())
+      error_ = left_behind();
+    if (error_.empty())
+      error_ = missing_result();
+  }
+  if (!error_.empty())
+    return make_error(errc::invalid_argument, error_);
+  close();
+  return std::move(outcome_);
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,41 @@
+// Pipeline with FSDP: the ranks of a stage are data parallel and share its weights, gradients and optimizer states, as with ZeRO
+// stage 3. A layer is gathered for each micro-batch's forward and backward; its gradient is summed and scattered after each
+// backward. In GPipe's order. Where --data is not given it is 2 if the ranks can be halved.
+// Time: GPipe's, and for each micro-batch and layer 2 all_gathers and a reduce_scatter among a stage's ranks.
+// Memory: 3 / (p d) of the weights, one whole layer and gradient, activations of all micro-batches, 1/p of the layers.
+#include "runtime/training/strategies/pipeline.hpp"
+
+namespace ringmaster::training {
+
+namespace {
+
+using kind = pipeline_step::kind;
+
+model with_data(model m, uint32_t world_size) {
+  if (m.data == 0)
+    m.data = world_size % (2 * std::max(m.tensor, 1u)) == 0 ? 2 : 1;
+  return m;
+}
+
+strategy run(rank& self, const model& m) {
+  auto mine = with_data(m, self.world_size());
+  const auto shape = pipeline_mesh(mine, self.world_size());
+  const auto count = pipeline_micro_batches(mine, shape);
+  auto step = [count](uint32_t i) {
+    return i < count ? pipeline_step{kind::forward, i} : pipeline_step{kind::backward, i - count};
+  };
+  pipeline_plan plan{shape, {2 * count, step}};
+  plan.sharded = shape.data > 1;
+  co_await run_pipeline(self, mine, std::move(plan));
+}
+
+caf::error check(const model& m, uint32_t world_size) {
+  return check_pipeline(with_data(m, world_size), world_size);
+}
+
+} // namespace
+
+const known_strategy sharded_pipeline{"pipeline-fsdp", "GPipe whose stages are each sharded over data-parallel ranks (--data)", run,
+                                      check};
+
+} // namespace ringmaster::training

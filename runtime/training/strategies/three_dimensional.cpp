@@ -1,0 +1,36 @@
+// Data, tensor and pipeline parallel together (Narayanan et al., Megatron-LM, 2021): the world is a box of tensor x data x
+// pipeline ranks; layers are shared along the first axis, samples along the second, stages along the third, in 1F1B's order.
+// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved, tensor first.
+// Time: the bubble of 1F1B over global batch / data micro-batches; the sides' collectives as by themselves.
+// Memory: 3 / (tensor x pipeline) of the weights, and activations of at most p micro-batches, 1/p of the layers.
+#include "runtime/training/strategies/pipeline.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+model with_sides(model m, uint32_t world_size) {
+  if (m.tensor == 0)
+    m.tensor = world_size % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
+  if (m.data == 0)
+    m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
+  return m;
+}
+
+strategy run(rank& self, const model& m) {
+  auto sides = with_sides(m, self.world_size());
+  co_await one_forward_one_backward.run(self, sides);
+}
+
+caf::error check(const model& m, uint32_t world_size) {
+  return check_pipeline(with_sides(m, world_size), world_size);
+}
+
+} // namespace
+
+const known_strategy three_dimensional{"3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run,
+                                       check};
+
+} // namespace ringmaster::training
