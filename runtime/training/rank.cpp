@@ -20,6 +20,16 @@ void add_up(value_tag& made, const weight& w) {
   made.part = w.tag().tensor;
 }
 
+/// On the device, and whole.
+bool ready(const value& x) {
+  return x.valid() && !x.tag().on_host && x.tag().part.whole() && x.tag().has == form::whole;
+}
+
+/// Most operations are right, and need no sentence.
+bool fits(const activation& x, const weight& w) {
+  return ready(x) && ready(w) && x.layer() == w.layer();
+}
+
 /// Of a gradient by something of x's layer, for x's samples.
 value_tag gradient_tag(value_kind kind, const activation& x, const weight& w) {
   value_tag result{.kind = kind, .layer = x.layer(), .samples = x.tag().samples};
@@ -109,8 +119,9 @@ operation<activation> rank::input(range samples) {
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto work = start(op::forward);
-  auto problem = first_of({expects(x, "input"), expects(w, "weight"),
-                           is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
+  std::string problem;
+  if (!fits(x, w))
+    problem = first_of({expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
   work.argument = about(x, w);
   work.results[0] = x.tag();
   ++work.results[0].layer;
@@ -133,6 +144,8 @@ operation<activation_gradient> rank::loss(const activation& output) {
 }
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
+  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().samples == x.tag().samples)
+    return {};
   return first_of(
     {expects(x, "input"), expects(w, "weight"),
      expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()), is_whole(by_output.tag()),

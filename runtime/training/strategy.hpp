@@ -18,7 +18,7 @@ class [[nodiscard]] operation {
 public:
   /// With an error the operation is refused.
   operation(executor& on, pending work, std::string error)
-    : on_(on), work_(std::move(work)), error_(std::move(error)) {}
+    : on_(on), work_(std::move(work)), error_(error.empty() ? nullptr : std::make_unique<std::string>(std::move(error))) {}
 
   bool await_ready() { return accepted() && on_.begin(work_); }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
@@ -34,9 +34,9 @@ private:
   friend class handle;
 
   bool accepted() {
-    if (error_.empty())
+    if (!error_)
       return true;
-    on_.fail(work_.rank, std::move(error_));
+    on_.fail(work_.rank, std::move(*error_));
     return false;
   }
   template <class Value>
@@ -53,7 +53,7 @@ private:
 
   executor& on_;
   pending work_;
-  std::string error_;
+  std::unique_ptr<std::string> error_; ///< Rare, so it takes little room.
 };
 
 /// An operation that goes on aside, on the rank's second stream and in the order in which they are begun there; co_await

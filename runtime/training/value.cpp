@@ -26,9 +26,8 @@ std::string of_form(const value_tag& x) {
 
 } // namespace
 
-storage::~storage() {
-  if (owner_ != nullptr)
-    owner_->release(rank_, token_);
+void storage::give_back() noexcept {
+  std::exchange(owner_, nullptr)->release(rank_, token_);
 }
 
 std::string text_of(value_kind x) {

@@ -52,18 +52,24 @@ public:
   storage(storage&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)), token_(other.token_), rank_(other.rank_) {}
   storage& operator=(storage&& other) noexcept {
-    storage old{std::move(*this)};
+    if (owner_ != nullptr)
+      give_back();
     owner_ = std::exchange(other.owner_, nullptr);
     token_ = other.token_;
     rank_ = other.rank_;
     return *this;
   }
-  ~storage();
+  ~storage() {
+    if (owner_ != nullptr)
+      give_back();
+  }
 
   explicit operator bool() const { return owner_ != nullptr; }
   uint64_t token() const { return token_; }
 
 private:
+  void give_back() noexcept;
+
   executor* owner_ = nullptr;
   uint64_t token_ = 0;
   uint32_t rank_ = 0;

@@ -13,10 +13,12 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-/// A micro-batch in a stage: layers' inputs, the last of which is the stage's output, and the gradients by them.
+/// A micro-batch in a stage.
 struct passage {
-  std::vector<activation> inputs;
-  std::vector<activation_gradient> by_inputs; ///< Kept where the weights' gradients come later.
+  std::vector<activation> inputs; ///< By layer; empty: it is not there.
+  activation output;              ///< The model's, until the loss.
+  activation_gradient by_output;  ///< Where the next stage is on this same rank.
+  std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
 };
 
 /// The micro-batches that are in a stage, oldest first; room that one leaves is the next one's.
@@ -32,7 +34,7 @@ public:
   void leave(uint32_t micro_batch) {
     auto& gone = (*this)[micro_batch];
     gone.inputs.clear();
-    gone.by_inputs.clear();
+    gone.by_outputs.clear();
     while (oldest_ < newest_ && (*this)[oldest_].inputs.empty())
       ++oldest_;
   }
@@ -91,12 +93,14 @@ private:
   strategy backward(stage& s, pipeline_step x);
   strategy backward_weight(stage& s, uint32_t micro_batch);
   task<activation> through(stage& s, uint64_t l, const activation& x);
-  strategy back_through(stage& s, uint64_t l, passage& at, kind what);
+  task<activation_gradient> back_through(stage& s, uint64_t l, const activation& x, const activation_gradient& by_output, kind what);
+  task<activation_gradient> gradient_by_output(stage& s, uint32_t micro_batch);
   task<activation> whole(const activation& x);
   task<activation_gradient> whole(const activation_gradient& x);
   strategy add(stage& s, uint64_t l, weight_gradient gradient);
   strategy update(weight& w, optimizer_state& state, weight_gradient sum);
 
+  bool plain() const { return !shared() && !plan_.sharded; }
   bool shared() const { return tensor_.count > 1; }
   bool in_sequence() const { return shared() && model_.sequence_parallel; }
   shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), tensor_.count}; }
@@ -191,8 +195,9 @@ task<activation> pipeline_rank::through(stage& s, uint64_t l, const activation& 
 
 strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
   const auto layers = s.layers.count();
-  auto& x = s.under_way.enter(micro_batch).inputs;
-  x.resize(layers + 1);
+  auto& at = s.under_way.enter(micro_batch);
+  auto& x = at.inputs;
+  x.resize(layers);
   if (s.first) {
     x[0] = co_await self_.input(samples_of_step(s, micro_batch));
     if (in_sequence())
@@ -200,23 +205,24 @@ strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
   } else if (s.previous != self_.index()) { // which would have put it here
     x[0] = co_await self_.receive<activation>(s.previous);
   }
-  const bool plain = !shared() && !plan_.sharded;
+  activation output;
   for (uint64_t l = 0; l < layers; ++l) {
-    if (plain)
-      x[l + 1] = co_await self_.forward(x[l], s.weights[l]);
+    auto& y = l + 1 < layers ? x[l + 1] : output;
+    if (plain())
+      y = co_await self_.forward(x[l], s.weights[l]);
     else
-      x[l + 1] = co_await through(s, l, x[l]);
+      y = co_await through(s, l, x[l]);
   }
-  if (s.last)
-    co_return;
-  if (s.next == self_.index()) {
-    auto& there = stages_[s.next_chunk].under_way.enter(micro_batch).inputs;
-    there.resize(1);
-    there[0] = std::move(x[layers]);
-    co_return;
+  if (s.last) {
+    at.output = std::move(output);
+  } else if (s.next == self_.index()) {
+    auto& there = stages_[s.next_chunk];
+    auto& inputs = there.under_way.enter(micro_batch).inputs;
+    inputs.resize(there.layers.count());
+    inputs[0] = std::move(output);
+  } else {
+    co_await self_.send(s.next, output);
   }
-  co_await self_.send(s.next, x[layers]);
-  x[layers].drop();
 }
 
 strategy pipeline_rank::add(stage& s, uint64_t l, weight_gradient gradient) {
@@ -225,19 +231,21 @@ strategy pipeline_rank::add(stage& s, uint64_t l, weight_gradient gradient) {
   co_await self_.add(s.sums[l], std::move(gradient));
 }
 
-strategy pipeline_rank::back_through(stage& s, uint64_t l, passage& at, kind what) {
+// The gradient by the layer's input, but where only that by the weight is wanted.
+task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, const activation& input, const activation_gradient& g,
+                                                      kind what) {
   weight gathered;
   activation all;
   activation_gradient all_by_output;
   if (plan_.sharded)
     gathered = co_await self_.all_gather(s.weights[l], data_);
   if (in_sequence()) {
-    all = co_await whole(at.inputs[l]);
-    all_by_output = co_await whole(at.by_inputs[l + 1]);
+    all = co_await whole(input);
+    all_by_output = co_await whole(g);
   }
   auto& w = plan_.sharded ? gathered : s.weights[l];
-  auto& x = in_sequence() ? all : at.inputs[l];
-  auto& by_output = in_sequence() ? all_by_output : at.by_inputs[l + 1];
+  auto& x = in_sequence() ? all : input;
+  auto& by_output = in_sequence() ? all_by_output : g;
   weight_gradient gradient;
   activation_gradient by_input;
   if (what == kind::backward)
@@ -252,59 +260,58 @@ strategy pipeline_rank::back_through(stage& s, uint64_t l, passage& at, kind wha
   if (gradient.valid())
     co_await add(s, l, std::move(gradient));
   if (!by_input.valid())
-    co_return;
+    co_return activation_gradient{};
   if (in_sequence())
     by_input = co_await self_.reduce_scatter(std::move(by_input), tensor_);
   else if (shared())
     by_input = co_await self_.all_reduce(std::move(by_input), tensor_);
-  at.by_inputs[l] = std::move(by_input);
+  co_return std::move(by_input);
+}
+
+task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t micro_batch) {
+  auto& at = s.under_way[micro_batch];
+  if (!s.last)
+    co_return std::move(at.by_output);
+  auto output = std::move(at.output);
+  if (!in_sequence())
+    co_return co_await self_.loss(output);
+  auto all = co_await whole(output);
+  auto by_output = co_await self_.loss(all);
+  co_return co_await self_.slice(std::move(by_output), tensor_shard());
 }
 
 strategy pipeline_rank::backward(stage& s, pipeline_step step) {
-  const auto layers = s.layers.count();
   auto& at = s.under_way[step.micro_batch];
-  auto& x = at.inputs;
-  auto& g = at.by_inputs;
-  g.resize(layers + 1);
-  if (s.last && in_sequence()) {
-    auto all = co_await whole(x[layers]);
-    g[layers] = co_await self_.slice(co_await self_.loss(all), tensor_shard());
-  } else if (s.last) {
-    g[layers] = co_await self_.loss(x[layers]);
-  } else if (s.next != self_.index()) { // which would have put it here
-    g[layers] = co_await self_.receive<activation_gradient>(s.next);
-  }
-  x[layers].drop();
-  const bool plain = !shared() && !plan_.sharded;
-  for (auto l = layers; l-- > 0;) {
+  activation_gradient g;
+  if (s.last || s.next == self_.index())
+    g = co_await gradient_by_output(s, step.micro_batch);
+  else
+    g = co_await self_.receive<activation_gradient>(s.next);
+  if (step.what == kind::backward_input)
+    at.by_outputs.resize(s.layers.count());
+  for (auto l = s.layers.count(); l-- > 0;) {
+    auto& x = at.inputs[l];
     if (step.what == kind::backward_input) {
-      if (plain)
-        g[l] = co_await self_.backward_input(x[l], s.weights[l], g[l + 1]);
+      activation_gradient by_input;
+      if (plain())
+        by_input = co_await self_.backward_input(x, s.weights[l], g);
       else
-        co_await back_through(s, l, at, step.what);
-      continue;
-    }
-    if (plain) {
+        by_input = co_await back_through(s, l, x, g, step.what);
+      at.by_outputs[l] = std::exchange(g, std::move(by_input));
+    } else if (plain()) {
       weight_gradient gradient;
-      std::tie(gradient, g[l]) = co_await self_.backward(x[l], s.weights[l], g[l + 1]);
-      x[l].drop();
-      g[l + 1].drop();
+      std::tie(gradient, g) = co_await self_.backward(x, s.weights[l], g);
+      x.drop();
       co_await self_.add(s.sums[l], std::move(gradient));
     } else {
-      co_await back_through(s, l, at, step.what);
-      x[l].drop();
-      g[l + 1].drop();
+      g = co_await back_through(s, l, x, g, step.what);
+      x.drop();
     }
   }
-  if (!s.first && s.previous == self_.index()) {
-    auto& before = stages_[s.previous_chunk];
-    auto& there = before.under_way[step.micro_batch].by_inputs;
-    there.resize(before.layers.count() + 1);
-    there.back() = std::move(g[0]);
-  } else if (!s.first) {
-    co_await self_.send(s.previous, g[0]);
-  }
-  g[0].drop();
+  if (!s.first && s.previous == self_.index())
+    stages_[s.previous_chunk].under_way[step.micro_batch].by_output = std::move(g);
+  else if (!s.first)
+    co_await self_.send(s.previous, g);
   if (step.what == kind::backward)
     s.under_way.leave(step.micro_batch);
 }
@@ -312,9 +319,12 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
 strategy pipeline_rank::backward_weight(stage& s, uint32_t micro_batch) {
   auto& at = s.under_way[micro_batch];
   for (auto l = s.layers.count(); l-- > 0;) {
-    co_await back_through(s, l, at, kind::backward_weight);
+    if (plain())
+      co_await self_.add(s.sums[l], co_await self_.backward_weight(at.inputs[l], s.weights[l], at.by_outputs[l]));
+    else
+      co_await back_through(s, l, at.inputs[l], at.by_outputs[l], kind::backward_weight);
     at.inputs[l].drop();
-    at.by_inputs[l + 1].drop();
+    at.by_outputs[l].drop();
   }
   s.under_way.leave(micro_batch);
 }
