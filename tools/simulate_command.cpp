@@ -10,6 +10,7 @@
 #include "tools/simulate_options.hpp"
 #include "tools/simulate_report.hpp"
 #include "tools/train_command.hpp"
+#include "tools/validate_command.hpp"
 
 #include <fmt/format.h>
 
@@ -104,6 +105,8 @@ caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const 
 int simulate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
   if (!args.empty() && args.front() == "train")
     return train_command(args.subspan(1), out, err);
+  if (!args.empty() && args.front() == "validate")
+    return validate_command(args.subspan(1), out, err);
   auto failed = [&](const caf::error& problem, int code) {
     fmt::print(err, "ringmaster simulate: {}\n", render(problem));
     return code;

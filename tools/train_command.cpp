@@ -4,11 +4,16 @@
 #include "runtime/quantity_text.hpp"
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
+#include "runtime/training/transformer/transformer_costs.hpp"
 #include "tools/option_table.hpp"
 #include "tools/output_file.hpp"
 #include "tools/train_report.hpp"
+#include "tools/transformer_options.hpp"
 
 #include <fmt/format.h>
+
+#include <memory>
+#include <optional>
 
 namespace ringmaster {
 
@@ -26,7 +31,7 @@ constexpr auto train_help = R"(usage: ringmaster simulate train --strategy S [op
 Runs a step of training in virtual time: a strategy's program on every rank, under a published cost model. Prints time,
 memory, MFU, and what each rank did. The strategies:
 
-{}
+{0}
   --strategy S        one of these
   --ranks N           1 to 65536 (8)
   --layers L          1 to 65536 (32)
@@ -37,7 +42,13 @@ memory, MFU, and what each rank did. The strategies:
   --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
   --sequence-parallel   between layers, tensor-parallel ranks share the positions
   --shard-optimizer   data-parallel ranks of a pipeline's stage share the optimizer's states, as ZeRO stage 1 does
-  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units (lab)
+  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a
+                      system, seconds and bytes (lab)
+  of a transformer:
+  --model G           gpt3-175b or another known one, whose layers are --layers then ({1})
+  --hidden H --heads A --sequence S --vocabulary V    each as the model's, if it is not given
+  --system S          a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
+  --recompute R       none, selective, full: what a backward runs again (none)
   --json              one object instead of the text
   --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
                       puzzles' time is a millisecond there
@@ -50,7 +61,10 @@ struct train_options {
   const known_strategy* which = nullptr;
   training::model trained{.layers = 32, .global_batch = 32};
   uint32_t ranks = 8;
-  const cost_model* costs = &lab_costs();
+  std::string cost_model_name = "lab";
+  const cost_model* costs = nullptr;
+  std::unique_ptr<cost_model> own_costs;
+  transformer_options transformer;
   bool json = false;
   std::string trace;
   bool help = false;
@@ -72,12 +86,47 @@ caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
   return make_error(errc::invalid_argument, fmt::format("there is no strategy \"{}\"; there are: {}", text, names));
 }
 
+caf::expected<std::string> parse_cost_model(const std::string& text) {
+  if (text == "transformer")
+    return text;
+  auto known = cost_model_of(text);
+  if (!known)
+    return make_error(errc::invalid_argument, render(known.error()) + ", transformer");
+  return text;
+}
+
+/// The cost model, and the model's layers; then whether the strategy can train it.
+caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
+  const bool transformer = x.cost_model_name == "transformer";
+  if (!transformer)
+    if (auto given = x.transformer.given(); !given.empty())
+      return make_error(errc::invalid_argument, fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_model_name));
+  auto trained = x.transformer.model(layers);
+  if (!trained)
+    return std::move(trained.error());
+  x.trained.layers = transformer ? trained->layers : layers.value_or(x.trained.layers);
+  if (auto problem = x.which->check(x.trained, x.ranks))
+    return problem;
+  if (!transformer) {
+    x.costs = *cost_model_of(x.cost_model_name);
+    return caf::none;
+  }
+  parallel_setting how;
+  how.shape = x.which->shape(x.trained, x.ranks);
+  how.again = x.transformer.again;
+  how.sequence_parallel = x.trained.sequence_parallel;
+  x.own_costs = transformer_costs(*trained, x.transformer.system, how);
+  x.costs = x.own_costs.get();
+  return caf::none;
+}
+
 caf::expected<train_options> parse(std::span<const std::string> args) {
   train_options result;
+  std::optional<uint32_t> layers;
   option_table table{"simulate train"};
   table.parsed("--strategy", result.which, parse_strategy);
   table.number("--ranks", result.ranks, 1, 65536);
-  table.number("--layers", result.trained.layers, 1, 65536);
+  table.number("--layers", layers, 1, 65536);
   table.number("--global-batch", result.trained.global_batch, 1, batch_max);
   table.number("--micro-batch", result.trained.micro_batch, 1, batch_max);
   table.number("--chunks", result.trained.chunks, 1, 65536);
@@ -85,7 +134,8 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.number("--data", result.trained.data, 1, 65536);
   table.flag("--sequence-parallel", result.trained.sequence_parallel);
   table.flag("--shard-optimizer", result.trained.shards_optimizer);
-  table.parsed("--cost-model", result.costs, [](const std::string& x) { return cost_model_of(x); });
+  table.parsed("--cost-model", result.cost_model_name, parse_cost_model);
+  result.transformer.add_to(table);
   table.flag("--json", result.json);
   table.text("--trace", result.trace);
   if (auto problem = table.read({args.begin(), args.end()}))
@@ -95,7 +145,7 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return result;
   if (result.which == nullptr)
     return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
-  if (auto problem = result.which->check(result.trained, result.ranks))
+  if (auto problem = choose_costs(result, layers))
     return problem;
   if (auto micro_batches = micro_batch_count(result.trained); micro_batches > micro_batches_max)
     return make_error(errc::invalid_argument,
@@ -115,7 +165,7 @@ int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* 
   if (!opts)
     return failed(opts.error(), exit_usage);
   if (opts->help) {
-    fmt::print(out, fmt::runtime(train_help), known_strategies());
+    fmt::print(out, fmt::runtime(train_help), known_strategies(), transformer_options{}.name);
     return 0;
   }
   auto& m = opts->trained;

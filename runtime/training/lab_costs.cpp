@@ -39,6 +39,10 @@ network network_of(uint32_t world_size) {
   return world_size <= 8 ? network{450e9, 0.65, 1e-5, 1} : network{50e9, 0.9, 2e-5, 0};
 }
 
+bool samples_move(const value_tag& x) {
+  return x.kind == value_kind::activation || x.kind == value_kind::activation_gradient;
+}
+
 class lab final : public cost_model {
 public:
   std::string_view name() const override { return "lab"; }
@@ -49,34 +53,45 @@ public:
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t row = 4096 * 1024;
     if (x.kind == value_kind::activation || x.kind == value_kind::activation_gradient)
-      return x.samples.count() * row;
-    return 4096 * 4096 / x.part.count;
+      return x.samples.count() * row / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+    return 4096 * 4096 / x.tensor.count / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t world_size) const override {
     const auto samples = static_cast<double>(x.argument.samples.count());
     const auto shards = static_cast<double>(x.argument.part.count);
+    const auto tensor = static_cast<double>(x.argument.tensor.count);
     const auto link = network_of(world_size);
     switch (x.what) {
       case op::load_weights: {
-        const auto bytes = element_bytes * matrix / shards;
+        const auto bytes = element_bytes * matrix / tensor / shards;
         return bytes / (host_bandwidth * load_efficiency(bytes));
       }
       case op::forward:
       case op::backward:
-        return roofline(2 * matrix * positions * samples, element_bytes * (matrix + 2 * positions * samples * hidden));
+        return roofline(2 * matrix / tensor * positions * samples, element_bytes * (matrix / tensor + 2 * positions * samples * hidden));
       case op::backward_input:
       case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
-        return roofline(2 * matrix * positions * samples, element_bytes * (matrix + 2 * positions * samples * hidden)) / 2;
+        return roofline(2 * matrix / tensor * positions * samples, element_bytes * (matrix / tensor + 2 * positions * samples * hidden)) / 2;
       case op::update: {
-        const auto flops = hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count);
+        const auto flops = hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count / x.argument.tensor.count);
         return roofline(flops, 6 * flops);
       }
       case op::all_reduce:
       case op::all_gather:
-      case op::reduce_scatter: {
-        const auto extra = x.what == op::all_reduce ? link.all_reduce_extra : 0;
-        return link.latency + element_bytes * matrix * (1 + extra / world_size) / (link.bandwidth * link.efficiency);
+      case op::reduce_scatter:
+      case op::all_to_all:
+      case op::broadcast: {
+        const bool world = x.among.count == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
+        const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
+        const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
+        const auto bytes = element_bytes * (samples_move(x.argument) ? hidden * positions * samples : matrix / tensor);
+        return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
+      }
+      case op::offload:
+      case op::fetch: {
+        const auto bytes = element_bytes * static_cast<double>(memory_of(x.argument));
+        return bytes / (host_bandwidth * load_efficiency(bytes));
       }
       case op::send:
       case op::receive:

@@ -15,20 +15,24 @@ public:
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t hidden = 512, length = 256;
     if (x.kind == value_kind::activation || x.kind == value_kind::activation_gradient)
-      return x.samples.count() * hidden * length;
-    return hidden * hidden / x.part.count;
+      return x.samples.count() * hidden * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+    return hidden * hidden / x.tensor.count / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t) const override {
     switch (x.what) {
       case op::forward:
-      case op::backward: return static_cast<double>(x.argument.samples.count());
+      case op::backward: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count;
       case op::backward_input:
-      case op::backward_weight: return static_cast<double>(x.argument.samples.count()) / 2;
+      case op::backward_weight: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count / 2;
       case op::update: return 0.5;
       case op::all_reduce:
       case op::all_gather:
-      case op::reduce_scatter: return 0.3;
+      case op::reduce_scatter:
+      case op::all_to_all:
+      case op::broadcast: return 0.3;
+      case op::offload:
+      case op::fetch:
       case op::send:
       case op::receive: return 0.2;
       default: return 0;

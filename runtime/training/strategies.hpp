@@ -12,6 +12,11 @@
 
 namespace ringmaster::training {
 
+/// All ranks have other samples.
+inline mesh data_parallel_shape(const model&, uint32_t world_size) {
+  return {1, world_size, 1};
+}
+
 /// A strategy by name. Each is a file below strategies/, which says whose it is and what it costs.
 struct known_strategy {
   std::string_view name;
@@ -19,6 +24,8 @@ struct known_strategy {
   strategy (*run)(rank& self, const model& m);
   /// Why it cannot train this model on so many ranks; none: it can.
   caf::error (*check)(const model& m, uint32_t world_size);
+  /// How it sees a world that it accepts.
+  mesh (*shape)(const model& m, uint32_t world_size) = data_parallel_shape;
 };
 
 std::span<const known_strategy> strategies();

@@ -29,6 +29,10 @@ strategy run(rank& self, const model& m) {
   co_await run_pipeline(self, mine, std::move(plan));
 }
 
+mesh shape_of(const model& m, uint32_t world_size) {
+  return pipeline_mesh(with_data(m, world_size), world_size);
+}
+
 caf::error check(const model& m, uint32_t world_size) {
   return check_pipeline(with_data(m, world_size), world_size);
 }
@@ -36,6 +40,6 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy sharded_pipeline{"pipeline-fsdp", "GPipe whose stages are each sharded over data-parallel ranks (--data)", run,
-                                      check};
+                                      check, shape_of};
 
 } // namespace ringmaster::training

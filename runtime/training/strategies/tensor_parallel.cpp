@@ -114,6 +114,6 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy tensor_parallel{"tensor", "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)",
-                                     run, check};
+                                     run, check, shape_of};
 
 } // namespace ringmaster::training

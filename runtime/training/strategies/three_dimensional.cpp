@@ -24,6 +24,10 @@ strategy run(rank& self, const model& m) {
   co_await one_forward_one_backward.run(self, sides);
 }
 
+mesh shape_of(const model& m, uint32_t world_size) {
+  return pipeline_mesh(with_sides(m, world_size), world_size);
+}
+
 caf::error check(const model& m, uint32_t world_size) {
   return check_pipeline(with_sides(m, world_size), world_size);
 }
@@ -31,6 +35,6 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy three_dimensional{"3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run,
-                                       check};
+                                       check, shape_of};
 
 } // namespace ringmaster::training
