@@ -6,6 +6,7 @@
 #include "tools/explain_command.hpp"
 #include "tools/log_command.hpp"
 #include "tools/node_commands.hpp"
+#include "tools/plan_command.hpp"
 #include "tools/prove_command.hpp"
 #include "tools/simulate_command.hpp"
 #include "tools/tune_command.hpp"
@@ -21,7 +22,8 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   bench         how fast collectives are here, in nccl-tests' columns
   chart         what bench has measured, as a picture
   prove         proves collective algorithms, or a schedule in a file
-  simulate      a collective in virtual time, on a network of any size
+  simulate      a collective in virtual time, on a network of any size; simulate train: a step of training
+  plan          the fastest ways to train a model on so many GPUs
   draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
   tune          measures here what that goes by, and writes it into the configuration
@@ -51,6 +53,7 @@ int main(int argc, char** argv) {
     {"info", [](arguments x) { return info_command(x); }},
     {"log", [](arguments x) { return log_command(x); }},
     {"node", [](arguments x) { return node_command(x); }},
+    {"plan", [](arguments x) { return plan_command(x); }},
     {"prove", [](arguments x) { return prove_command(x); }},
     {"simulate", [](arguments x) { return simulate_command(x); }},
     {"tune", [](arguments x) { return tune_command(x); }},

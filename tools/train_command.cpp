@@ -41,7 +41,7 @@ memory, MFU, and what each rank did. The strategies:
   --tensor T          ranks that share each layer, in tensor, 3d and pipelines (as the strategy likes, 1 in pipelines)
   --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
   --sequence-parallel   between layers, tensor-parallel ranks share the positions
-  --shard-optimizer   data-parallel ranks of a pipeline's stage share the optimizer's states, as ZeRO stage 1 does
+  --zero Z            what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do (0)
   --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a
                       system, seconds and bytes (lab)
   of a transformer:
@@ -133,7 +133,7 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.number("--tensor", result.trained.tensor, 1, 65536);
   table.number("--data", result.trained.data, 1, 65536);
   table.flag("--sequence-parallel", result.trained.sequence_parallel);
-  table.flag("--shard-optimizer", result.trained.shards_optimizer);
+  table.number("--zero", result.trained.zero, 0, 3);
   table.parsed("--cost-model", result.cost_model_name, parse_cost_model);
   result.transformer.add_to(table);
   table.flag("--json", result.json);

@@ -13,7 +13,7 @@ struct model {
   uint32_t tensor = 0;       ///< Ranks that share each layer; 0: as the strategy likes.
   uint32_t data = 0;         ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
   bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
-  bool shards_optimizer = false;  ///< Pipelines: data-parallel ranks share the optimizer's states, as ZeRO stage 1 does.
+  uint32_t zero = 0; ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
 };
 
 /// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a wrong

@@ -68,7 +68,7 @@ class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, pipeline_plan plan)
     : self_(self), model_(m), plan_(std::move(plan)), tensor_(plan_.shape.tensor_group(self.index())),
-      data_(plan_.shape.data_group(self.index())) {
+      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0 : plan_.sharded ? 3 : m.zero) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(c));
   }
@@ -100,7 +100,7 @@ private:
   strategy add(stage& s, uint64_t l, weight_gradient gradient);
   strategy update(weight& w, optimizer_state& state, weight_gradient sum);
 
-  bool plain() const { return !shared() && !plan_.sharded; }
+  bool plain() const { return !shared() && zero_ < 2; }
   bool shared() const { return tensor_.count > 1; }
   bool in_sequence() const { return shared() && model_.sequence_parallel; }
   shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), tensor_.count}; }
@@ -110,6 +110,7 @@ private:
   const model& model_;
   pipeline_plan plan_;
   group tensor_, data_;
+  uint32_t zero_; ///< What of a stage its data-parallel ranks share: ZeRO's stage.
   std::vector<stage> stages_;
 };
 
@@ -154,8 +155,8 @@ stage pipeline_rank::stage_of(uint32_t chunk) const {
 }
 
 strategy pipeline_rank::load() {
-  const auto part = plan_.sharded ? data_shard() : shard{};
-  const auto state_part = plan_.sharded || model_.shards_optimizer ? data_shard() : shard{};
+  const auto part = zero_ >= 3 ? data_shard() : shard{};
+  const auto state_part = zero_ >= 1 ? data_shard() : shard{};
   for (auto& s : stages_)
     for (uint64_t l = 0; l < s.layers.count(); ++l)
       std::tie(s.weights[l], s.states[l]) =
@@ -180,9 +181,9 @@ task<activation_gradient> pipeline_rank::whole(const activation_gradient& x) {
 // Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the positions.
 task<activation> pipeline_rank::through(stage& s, uint64_t l, const activation& x) {
   weight gathered;
-  if (plan_.sharded)
+  if (zero_ >= 3)
     gathered = co_await self_.all_gather(s.weights[l], data_);
-  auto& w = plan_.sharded ? gathered : s.weights[l];
+  auto& w = zero_ >= 3 ? gathered : s.weights[l];
   if (!shared())
     co_return co_await self_.forward(x, w);
   if (!in_sequence())
@@ -226,7 +227,7 @@ strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
 }
 
 strategy pipeline_rank::add(stage& s, uint64_t l, weight_gradient gradient) {
-  if (plan_.sharded)
+  if (zero_ >= 2)
     gradient = co_await self_.reduce_scatter(std::move(gradient), data_);
   co_await self_.add(s.sums[l], std::move(gradient));
 }
@@ -237,13 +238,13 @@ task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, cons
   weight gathered;
   activation all;
   activation_gradient all_by_output;
-  if (plan_.sharded)
+  if (zero_ >= 3)
     gathered = co_await self_.all_gather(s.weights[l], data_);
   if (in_sequence()) {
     all = co_await whole(input);
     all_by_output = co_await whole(g);
   }
-  auto& w = plan_.sharded ? gathered : s.weights[l];
+  auto& w = zero_ >= 3 ? gathered : s.weights[l];
   auto& x = in_sequence() ? all : input;
   auto& by_output = in_sequence() ? all_by_output : g;
   weight_gradient gradient;
@@ -336,15 +337,15 @@ strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradien
     auto low = std::min(self_.index(), mirror), high = std::max(self_.index(), mirror);
     sum = co_await self_.all_reduce(std::move(sum), {low, 2, high - low});
   }
-  const bool scattered = model_.shards_optimizer && !plan_.sharded && data_.count > 1;
-  if (scattered) {
-    sum = co_await self_.reduce_scatter(std::move(sum), data_);
-    w = co_await self_.slice(std::move(w), data_shard());
-  } else if (!plan_.sharded && data_.count > 1) {
+  const bool takes_its_part = zero_ == 1 || zero_ == 2;
+  if (zero_ == 0 && data_.count > 1)
     sum = co_await self_.all_reduce(std::move(sum), data_);
-  }
+  if (zero_ == 1)
+    sum = co_await self_.reduce_scatter(std::move(sum), data_);
+  if (takes_its_part)
+    w = co_await self_.slice(std::move(w), data_shard());
   co_await self_.update(w, state, std::move(sum));
-  if (scattered)
+  if (takes_its_part)
     w = co_await self_.all_gather(w, data_);
   co_await self_.finish(std::move(w));
 }

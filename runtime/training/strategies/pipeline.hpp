@@ -35,7 +35,7 @@ struct pipeline_plan {
   pipeline_order order;
   uint32_t chunks = 1;
   placement where = placement::loop;
-  bool sharded = false; ///< Weights, over the data-parallel ranks; gathered for each step.
+  bool sharded = false; ///< As with m.zero 3.
 };
 
 /// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the backwards that
@@ -43,8 +43,8 @@ struct pipeline_plan {
 pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t micro_batches);
 
 /// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of contiguous layers:
-/// activations to the next stage, their gradients to the previous one. Layers may be shared by tensor-parallel ranks. In the
-/// end the gradients are summed over the data-parallel ranks, and every layer is updated.
+/// activations to the next stage, their gradients to the previous one. Layers may be shared by tensor-parallel ranks. Gradients
+/// are summed over the data-parallel ranks in the end, or scattered as m.zero has it, and every layer is updated.
 strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
 
 /// The world as a pipeline strategy sees it: m.tensor and m.data ranks, one where they are not given, share each stage.
