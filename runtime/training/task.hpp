@@ -1,7 +1,9 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -19,6 +21,46 @@ struct task_result {
 template <>
 struct task_result<void> {
   void return_void() {}
+};
+
+} // namespace detail
+
+namespace detail {
+
+/// Memory of coroutines that come and go, by size: what one has left the next one takes. A thread's own.
+class frame_pool {
+public:
+  static void* take(size_t size) {
+    auto& free = lists()[slot_of(size)];
+    if (size > largest || free == nullptr)
+      return ::operator new(size > largest ? size : (slot_of(size) + 1) * granule);
+    return std::exchange(free, *static_cast<void**>(free));
+  }
+  static void give(void* x, size_t size) noexcept {
+    if (size > largest) {
+      ::operator delete(x);
+      return;
+    }
+    auto& free = lists()[slot_of(size)];
+    *static_cast<void**>(x) = std::exchange(free, x);
+  }
+
+private:
+  static constexpr size_t granule = 256, largest = 4096;
+  static constexpr size_t slot_of(size_t size) { return size > largest ? 0 : (size - 1) / granule; }
+
+  struct all {
+    void* first[largest / granule]{};
+    ~all() {
+      for (auto* x : first)
+        while (x != nullptr)
+          ::operator delete(std::exchange(x, *static_cast<void**>(x)));
+    }
+  };
+  static auto lists() -> void* (&)[largest / granule] {
+    thread_local all mine;
+    return mine.first;
+  }
 };
 
 } // namespace detail
@@ -42,6 +84,9 @@ public:
     std::suspend_always initial_suspend() noexcept { return {}; }
     back final_suspend() noexcept { return {}; }
     void unhandled_exception() { std::abort(); } // operations do not throw
+
+    static void* operator new(size_t size) { return detail::frame_pool::take(size); }
+    static void operator delete(void* x, size_t size) noexcept { detail::frame_pool::give(x, size); }
 
     std::coroutine_handle<> waiter;
   };

@@ -13,12 +13,22 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-/// A micro-batch in a stage.
+/// A micro-batch in a stage. There are millions in large pipelines, and most have inputs only.
 struct passage {
+  struct ends {
+    activation output;             ///< The model's, until the loss.
+    activation_gradient by_output; ///< Where the next stage is on this same rank.
+    std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
+  };
+
   std::vector<activation> inputs; ///< By layer; empty: it is not there.
-  activation output;              ///< The model's, until the loss.
-  activation_gradient by_output;  ///< Where the next stage is on this same rank.
-  std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
+  std::unique_ptr<ends> more;
+
+  ends& at_ends() {
+    if (!more)
+      more = std::make_unique<ends>();
+    return *more;
+  }
 };
 
 /// The micro-batches that are in a stage, oldest first; room that one leaves is the next one's.
@@ -34,7 +44,8 @@ public:
   void leave(uint32_t micro_batch) {
     auto& gone = (*this)[micro_batch];
     gone.inputs.clear();
-    gone.by_outputs.clear();
+    if (gone.more)
+      gone.more->by_outputs.clear();
     while (oldest_ < newest_ && (*this)[oldest_].inputs.empty())
       ++oldest_;
   }
@@ -215,7 +226,7 @@ strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
       y = co_await through(s, l, x[l]);
   }
   if (s.last) {
-    at.output = std::move(output);
+    at.at_ends().output = std::move(output);
   } else if (s.next == self_.index()) {
     auto& there = stages_[s.next_chunk];
     auto& inputs = there.under_way.enter(micro_batch).inputs;
@@ -272,8 +283,8 @@ task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, cons
 task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t micro_batch) {
   auto& at = s.under_way[micro_batch];
   if (!s.last)
-    co_return std::move(at.by_output);
-  auto output = std::move(at.output);
+    co_return std::move(at.at_ends().by_output);
+  auto output = std::move(at.at_ends().output);
   if (!in_sequence())
     co_return co_await self_.loss(output);
   auto all = co_await whole(output);
@@ -289,7 +300,7 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
   else
     g = co_await self_.receive<activation_gradient>(s.next);
   if (step.what == kind::backward_input)
-    at.by_outputs.resize(s.layers.count());
+    at.at_ends().by_outputs.resize(s.layers.count());
   for (auto l = s.layers.count(); l-- > 0;) {
     auto& x = at.inputs[l];
     if (step.what == kind::backward_input) {
@@ -298,7 +309,7 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
         by_input = co_await self_.backward_input(x, s.weights[l], g);
       else
         by_input = co_await back_through(s, l, x, g, step.what);
-      at.by_outputs[l] = std::exchange(g, std::move(by_input));
+      at.more->by_outputs[l] = std::exchange(g, std::move(by_input));
     } else if (plain()) {
       weight_gradient gradient;
       std::tie(gradient, g) = co_await self_.backward(x, s.weights[l], g);
@@ -310,7 +321,7 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
     }
   }
   if (!s.first && s.previous == self_.index())
-    stages_[s.previous_chunk].under_way[step.micro_batch].by_output = std::move(g);
+    stages_[s.previous_chunk].under_way[step.micro_batch].at_ends().by_output = std::move(g);
   else if (!s.first)
     co_await self_.send(s.previous, g);
   if (step.what == kind::backward)
@@ -321,11 +332,11 @@ strategy pipeline_rank::backward_weight(stage& s, uint32_t micro_batch) {
   auto& at = s.under_way[micro_batch];
   for (auto l = s.layers.count(); l-- > 0;) {
     if (plain())
-      co_await self_.add(s.sums[l], co_await self_.backward_weight(at.inputs[l], s.weights[l], at.by_outputs[l]));
+      co_await self_.add(s.sums[l], co_await self_.backward_weight(at.inputs[l], s.weights[l], at.more->by_outputs[l]));
     else
-      co_await back_through(s, l, at.inputs[l], at.by_outputs[l], kind::backward_weight);
+      co_await back_through(s, l, at.inputs[l], at.more->by_outputs[l], kind::backward_weight);
     at.inputs[l].drop();
-    at.by_outputs[l].drop();
+    at.more->by_outputs[l].drop();
   }
   s.under_way.leave(micro_batch);
 }
