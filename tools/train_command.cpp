@@ -1,10 +1,12 @@
 #include "tools/train_command.hpp"
 
+#include "actors/configuration.hpp"
+#include "actors/settings.hpp"
 #include "messages/errc.hpp"
 #include "runtime/quantity_text.hpp"
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
-#include "runtime/training/transformer/transformer_costs.hpp"
+#include "runtime/training/transformer/measured_costs.hpp"
 #include "tools/option_table.hpp"
 #include "tools/output_file.hpp"
 #include "tools/train_report.hpp"
@@ -14,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace ringmaster {
 
@@ -43,11 +46,12 @@ memory, MFU, and what each rank did. The strategies:
   --sequence-parallel   between layers, tensor-parallel ranks share the positions
   --zero Z            what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do (0)
   --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a
-                      system, seconds and bytes (lab)
-  of a transformer:
+                      system, seconds and bytes; measured: on hosts like this one, a rank each, with the collectives' costs
+                      that `ringmaster tune` wrote into config/caf-application.conf (lab)
+  of transformer and measured:
   --model G           gpt3-175b or another known one, whose layers are --layers then ({1})
   --hidden H --heads A --sequence S --vocabulary V    each as the model's, if it is not given
-  --system S          a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
+  --system S          of transformer: a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
   --recompute R       none, selective, full: what a backward runs again (none)
   --json              one object instead of the text
   --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
@@ -87,20 +91,22 @@ caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
 }
 
 caf::expected<std::string> parse_cost_model(const std::string& text) {
-  if (text == "transformer")
+  if (text == "transformer" || text == "measured")
     return text;
   auto known = cost_model_of(text);
   if (!known)
-    return make_error(errc::invalid_argument, render(known.error()) + ", transformer");
+    return make_error(errc::invalid_argument, render(known.error()) + ", transformer, measured");
   return text;
 }
 
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
-  const bool transformer = x.cost_model_name == "transformer";
+  const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
       return make_error(errc::invalid_argument, fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_model_name));
+  if (here && x.transformer.told)
+    return make_error(errc::invalid_argument, "--system is of --cost-model transformer; measured is about this machine");
   auto trained = x.transformer.model(layers);
   if (!trained)
     return std::move(trained.error());
@@ -115,7 +121,15 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   how.shape = x.which->shape(x.trained, x.ranks);
   how.again = x.transformer.again;
   how.sequence_parallel = x.trained.sequence_parallel;
-  x.own_costs = transformer_costs(*trained, x.transformer.system, how);
+  if (here) {
+    configuration cfg;
+    if (auto problem = cfg.read({}, "config/caf-application.conf"))
+      return problem;
+    auto memory_bandwidth = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
+    x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, how);
+  } else {
+    x.own_costs = transformer_costs(*trained, x.transformer.system, how);
+  }
   x.costs = x.own_costs.get();
   return caf::none;
 }
