@@ -1,7 +1,7 @@
 // DualPipe (DeepSeek-V3 Technical Report, 2024): two pipelines in opposite directions on the same ranks, each for half of
 // the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
-// With F&B the time of a forward beside a backward, the bubble is (p/2-1)(F&B + B - 3W), B being both halves; here a rank does one
-// after the other, F&B = F + B. p + 1 micro-batches are held. The published order needs an even p and an even number of micro-
+// With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both halves; here a rank
+// does one after the other, F&B = F + B, and F as long as the half by the input. p + 1 micro-batches are held. The published order needs an even p and an even number of micro-
 // batches, 2p or more.
 #include "runtime/training/strategies/pipeline.hpp"
 
@@ -29,6 +29,12 @@ public:
     steps_.push_back({split ? kind::backward_input : kind::backward, micro_batch, chunk(way)});
     if (split)
       owed_.push_back({kind::backward_weight, micro_batch, chunk(way)});
+  }
+  /// A forward beside a backward: what both make goes on when both have ended.
+  void forward_and_backward(uint32_t forward_way) {
+    forward(forward_way);
+    steps_.back().with_next = true;
+    backward(1 - forward_way);
   }
   void weight() {
     if (owed_.empty())
@@ -62,15 +68,17 @@ pipeline_order order_of(uint32_t p, uint32_t r, uint32_t each_way) {
     steps.forward(1);
   }
   for (uint32_t i = 0; i < each_way - p + near + 1; ++i) {
-    steps.forward(0);
-    steps.backward(1);
-    steps.forward(1);
-    steps.backward(0);
+    if (i == 0 && near == half - 1) { // the two ranks in the middle would wait for each other
+      steps.forward(0);
+      steps.backward(1);
+    } else {
+      steps.forward_and_backward(0);
+    }
+    steps.forward_and_backward(1);
   }
   for (uint32_t i = 0; i < half - near - 1; ++i) {
     steps.backward(1);
-    steps.forward(1);
-    steps.backward(0);
+    steps.forward_and_backward(1);
   }
   bool split = false;
   for (uint32_t i = 0; i < near + 1; ++i) {

@@ -87,6 +87,8 @@ public:
   strategy load();
   strategy step(pipeline_step x);
   strategy update();
+  bool holds_back() const { return held_.valid(); }
+  strategy let_go();
 
 private:
   uint32_t stage_count() const {
@@ -100,7 +102,7 @@ private:
     return {begin, std::min(begin + model_.micro_batch, s.samples.end)};
   }
 
-  strategy forward(stage& s, uint32_t micro_batch);
+  strategy forward(stage& s, pipeline_step x);
   strategy backward(stage& s, pipeline_step x);
   strategy backward_weight(stage& s, uint32_t micro_batch);
   task<activation> through(stage& s, uint64_t l, const activation& x);
@@ -123,6 +125,8 @@ private:
   group tensor_, data_;
   uint32_t zero_; ///< What of a stage its data-parallel ranks share: ZeRO's stage.
   std::vector<stage> stages_;
+  activation held_;
+  uint32_t held_for_ = 0;
 };
 
 uint32_t pipeline_rank::number(uint32_t r, uint32_t c) const {
@@ -176,7 +180,7 @@ strategy pipeline_rank::load() {
 
 strategy pipeline_rank::step(pipeline_step x) {
   auto& s = stages_[x.chunk];
-  return x.what == kind::forward           ? forward(s, x.micro_batch)
+  return x.what == kind::forward           ? forward(s, x)
          : x.what == kind::backward_weight ? backward_weight(s, x.micro_batch)
                                            : backward(s, x);
 }
@@ -205,7 +209,13 @@ task<activation> pipeline_rank::through(stage& s, uint64_t l, const activation& 
   co_return co_await self_.reduce_scatter(std::move(summand), tensor_);
 }
 
-strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
+strategy pipeline_rank::let_go() {
+  co_await self_.send(held_for_, held_);
+  held_.drop();
+}
+
+strategy pipeline_rank::forward(stage& s, pipeline_step step) {
+  const auto micro_batch = step.micro_batch;
   const auto layers = s.layers.count();
   auto& at = s.under_way.enter(micro_batch);
   auto& x = at.inputs;
@@ -232,6 +242,9 @@ strategy pipeline_rank::forward(stage& s, uint32_t micro_batch) {
     auto& inputs = there.under_way.enter(micro_batch).inputs;
     inputs.resize(there.layers.count());
     inputs[0] = std::move(output);
+  } else if (step.with_next) {
+    held_ = std::move(output);
+    held_for_ = s.next;
   } else {
     co_await self_.send(s.next, output);
   }
@@ -378,8 +391,12 @@ strategy run_pipeline(rank& self, const model& m, pipeline_plan plan) {
   auto order = std::move(plan.order);
   pipeline_rank mine{self, m, std::move(plan)};
   co_await mine.load();
-  for (uint32_t i = 0; i < order.count; ++i)
-    co_await mine.step(order.step(i));
+  for (uint32_t i = 0; i < order.count; ++i) {
+    const auto step = order.step(i);
+    co_await mine.step(step);
+    if (!step.with_next && mine.holds_back())
+      co_await mine.let_go();
+  }
   co_await mine.update();
 }
 

@@ -13,6 +13,7 @@ struct pipeline_step {
   kind what = kind::forward;
   uint32_t micro_batch = 0; ///< From 0, of the chunk's.
   uint32_t chunk = 0;       ///< Of the rank's parts of the model.
+  bool with_next = false;   ///< A forward whose output goes on behind the next step, as from one overlapped block.
 };
 
 /// Where the stages are, of p ranks with v chunks each.

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 using namespace ringmaster;
@@ -148,6 +149,188 @@ TEST_CASE("strategies: the bubble of ZB-H1 is (p-1)(F+B-W), where 1F1B's is (p-1
         CHECK(std::abs(outcome_of("zb-h1", {p, m, 1}, p, costs).end - ideal - (p - 1) * (2 - weight)) < 1e-12);
         CHECK(std::abs(outcome_of("1f1b", {p, m, 1}, p, costs).end - ideal - (p - 1) * (2 + weight)) < 1e-12);
       }
+}
+
+/// From a rank's first operation to its last one's end, the longest of all.
+double longest_span(const training_outcome& found, uint32_t world_size) {
+  std::vector<double> begin(world_size, HUGE_VAL), end(world_size, 0);
+  for (auto& x : found.events)
+    if (x.duration > 0) {
+      begin[x.rank] = std::min(begin[x.rank], x.start);
+      end[x.rank] = std::max(end[x.rank], x.start + x.duration);
+    }
+  double longest = 0;
+  for (uint32_t r = 0; r < world_size; ++r)
+    longest = std::max(longest, end[r] - begin[r]);
+  return longest;
+}
+
+TEST_CASE("strategies: a rank of ZB-H2 waits for (p-1)(F+B-2W) between its first and last operation, of ZB-V for nothing") {
+  stages_only costs;
+  for (double weight : {1.0, 0.75})
+    for (uint32_t p : {2, 3, 4, 8})
+      for (uint64_t m : {2 * p, 4 * p + 1}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        costs.by_weight = weight;
+        auto ideal = static_cast<double>(m) * (2 + weight);
+        CHECK(std::abs(longest_span(outcome_of("zb-h2", {p, m, 1}, p, costs, true), p) - ideal - (p - 1) * (2 - 2 * weight)) < 1e-9);
+      }
+  costs.by_weight = 1;
+  for (uint32_t p : {2, 3, 4, 8})
+    for (uint64_t m : {2 * p - 1, 3 * p}) {
+      auto found = outcome_of("zb-v", {2 * p, m, 1}, p, costs, true);
+      CHECK(longest_span(found, p) == static_cast<double>(m) * 6); // two stages a rank
+      for (auto& each : found.ranks)
+        CHECK(each.peak_memory <= 2 * p + 1); // p micro-batches in each of two stages, and an output
+    }
+}
+
+TEST_CASE("strategies: the bubble of DualPipe is (p/2-1)(F&B + B - 3W), a rank doing one after the other") {
+  stages_only costs;
+  for (uint32_t p : {2, 4, 8})
+    for (uint64_t m : {2 * p, 4 * p}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      auto found = outcome_of("dualpipe", {p, m, 1}, p, costs);
+      const double forward = 1, backward = 2, weight = 1;
+      const auto bubble = (p / 2 - 1) * (forward + backward + backward - 3 * weight);
+      CHECK(std::abs(found.end - static_cast<double>(m) * 3 - bubble) < 1e-12);
+      for (auto& each : found.ranks)
+        CHECK(each.peak_memory <= p + 1 + 2); // and an output each way
+    }
+}
+
+TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than one sample's way through the model") {
+  std::mt19937_64 random{std::random_device{}()};
+  auto seed = random();
+  CAPTURE(seed);
+  random.seed(seed);
+  stages_only costs;
+  for (int round = 0; round < 40; ++round)
+    for (auto& which : strategies()) {
+      auto world_size = static_cast<uint32_t>(1 + random() % 12);
+      model m{static_cast<uint32_t>(1 + random() % 24), 1 + random() % 48, 1 + random() % 4, static_cast<uint32_t>(1 + random() % 3),
+              static_cast<uint32_t>(random() % 3), static_cast<uint32_t>(random() % 3), random() % 2 == 0, static_cast<uint32_t>(random() % 4)};
+      CAPTURE(which.name);
+      CAPTURE(world_size);
+      if (which.check(m, world_size))
+        continue;
+      const auto shape = which.shape(m, world_size);
+      CHECK(shape.size() == world_size);
+      auto found = outcome_of(which.name, m, world_size, costs);
+      CHECK(found.end >= 2.0 * m.layers + 1 - 1e-9); // what is by the weights may be done beside
+      const auto whole_batch = which.name == "pipeline" || which.name == "ddp" || which.name == "wsdp" || which.name.starts_with("zero");
+      const auto part = m.global_batch / shape.data, passes = whole_batch ? 1 : (part - 1) / m.micro_batch + 1;
+      CHECK(found.end >= 3.0 * static_cast<double>(passes) * m.layers / shape.pipeline - 1e-9);
+    }
+}
+
+TEST_CASE("strategies: the same input gives the same outcome") {
+  for (auto* name : {"1f1b", "zb-v", "3d", "ddp-overlap", "dualpipe"}) {
+    const model m{8, 32, 2, 2, 1, 1};
+    auto a = outcome_of(name, m, 4, lab_costs(), true), b = outcome_of(name, m, 4, lab_costs(), true);
+    REQUIRE(a.events.size() == b.events.size());
+    for (size_t i = 0; i < a.events.size(); ++i)
+      CHECK((a.events[i].start == b.events[i].start && a.events[i].rank == b.events[i].rank && a.events[i].memory == b.events[i].memory));
+  }
+}
+
+TEST_CASE("strategies: what goes on aside is waited for in virtual time, and must be waited for") {
+  const model m{1, 2, 1};
+  auto step = [](bool waits) {
+    return [waits](rank& self) -> strategy {
+      auto [w, state] = co_await self.load_weights(0);
+      auto x = co_await self.input({self.index(), self.index() + 1});
+      auto y = co_await self.forward(x, w);
+      auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+      auto reduced = self.aside(self.all_reduce(std::move(gradient)));
+      auto z = co_await self.forward(x, w); // beside it
+      if (!waits)
+        co_return;
+      auto sum = co_await std::move(reduced);
+      co_await self.update(w, state, std::move(sum));
+      co_await self.finish(std::move(w));
+    };
+  };
+  auto found = simulate(step(true), m, 2, puzzle_costs(), true);
+  REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+  CHECK(found->end == 1 + 1 + 1 + 0.5); // 0.3 of the all_reduce are hidden behind the second forward
+  CHECK(error_of(step(false), m, 2).find("has never waited for its all_reduce of the gradient by the weight of layer 0") != std::string::npos);
+}
+
+TEST_CASE("strategies: what is off-loaded takes no memory, and is fetched before it is used") {
+  const model m{1, 1, 1};
+  auto held = [&](bool offloads) {
+    auto found = simulate([offloads](rank& self) -> strategy {
+      auto [w, state] = co_await self.load_weights(0);
+      if (offloads)
+        state = co_await self.offload(std::move(state));
+      auto x = co_await self.input({0, 1});
+      auto y = co_await self.forward(x, w);
+      auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+      y.drop();
+      x.drop();
+      rest.drop();
+      if (offloads)
+        state = co_await self.fetch(std::move(state));
+      co_await self.update(w, state, std::move(gradient));
+      co_await self.finish(std::move(w));
+    }, m, 1, puzzle_costs());
+    REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+    return found->ranks[0].peak_memory;
+  };
+  CHECK(held(true) < held(false));
+  CHECK(error_of([](rank& self) -> strategy {
+          auto [w, state] = co_await self.load_weights(0);
+          w = co_await self.offload(std::move(w));
+          auto x = co_await self.input({0, 1});
+          co_await self.forward(x, w);
+        }, m, 1)
+        == "rank 0, forward: the weight of layer 0, step 0, on the host is to be fetched first");
+}
+
+TEST_CASE("strategies: a summand is no output, and a group's ranks must be its own") {
+  const model m{1, 1, 1};
+  auto shared = [](auto then) {
+    return [then](rank& self) -> strategy {
+      auto [w, state] = co_await self.load_weights(0, {}, {}, {self.index(), 2});
+      auto x = co_await self.input({0, 1});
+      auto y = co_await self.forward(x, w);
+      co_await then(self, y);
+    };
+  };
+  CHECK(error_of(shared([](rank& self, activation& y) { return self.loss(y); }), m, 2)
+        == "rank 0, loss: it needs the whole, and has the input of layer 1, samples 0, summand 0 of 2");
+  CHECK(error_of(shared([](rank& self, activation& y) { return self.all_reduce(std::move(y), {0, 3, 1}); }), m, 2)
+        == "rank 0, all_reduce: a group of 3 ranks from rank 0 in steps of 1 is none of the 2 ranks there are");
+  CHECK(error_of(shared([](rank& self, activation& y) { return self.all_reduce(std::move(y), {1, 1, 1}); }), m, 2)
+        == "rank 0, all_reduce: it is none of the group's ranks, 1 from rank 1 in steps of 1");
+}
+
+TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence shards into heads shards") {
+  const model m{1, 1, 1};
+  auto found = simulate([](rank& self) -> strategy {
+    weight w;
+    optimizer_state state;
+    if (self.index() == 0)
+      std::tie(w, state) = co_await self.load_weights(0);
+    auto copy = co_await self.broadcast(w, 0, self.world());
+    w.drop();
+    auto x = co_await self.input({0, 1});
+    auto mine = co_await self.slice(std::move(x), {self.index(), 2});
+    mine = co_await self.all_to_all(std::move(mine), self.world());
+    CHECK(mine.tag().has == form::heads);
+    mine = co_await self.all_to_all(std::move(mine), self.world());
+    x = co_await self.all_gather(mine, self.world());
+    auto y = co_await self.forward(x, copy);
+    auto [gradient, rest] = co_await self.backward(x, copy, co_await self.loss(y));
+    if (self.index() == 0) {
+      co_await self.update(copy, state, std::move(gradient));
+      co_await self.finish(std::move(copy));
+    }
+  }, m, 2, puzzle_costs());
+  CHECK_MESSAGE(found.engaged(), render(found.error()));
 }
 
 TEST_CASE("strategies: what cannot be right is refused with the rank, the operation and what was missing") {
