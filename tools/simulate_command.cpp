@@ -5,6 +5,7 @@
 #include "runtime/reduction.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
 #include "runtime/written_algorithm.hpp"
+#include "tools/memory_command.hpp"
 #include "tools/output_file.hpp"
 #include "tools/schedule_file.hpp"
 #include "tools/simulate_options.hpp"
@@ -105,6 +106,8 @@ caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const 
 int simulate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
   if (!args.empty() && args.front() == "train")
     return train_command(args.subspan(1), out, err);
+  if (!args.empty() && args.front() == "memory")
+    return memory_command(args.subspan(1), out, err);
   if (!args.empty() && args.front() == "validate")
     return validate_command(args.subspan(1), out, err);
   auto failed = [&](const caf::error& problem, int code) {

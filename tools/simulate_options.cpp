@@ -11,6 +11,7 @@ namespace ringmaster {
 
 const char* const simulate_help = R"(usage: ringmaster simulate KIND [options]
        ringmaster simulate train --strategy S [options]     a step of training; see ringmaster simulate train --help
+       ringmaster simulate memory [options]                 what training holds, by published formulas; see --help, too
        ringmaster simulate validate [options]               its estimates against measured steps; see --help, too
 
 Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and which chain

@@ -21,6 +21,11 @@ double idle_of(const rank_outcome& x, const training_outcome& found) {
   return std::max(0.0, found.end - x.compute - x.communication);
 }
 
+/// A rank has a track for each stream.
+uint32_t track_of(uint32_t rank, bool aside) {
+  return 2 * rank + (aside ? 1 : 0);
+}
+
 /// Microseconds of a trace; a unit that is no second is a millisecond there.
 double trace_us(double time, const cost_model& costs) {
   return time * (costs.time_unit() == "s" ? 1e6 : 1e3);
@@ -79,11 +84,14 @@ std::string trace_of(const training_outcome& found, const cost_model& costs) {
   std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
   uint64_t last_arrow = 0;
   for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
-    text += fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"rank {}\"}}}}", rank, rank);
+    for (bool aside : {false, true})
+      if (!aside || found.ranks[rank].aside > 0)
+        text += fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"rank {}{}\"}}}}",
+                            track_of(rank, aside), rank, aside ? ", second stream" : "");
   for (auto& x : found.events) {
     const auto start = trace_us(x.start, costs), duration = trace_us(x.duration, costs);
     text += fmt::format(",\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"args\":{{\"layer\":{}",
-                        name_of(x.what), x.rank, start, duration, x.layer);
+                        name_of(x.what), track_of(x.rank, x.aside), start, duration, x.layer);
     if (x.samples.count() > 0)
       text += fmt::format(",\"first_sample\":{},\"samples\":{}", x.samples.begin, x.samples.count());
     text += fmt::format(",\"memory\":{}}}}}", x.memory);
@@ -96,7 +104,7 @@ std::string trace_of(const training_outcome& found, const cost_model& costs) {
     if (sends)
       open.push_back(++last_arrow);
     text += fmt::format(",\n{{\"name\":\"sent\",\"cat\":\"sent\",\"ph\":\"{}\",\"id\":{},\"pid\":1,\"tid\":{},\"ts\":{:.6f}{}}}",
-                        sends ? "s" : "f", sends ? open.back() : open.front(), x.rank, start + duration / 2, sends ? "" : R"(,"bp":"e")");
+                        sends ? "s" : "f", sends ? open.back() : open.front(), track_of(x.rank, x.aside), start + duration / 2, sends ? "" : R"(,"bp":"e")");
     if (!sends)
       open.pop_front();
   }

@@ -1,0 +1,216 @@
+#include "runtime/training/simulator.hpp"
+#include "runtime/training/strategies.hpp"
+#include "runtime/training/transformer/calibration.hpp"
+#include "runtime/training/transformer/planner.hpp"
+#include "runtime/training/transformer/transformer_costs.hpp"
+#include "tools/iteration_rows.hpp"
+
+#include "messages/errc.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+namespace {
+
+const gpu_system& a100() { return known_systems().front(); }
+
+std::vector<measured_iteration> rows_of(const char* name) {
+  auto rows = read_iteration_rows(std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/a100_iterations/" + name);
+  REQUIRE_MESSAGE(rows.engaged(), render(rows.error()));
+  return *rows;
+}
+
+/// Those that were calibrated on, or those that were not.
+std::vector<measured_iteration> half_of(const std::vector<measured_iteration>& rows, size_t odd) {
+  std::vector<measured_iteration> result;
+  for (auto i = odd; i < rows.size(); i += 2)
+    result.push_back(rows[i]);
+  return result;
+}
+
+/// Megatron-LM's of Korthikanti et al. 2022, table 5.
+parallel_setting published(uint32_t p, uint32_t chunks, uint32_t batch, uint32_t micro_batch, recomputation again) {
+  parallel_setting how;
+  how.shape = {8, 1, p};
+  how.global_batch = batch;
+  how.micro_batch = micro_batch;
+  how.chunks = chunks;
+  how.schedule = chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
+  how.again = again;
+  how.sequence_parallel = again == recomputation::selective;
+  return how;
+}
+
+std::string refusal_of_rows(const std::string& text) {
+  test::temporary_directory dir;
+  auto file = (dir.path() / "rows.csv").string();
+  std::ofstream{file} << text;
+  auto rows = read_iteration_rows(file);
+  REQUIRE(!rows.engaged());
+  auto sentence = render(rows.error());
+  return sentence.substr(sentence.find("rows.csv"));
+}
+
+} // namespace
+
+TEST_CASE("transformer: ZeRO's memory is the paper's, 7.5 billion parameters on 64 ranks") {
+  // Rajbhandari et al. 2020, figure 1: 120 GB, 31.4 GB, 16.6 GB, 1.9 GB.
+  const double p = 7.5e9, n = 64;
+  CHECK(zero_bytes(0, n) * p == 120e9);
+  CHECK(zero_bytes(1, n) == 4 + 12 / n);
+  CHECK(zero_bytes(2, n) == 2 + 14 / n);
+  CHECK(zero_bytes(3, n) == 16 / n);
+  CHECK(std::abs(zero_bytes(1, n) * p - 31.4e9) < 0.05e9);
+  CHECK(std::abs(zero_bytes(2, n) * p - 16.6e9) < 0.05e9);
+  CHECK(std::abs(zero_bytes(3, n) * p - 1.9e9) < 0.05e9);
+}
+
+TEST_CASE("transformer: activations are Korthikanti's table 2") {
+  const auto m = *gpt_of("megatron-22b");
+  const double s = m.sequence, b = 4, h = m.hidden, a = m.heads, t = 8, sbh = s * b * h;
+  CHECK(activation_bytes(m, b, 8, false, recomputation::none) == sbh * (10 + 24 / t + 5 * a * s / (h * t)));
+  CHECK(activation_bytes(m, b, 8, true, recomputation::none) == sbh * (34 / t + 5 * a * s / (h * t)));
+  CHECK(activation_bytes(m, b, 8, false, recomputation::selective) == sbh * (10 + 24 / t));
+  CHECK(activation_bytes(m, b, 8, true, recomputation::selective) == sbh * 34 / t);
+  CHECK(activation_bytes(m, b, 8, true, recomputation::full) == 2 * sbh);
+}
+
+TEST_CASE("transformer: the first stage keeps L layers of 1F1B, L (1 + (p-1)/(pv)) interleaved") {
+  const auto m = *gpt_of("gpt3-175b");
+  auto kept = [&](uint32_t chunks) {
+    auto how = published(8, chunks, 64, 1, recomputation::selective);
+    return (estimate_iteration(m, a100(), how).memory_bytes - 18 * (12.0 * m.hidden * m.hidden * 12 + 51200.0 * m.hidden) / 8)
+           / activation_bytes(m, 1, 8, true, recomputation::selective);
+  };
+  CHECK(std::abs(kept(1) - 96) < 1e-6);
+  CHECK(std::abs(kept(3) - 96 * (1 + 7.0 / 24)) < 1e-6);
+}
+
+TEST_CASE("transformer: what was not calibrated on is predicted") {
+  for (auto* name : {"single.csv", "multi.csv"}) {
+    const auto off = deviation_of(half_of(rows_of(name), 1), a100());
+    CAPTURE(name);
+    CHECK(off.mean_absolute < 0.08);
+  }
+  struct row {
+    const char* model;
+    uint32_t p, chunks, batch, micro_batch;
+    double full, selective;
+  };
+  double sum = 0;
+  for (auto& x : {row{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10}, row{"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}})
+    for (auto again : {recomputation::full, recomputation::selective}) {
+      const auto seconds = again == recomputation::full ? x.full : x.selective;
+      const auto off = estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds / seconds - 1;
+      CHECK(std::abs(off) < 0.09);
+      sum += std::abs(off);
+    }
+  CHECK(sum / 4 < 0.037);
+}
+
+TEST_CASE("transformer: the constants are those that calibration finds") {
+  auto rows = half_of(rows_of("single.csv"), 0);
+  for (auto& x : half_of(rows_of("multi.csv"), 0))
+    rows.push_back(x);
+  const auto found = calibrate(a100(), rows);
+  for (auto& fitted : calibrated_constants())
+    for (auto& x : system_constants())
+      if (x.name == fitted.name) {
+        CAPTURE(x.name);
+        CHECK(std::abs(found.*x.member / (a100().*x.member) - 1) < 1e-3);
+      }
+}
+
+TEST_CASE("transformer: simulated operation by operation, an iteration takes what the closed form says") {
+  struct planned_case {
+    const char* model;
+    uint32_t ranks;
+    parallel_setting how;
+  };
+  auto with = [](parallel_setting how, mesh shape) {
+    how.shape = shape;
+    return how;
+  };
+  const auto plain = published(8, 1, 64, 1, recomputation::full);
+  for (auto& x : {planned_case{"megatron-22b", 8, published(1, 1, 4, 4, recomputation::full)},
+                  planned_case{"gpt3-175b", 64, published(8, 3, 64, 1, recomputation::full)}, planned_case{"gpt3-175b", 64, plain},
+                  planned_case{"gpt3-13b", 32, with(plain, {2, 4, 4})}}) {
+    const auto m = *gpt_of(x.model);
+    auto* which = strategy_of(name_of(x.how.schedule));
+    model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.chunks, x.how.shape.tensor, x.how.shape.data};
+    REQUIRE(!which->check(trained, x.ranks));
+    auto costs = transformer_costs(m, a100(), x.how);
+    auto found = simulate([&](rank& self) { return which->run(self, trained); }, trained, x.ranks, *costs);
+    REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+    CAPTURE(x.model);
+    CHECK(std::abs(found->end / estimate_iteration(m, a100(), x.how).seconds - 1) < 0.02);
+  }
+}
+
+TEST_CASE("transformer: a system from a file has another's constants where it says none") {
+  auto x = parse_system(R"({"name": "mine", "like": "h100-80g", "memory_bytes": 94e9})");
+  REQUIRE_MESSAGE(x.engaged(), render(x.error()));
+  CHECK(x->name == "mine");
+  CHECK(x->memory_bytes == 94e9);
+  CHECK(x->peak_flops == 989e12);
+  auto refusal = [](const char* text) { return render(parse_system(text).error()); };
+  CHECK(refusal("[]") == "line 1, column 1: a system is an object");
+  CHECK(refusal("{}") == "line 1, column 1: \"like\" is missing: the known system whose other constants are taken");
+  CHECK(refusal(R"({"like": "a100"})").find("there is no system \"a100\"; there are: a100-80g") != std::string::npos);
+  CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
+  CHECK(refusal(R"({"like": "a100-80g", "kernel_s": "1"})") == "line 1, column 34: \"kernel_s\" must be a number");
+  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})") == "line 1, column 36: peak_flops is 0; it must be more than 0");
+  CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1") != std::string::npos);
+  CHECK(refusal(R"({"like": "a100-80g")").find("line 1") != std::string::npos);
+  CHECK(render(system_of("nowhere").error()).find("there is no system and no file \"nowhere\"") != std::string::npos);
+}
+
+TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {
+  const std::string header = "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"
+                             "data parallelism,pipeline parallelism,iteration time (ms)\n";
+  CHECK(refusal_of_rows("GPUs\n") == "rows.csv: line 1 has no column \"global batch\"");
+  CHECK(refusal_of_rows(header + "4,16,8,2048,16,20,1024,2,1,1,357\n")
+        == "rows.csv, line 2: 2 tensor x 1 data x 1 pipeline parallelism is not 4 GPUs");
+  CHECK(refusal_of_rows(header + "2,15,8,2048,16,20,1024,2,1,1,357\n")
+        == "rows.csv, line 2: a global batch of 15 is no multiple of 8 samples x 1 data-parallel ranks");
+  CHECK(refusal_of_rows(header + "2,16,8,2048,16,20,1024,2,1,1,soon\n") == "rows.csv, line 2: \"soon\" is no iteration time (ms) (a number above 0)");
+  CHECK(refusal_of_rows(header + "2,16,8\n") == "rows.csv, line 2: \"\" is no hidden size (a whole number above 0)");
+}
+
+TEST_CASE("planner: the best is the fastest that fits, and the front has no plan that another beats") {
+  const auto m = *gpt_of("gpt3-13b");
+  const auto found = plan_transformer(m, a100(), 64, 512);
+  REQUIRE(found.best.size() == 10);
+  CHECK(found.fitting <= found.evaluated);
+  const auto room = a100().memory_bytes - a100().reserved_bytes;
+  for (size_t i = 0; i < found.best.size(); ++i) {
+    auto& x = found.best[i];
+    CHECK(x.cost.memory_bytes <= room);
+    CHECK(x.how.shape.size() == 64);
+    CHECK(x.how.global_batch == x.how.micro_batches() * x.how.micro_batch * x.how.shape.data);
+    CHECK((i == 0 || found.best[i - 1].cost.seconds <= x.cost.seconds));
+    CHECK(estimate_iteration(m, a100(), x.how).seconds == x.cost.seconds);
+  }
+  for (auto& x : found.too_large) {
+    CHECK(x.cost.memory_bytes > room);
+    CHECK(x.cost.seconds <= found.best.front().cost.seconds);
+  }
+  CHECK(found.pareto.front().cost.seconds == found.best.front().cost.seconds);
+  for (size_t i = 1; i < found.pareto.size(); ++i) {
+    CHECK(found.pareto[i - 1].cost.seconds <= found.pareto[i].cost.seconds);
+    CHECK(found.pareto[i - 1].cost.memory_bytes > found.pareto[i].cost.memory_bytes);
+  }
+}
+
+TEST_CASE("planner: what does not divide has no plan, what is too large has none that fits") {
+  CHECK(plan_transformer(*gpt_of("gpt3-175b"), a100(), 7, 3).evaluated == 0);
+  const auto large = plan_transformer(*gpt_of("megatron-1t"), a100(), 8, 64);
+  CHECK(large.best.empty());
+  CHECK(large.too_large.size() == 3);
+}
