@@ -35,7 +35,7 @@ Runs a step of training in virtual time: a strategy's program on every rank, und
 memory, MFU, and what each rank did. The strategies:
 
 {0}
-  --strategy S        one of these
+  --strategy S        one of these, or all: a table of them
   --ranks N           1 to 65536 (8)
   --layers L          1 to 65536 (32)
   --global-batch B    samples of a step, of all ranks (32)
@@ -72,6 +72,7 @@ struct train_options {
   bool json = false;
   std::string trace;
   bool help = false;
+  bool all = false;
 };
 
 std::string known_strategies() {
@@ -138,7 +139,14 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   train_options result;
   std::optional<uint32_t> layers;
   option_table table{"simulate train"};
-  table.parsed("--strategy", result.which, parse_strategy);
+  table.value("--strategy", [&](const std::string& text) -> caf::error {
+    result.all = text == "all";
+    auto which = result.all ? nullptr : parse_strategy(text);
+    if (!which)
+      return std::move(which.error());
+    result.which = *which;
+    return caf::none;
+  });
   table.number("--ranks", result.ranks, 1, 65536);
   table.number("--layers", layers, 1, 65536);
   table.number("--global-batch", result.trained.global_batch, 1, batch_max);
@@ -157,6 +165,10 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   result.help = table.help();
   if (result.help)
     return result;
+  if (result.all && !result.trace.empty())
+    return make_error(errc::invalid_argument, "--trace is of one strategy, not of all");
+  if (result.all)
+    return result;
   if (result.which == nullptr)
     return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
   if (auto problem = choose_costs(result, layers))
@@ -166,6 +178,31 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch", micro_batches,
                                   micro_batches_max));
   return result;
+}
+
+caf::expected<training_outcome> run(const train_options& x) {
+  return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, !x.trace.empty());
+}
+
+train_run about(const train_options& x) {
+  return {x.which->name, x.trained, x.ranks, x.costs};
+}
+
+/// All strategies with the same options, one after the other.
+int compare(std::span<const std::string> args, bool json, std::FILE* out) {
+  std::string text = json ? "[" : comparison_header();
+  for (auto& which : strategies()) {
+    std::vector<std::string> its{args.begin(), args.end()};
+    its.insert(its.end(), {"--strategy", std::string{which.name}});
+    auto opts = parse(its);
+    auto found = opts ? run(*opts) : caf::expected<training_outcome>{opts.error()};
+    if (json)
+      text += found ? fmt::format("{}{}", text.size() == 1 ? "" : ",", json_of(about(*opts), *found)) : "";
+    else
+      text += found ? comparison_row(about(*opts), *found) : fmt::format("| {} | {} |\n", which.name, render(found.error()));
+  }
+  fmt::print(out, "{}{}", text, json ? "]\n" : "");
+  return 0;
 }
 
 } // namespace
@@ -182,15 +219,15 @@ int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* 
     fmt::print(out, fmt::runtime(train_help), known_strategies(), transformer_options{}.name);
     return 0;
   }
-  auto& m = opts->trained;
-  auto found = simulate([&](rank& self) { return opts->which->run(self, m); }, m, opts->ranks, *opts->costs, !opts->trace.empty());
+  if (opts->all)
+    return compare(args, opts->json, out);
+  auto found = run(*opts);
   if (!found)
     return failed(found.error(), exit_failed);
   if (!opts->trace.empty())
     if (auto problem = write_output_file(opts->trace, trace_of(*found, *opts->costs), "the trace"))
       return failed(problem, exit_failed);
-  train_run what{opts->which->name, m, opts->ranks, opts->costs};
-  fmt::print(out, "{}", opts->json ? json_of(what, *found) : report_of(what, *found));
+  fmt::print(out, "{}", opts->json ? json_of(about(*opts), *found) : report_of(about(*opts), *found));
   if (!opts->trace.empty() && !opts->json)
     fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts->trace);
   return 0;

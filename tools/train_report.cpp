@@ -59,6 +59,18 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   return text;
 }
 
+std::string comparison_header() {
+  return "| strategy | time | end | peak memory | MFU | bubble | communication |\n|---|---:|---:|---:|---:|---:|---:|\n";
+}
+
+std::string comparison_row(const train_run& x, const training_outcome& found) {
+  const auto mfu = mfu_of(x, found);
+  return fmt::format("| {} | {:.5g} {} | {:.5g} {} | {:.4g} {} | {} | {:.1f} % | {:.1f} % |\n", x.strategy, found.time,
+                     x.costs->time_unit(), found.end, x.costs->time_unit(), static_cast<double>(found.ranks[found.peak_rank].peak_memory),
+                     x.costs->memory_unit(), mfu < 0 ? "" : fmt::format("{:.1f} %", mfu), 100 * found.bubble_fraction,
+                     100 * found.communication_fraction);
+}
+
 std::string json_of(const train_run& x, const training_outcome& found) {
   auto mfu = mfu_of(x, found);
   auto text = fmt::format(

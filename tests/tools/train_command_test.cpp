@@ -1,6 +1,7 @@
 #include "tools/simulate_command.hpp"
 
 #include "runtime/json_value.hpp"
+#include "runtime/training/strategies.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/captured_command.hpp"
 
@@ -74,4 +75,28 @@ TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
         == "ringmaster simulate train: 8 stages need at least as many layers, not 4\n");
   CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"}).find("there is no cost model \"moon\"; there are: lab, puzzles") != std::string::npos);
+}
+
+TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
+  std::vector<std::string> args{"--strategy=all", "--ranks=4", "--layers=8", "--global-batch=32", "--micro-batch=2"};
+  auto table = train(args);
+  CHECK(table.code == 0);
+  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size());
+  CHECK(table.out.find("| 1f1b | 0.0101") != std::string::npos);
+  args.push_back("--json");
+  auto list = parse_json(train(args).out);
+  REQUIRE(list.engaged());
+  CHECK(list->entries.size() == training::strategies().size());
+  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"}).out.find("does not divide among 3 ranks") != std::string::npos);
+  CHECK(sentence_of({"--strategy=all", "--trace=x"}) == "ringmaster simulate train: --trace is of one strategy, not of all\n");
+}
+
+TEST_CASE("simulate train: a transformer takes its model's layers, and its options are its own") {
+  auto result = train({"--strategy=tensor", "--ranks=8", "--cost-model=transformer", "--model=megatron-22b", "--global-batch=4", "--micro-batch=4",
+                       "--recompute=full", "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.out.find(R"("layers":48)") != std::string::npos);
+  CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"}) == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"") != std::string::npos);
 }
