@@ -8,6 +8,7 @@
 #include "tools/node_commands.hpp"
 #include "tools/plan_command.hpp"
 #include "tools/prove_command.hpp"
+#include "tools/puzzles_command.hpp"
 #include "tools/simulate_command.hpp"
 #include "tools/tune_command.hpp"
 
@@ -22,8 +23,13 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   bench         how fast collectives are here, in nccl-tests' columns
   chart         what bench has measured, as a picture
   prove         proves collective algorithms, or a schedule in a file
+<<<<<<< HEAD
   simulate      a collective in virtual time, on a network of any size; simulate train: a step of training
   plan          the fastest ways to train a model on so many GPUs
+=======
+  simulate      a collective in virtual time, on a network of any size
+  puzzles       training strategies to write yourself, judged in virtual time
+>>>>>>> 78614ca (Puzzles: the eight LLM training puzzles as exercises, judged in the simulator)
   draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
   tune          measures here what that goes by, and writes it into the configuration
@@ -55,6 +61,7 @@ int main(int argc, char** argv) {
     {"node", [](arguments x) { return node_command(x); }},
     {"plan", [](arguments x) { return plan_command(x); }},
     {"prove", [](arguments x) { return prove_command(x); }},
+    {"puzzles", [](arguments x) { return puzzles_command(x); }},
     {"simulate", [](arguments x) { return simulate_command(x); }},
     {"tune", [](arguments x) { return tune_command(x); }},
   };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace ringmaster::training {
 
@@ -246,7 +247,11 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
     while (!ready_.empty() && error_.empty()) {
       auto next = ready_.back();
       ready_.pop_back();
-      next.resume();
+      try {
+        next.resume();
+      } catch (const std::exception& problem) {
+        fail(0, fmt::format("a strategy has thrown an exception: {}", problem.what()));
+      }
     }
     if (error_.empty())
       error_ = deadlock();

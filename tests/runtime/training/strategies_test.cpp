@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <random>
+#include <stdexcept>
 
 using namespace ringmaster;
 using namespace ringmaster::training;
@@ -360,6 +361,14 @@ TEST_CASE("strategies: what cannot be right is refused with the rank, the operat
   CHECK(error_of([](rank& self) -> strategy { co_await self.load_weights(2); }, m, 1)
         == "rank 0, load_weights: there is no layer 2, only 0 to 1");
   CHECK(error_of([](rank&) -> strategy { co_return; }, m, 1) == "no rank has finished the weight of layer 0: update it, and finish it");
+}
+
+TEST_CASE("strategies: an exception ends the run with its text") {
+  CHECK(error_of([](rank&) -> strategy {
+          throw std::runtime_error{"out of range"};
+          co_return;
+        }, {1, 1, 1}, 1)
+        == "a strategy has thrown an exception: out of range");
 }
 
 TEST_CASE("strategies: a sum that is incomplete, or counts a sample twice, is refused") {
