@@ -39,6 +39,15 @@ std::string duration_text(uint64_t ns) {
   return ns < 1'000'000'000 ? number(value / 1e6) + " ms" : number(value / 1e9) + " s";
 }
 
+std::string count_text(uint64_t n) {
+  constexpr std::array units{"", " k", " M", " G", " T", " P", " E"};
+  auto value = static_cast<double>(n);
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < units.size(); ++unit)
+    value /= 1000;
+  return number(value) + units[unit];
+}
+
 std::string counted(uint64_t n, const char* noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }

@@ -9,6 +9,8 @@ namespace ringmaster {
 std::string bytes_text(uint64_t bytes);
 /// "870 ns", "12.5 us", "3.21 ms", "1.5 s".
 std::string duration_text(uint64_t ns);
+/// "870", "12.5 k", "3.21 M", "1.5 G".
+std::string count_text(uint64_t n);
 /// "1 device", "7 devices".
 std::string counted(uint64_t n, const char* noun);
 

@@ -9,6 +9,7 @@
 #include "runtime/training/transformer/measured_costs.hpp"
 #include "tools/option_table.hpp"
 #include "tools/output_file.hpp"
+#include "tools/train_picture.hpp"
 #include "tools/train_report.hpp"
 #include "tools/transformer_options.hpp"
 
@@ -56,6 +57,8 @@ memory, MFU, and what each rank did. The strategies:
   --json              one object instead of the text
   --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
                       puzzles' time is a millisecond there
+  --svg FILE          a picture of the schedule as papers draw it: a row a rank, a box for each micro-batch's forward
+                      and backward, and the rank's memory; of at most 32 ranks
   --help              this text
 
 Time is reported as the published laboratories do, to the start of the last event; the end is given, too.
@@ -71,6 +74,7 @@ struct train_options {
   transformer_options transformer;
   bool json = false;
   std::string trace;
+  std::string svg;
   bool help = false;
   bool all = false;
 };
@@ -160,13 +164,14 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   result.transformer.add_to(table);
   table.flag("--json", result.json);
   table.text("--trace", result.trace);
+  table.text("--svg", result.svg);
   if (auto problem = table.read({args.begin(), args.end()}))
     return problem;
   result.help = table.help();
   if (result.help)
     return result;
-  if (result.all && !result.trace.empty())
-    return make_error(errc::invalid_argument, "--trace is of one strategy, not of all");
+  if (result.all && !(result.trace.empty() && result.svg.empty()))
+    return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
   if (result.all)
     return result;
   if (result.which == nullptr)
@@ -177,11 +182,16 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch", micro_batches,
                                   micro_batches_max));
+  if (!result.svg.empty() && result.ranks > pictured_ranks_max)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
+                                  pictured_ranks_max, result.ranks));
   return result;
 }
 
 caf::expected<training_outcome> run(const train_options& x) {
-  return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, !x.trace.empty());
+  const bool with_events = !x.trace.empty() || !x.svg.empty();
+  return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, with_events);
 }
 
 train_run about(const train_options& x) {
@@ -205,6 +215,17 @@ int compare(std::span<const std::string> args, bool json, std::FILE* out) {
   return 0;
 }
 
+/// The files that are asked for beside the report.
+caf::error write_files(const train_options& opts, const train_run& what, const training_outcome& found) {
+  if (!opts.trace.empty())
+    if (auto problem = write_output_file(opts.trace, trace_of(found, *opts.costs), "the trace"))
+      return problem;
+  if (opts.svg.empty())
+    return caf::none;
+  auto picture = picture_of(what, found);
+  return picture ? write_output_file(opts.svg, *picture, "the picture") : std::move(picture.error());
+}
+
 } // namespace
 
 int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
@@ -224,12 +245,13 @@ int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* 
   auto found = run(*opts);
   if (!found)
     return failed(found.error(), exit_failed);
-  if (!opts->trace.empty())
-    if (auto problem = write_output_file(opts->trace, trace_of(*found, *opts->costs), "the trace"))
-      return failed(problem, exit_failed);
+  if (auto problem = write_files(*opts, about(*opts), *found))
+    return failed(problem, exit_failed);
   fmt::print(out, "{}", opts->json ? json_of(about(*opts), *found) : report_of(about(*opts), *found));
   if (!opts->trace.empty() && !opts->json)
     fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts->trace);
+  if (!opts->svg.empty() && !opts->json)
+    fmt::print(out, "Wrote {}.\n", opts->svg);
   return 0;
 }
 

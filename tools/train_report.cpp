@@ -106,8 +106,9 @@ std::string trace_of(const training_outcome& found, const cost_model& costs) {
                         name_of(x.what), track_of(x.rank, x.aside), start, duration, x.layer);
     if (x.samples.count() > 0)
       text += fmt::format(",\"first_sample\":{},\"samples\":{}", x.samples.begin, x.samples.count());
-    text += fmt::format(",\"memory\":{}}}}}", x.memory);
-    text += fmt::format(",\n{{\"name\":\"memory of rank {}\",\"ph\":\"C\",\"pid\":1,\"ts\":{:.6f},\"args\":{{\"{}\":{}}}}}", x.rank,
+    text += x.aside ? "}}" : fmt::format(",\"memory\":{}}}}}", x.memory);
+    if (!x.aside)
+      text += fmt::format(",\n{{\"name\":\"memory of rank {}\",\"ph\":\"C\",\"pid\":1,\"ts\":{:.6f},\"args\":{{\"{}\":{}}}}}", x.rank,
                         start, costs.memory_unit(), x.memory);
     if (x.what != op::send && x.what != op::receive)
       continue;

@@ -26,6 +26,14 @@ std::string attributes(std::string_view fill, const svg_canvas::stroke& line) {
   return text;
 }
 
+/// Red, green and blue of "#rrggbb".
+std::array<int, 3> parts_of(std::string_view colour) {
+  std::array<int, 3> result{};
+  for (size_t i = 0; i < result.size(); ++i)
+    std::from_chars(colour.data() + 1 + 2 * i, colour.data() + 3 + 2 * i, result[i], 16);
+  return result;
+}
+
 } // namespace
 
 void svg_canvas::rectangle(double x, double y, double width, double height, std::string_view fill, stroke line,
@@ -52,6 +60,18 @@ void svg_canvas::arrowhead(double x, double y, int direction, std::string_view f
   fmt::format_to(std::back_inserter(body_), R"(<polygon points="{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}" fill="{}"/>)"
                                             "\n",
                  x, y, x - direction * length, y - half_width, x - direction * length, y + half_width, fill);
+}
+
+void svg_canvas::steps(std::span<const point> curve, double end, double base, std::string_view fill, stroke line) {
+  if (curve.empty())
+    return;
+  fmt::format_to(std::back_inserter(body_), R"(<path d="M{:.1f} {:.1f})", curve.front().x, base);
+  for (size_t i = 0; i < curve.size(); ++i)
+    fmt::format_to(std::back_inserter(body_), "V{:.1f}H{:.1f}", curve[i].y,
+                   i + 1 < curve.size() ? curve[i + 1].x : end);
+  fmt::format_to(std::back_inserter(body_), R"(V{:.1f}Z" {}/>)"
+                                            "\n",
+                 base, attributes(fill, line));
 }
 
 void svg_canvas::text(double x, double y, double size, std::string_view text, anchor where, std::string_view fill,
@@ -88,13 +108,15 @@ std::string distinct_colour(uint32_t index, uint32_t count) {
   return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
+std::string mixed_colour(std::string_view from, std::string_view to, double part) {
+  const auto a = parts_of(from), b = parts_of(to);
+  auto mixed = [&](size_t i) { return static_cast<int>(std::lround(a[i] + part * (b[i] - a[i]))); };
+  return fmt::format("#{:02x}{:02x}{:02x}", mixed(0), mixed(1), mixed(2));
+}
+
 std::string_view text_colour_on(std::string_view colour) {
-  auto part = [&](size_t at) {
-    int value = 0;
-    std::from_chars(colour.data() + at, colour.data() + at + 2, value, 16);
-    return value;
-  };
-  return 0.299 * part(1) + 0.587 * part(3) + 0.114 * part(5) > 150 ? "#000000" : "#ffffff";
+  const auto [red, green, blue] = parts_of(colour);
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 150 ? "#000000" : "#ffffff";
 }
 
 } // namespace ringmaster

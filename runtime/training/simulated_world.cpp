@@ -40,7 +40,7 @@ void simulated_world::take_place(pending& x, double duration) {
   auto& clock = clock_of(x);
   its.last_start = std::max(its.last_start, clock);
   (x.aside ? its.aside : is_communication(x.what) ? its.communication : its.compute) += duration;
-  if (state.held > its.peak_memory) {
+  if (!x.aside && state.held > its.peak_memory) { // beside, what is held is the main stream's later
     its.peak_memory = state.held;
     its.peak_at = clock;
   }

@@ -20,7 +20,7 @@ struct event {
   range samples;      ///< The first range of them; empty where the operation has none.
   double start = 0;
   double duration = 0;
-  uint64_t memory = 0; ///< Held at the start, before its result exists.
+  uint64_t memory = 0; ///< Held at the start, before its result exists; of what is aside, later.
 };
 
 struct rank_outcome {

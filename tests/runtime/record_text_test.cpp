@@ -130,6 +130,9 @@ TEST_CASE("quantity text: sizes and durations carry units") {
   CHECK(bytes_text(1536) == "1.5 KiB");
   CHECK(bytes_text(uint64_t{100} << 20) == "100 MiB");
   CHECK(bytes_text(UINT64_MAX) == "16 EiB");
+  CHECK(count_text(999) == "999");
+  CHECK(count_text(176'160'768) == "176 M");
+  CHECK(count_text(1'500'000'000) == "1.5 G");
   CHECK(duration_text(0) == "0 ns");
   CHECK(duration_text(999) == "999 ns");
   CHECK(duration_text(12'500) == "12.5 us");

@@ -88,7 +88,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   REQUIRE(list.engaged());
   CHECK(list->entries.size() == training::strategies().size());
   CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"}).out.find("does not divide among 3 ranks") != std::string::npos);
-  CHECK(sentence_of({"--strategy=all", "--trace=x"}) == "ringmaster simulate train: --trace is of one strategy, not of all\n");
+  CHECK(sentence_of({"--strategy=all", "--trace=x"}) == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
 }
 
 TEST_CASE("simulate train: a transformer takes its model's layers, and its options are its own") {
