@@ -19,7 +19,7 @@ std::string text_of(range x) {
 } // namespace
 
 uint64_t range_set::count() const {
-  auto result = first_.count();
+  auto result = first().count();
   for (auto x : rest())
     result += x.count();
   return result;
@@ -27,25 +27,25 @@ uint64_t range_set::count() const {
 
 bool range_set::contains(range x) const {
   auto holds = [x](range y) { return y.begin <= x.begin && x.end <= y.end; };
-  return holds(first_) || std::ranges::any_of(rest(), holds);
+  return holds(first()) || std::ranges::any_of(rest(), holds);
 }
 
 bool range_set::overlaps(range x) const {
-  return share(first_, x) || std::ranges::any_of(rest(), [x](range y) { return share(x, y); });
+  return share(first(), x) || std::ranges::any_of(rest(), [x](range y) { return share(x, y); });
 }
 
 bool range_set::add(range x) {
   if (x.count() == 0)
     return true;
   if (empty()) {
-    first_ = x;
+    set_first(x);
     return true;
   }
-  if (rest_count() == 0 && x.begin == first_.end) { // the next micro-batch: by far the most
-    first_.end = x.end;
+  if (rest_count() == 0 && x.begin == end_) { // the next micro-batch: by far the most
+    end_ = static_cast<uint32_t>(x.end);
     return true;
   }
-  ranges all{first_};
+  ranges all{first()};
   all.insert(all.end(), rest().begin(), rest().end());
   all.insert(std::find_if(all.begin(), all.end(), [x](range y) { return y.begin > x.begin; }), x);
   size_t last = 0;
@@ -54,15 +54,15 @@ bool range_set::add(range x) {
       all[last].end = all[i].end;
     else
       all[++last] = all[i];
-  first_ = all.front();
+  set_first(all.front());
   more_ = last == 0 ? nullptr : std::make_unique<ranges>(all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1);
   return true;
 }
 
 bool range_set::add(const range_set& other) {
-  if (overlaps(other.first_) || std::ranges::any_of(other.rest(), [this](range x) { return overlaps(x); }))
+  if (overlaps(other.first()) || std::ranges::any_of(other.rest(), [this](range x) { return overlaps(x); }))
     return false;
-  add(other.first_);
+  add(other.first());
   for (auto x : other.rest())
     add(x);
   return true;
@@ -71,7 +71,7 @@ bool range_set::add(const range_set& other) {
 std::string range_set::text() const {
   if (empty())
     return "none";
-  auto result = text_of(first_);
+  auto result = text_of(first());
   for (auto x : rest())
     result += ", " + text_of(x);
   return result;

@@ -17,22 +17,24 @@ struct range {
   friend bool operator==(const range&, const range&) = default;
 };
 
-/// A set of numbers: the samples of a value, or the shards. One range, as most sets are, takes no heap.
+/// A set of numbers below 2^32: the samples of a value. One range, as most sets are, takes no heap, and 16 bytes: there are
+/// millions of values.
 class range_set {
 public:
   range_set() = default;
-  explicit range_set(range first) : first_(first) {}
+  explicit range_set(range first) { set_first(first); }
   range_set(const range_set& other)
-    : first_(other.first_), more_(other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr) {}
+    : begin_(other.begin_), end_(other.end_), more_(other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr) {}
   range_set(range_set&&) = default;
   range_set& operator=(range_set other) {
-    first_ = other.first_;
+    begin_ = other.begin_;
+    end_ = other.end_;
     more_ = std::move(other.more_);
     return *this;
   }
 
-  bool empty() const { return first_.count() == 0; }
-  range first() const { return first_; }
+  bool empty() const { return begin_ == end_; }
+  range first() const { return {begin_, end_}; }
   uint64_t count() const;
   bool contains(range x) const;
   /// False, and nothing changes, where the sets share a number.
@@ -41,18 +43,22 @@ public:
   std::string text() const;
 
   friend bool operator==(const range_set& a, const range_set& b) {
-    return a.first_ == b.first_ && a.rest_count() == b.rest_count() && (!a.more_ || *a.more_ == *b.more_);
+    return a.begin_ == b.begin_ && a.end_ == b.end_ && a.rest_count() == b.rest_count() && (!a.more_ || *a.more_ == *b.more_);
   }
 
 private:
   using ranges = std::vector<range>;
 
   std::span<const range> rest() const { return more_ ? std::span<const range>{*more_} : std::span<const range>{}; }
+  void set_first(range x) {
+    begin_ = static_cast<uint32_t>(x.begin);
+    end_ = static_cast<uint32_t>(x.end);
+  }
   size_t rest_count() const { return more_ ? more_->size() : 0; }
   bool add(range x);
   bool overlaps(range x) const;
 
-  range first_;
+  uint32_t begin_ = 0, end_ = 0; ///< The first range.
   std::unique_ptr<ranges> more_; ///< Ascending, behind the first, none touching another; null where there are none.
 };
 

@@ -95,8 +95,8 @@ std::string rank::no_rank(op what, uint32_t peer) const {
 
 operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part, shard tensor) {
   auto work = start(op::load_weights);
-  work.results[0] = {.kind = value_kind::weight, .layer = layer, .part = part, .tensor = tensor};
-  work.results[1] = {.kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
+  work.results[0] = value_tag{.kind = value_kind::weight, .layer = layer, .part = part, .tensor = tensor};
+  work.results[1] = value_tag{.kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::load_weights,
@@ -107,7 +107,7 @@ operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part
 
 operation<activation> rank::input(range samples) {
   auto work = start(op::input);
-  work.results[0] = {.kind = value_kind::activation, .samples = range_set{samples}};
+  work.results[0] = value_tag{.kind = value_kind::activation, .samples = range_set{samples}};
   work.argument = work.results[0];
   return {*on_, std::move(work),
           refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch,

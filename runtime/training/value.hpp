@@ -30,10 +30,10 @@ enum class form : uint8_t {
 /// What a value is of. Layers are counted from 0, samples within the global batch.
 struct value_tag {
   value_kind kind = value_kind::none;
-  form has = form::whole; ///< Of activations and their gradients.
-  bool on_host = false;   ///< Off-loaded: to be fetched before it is used.
+  form has : 7 = form::whole; ///< Of activations and their gradients.
+  bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
+  uint16_t step = 0; ///< Of weights and optimizer states: updates so far.
   uint32_t layer = 0;
-  uint32_t step = 0; ///< Of weights and optimizer states: updates so far.
   shard part{};      ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
   shard tensor{};    ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
   range_set samples{}; ///< Of activations and gradients.

@@ -13,53 +13,62 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-/// A micro-batch in a stage. There are millions in large pipelines, and most have inputs only.
-struct passage {
-  struct ends {
-    activation output;             ///< The model's, until the loss.
-    activation_gradient by_output; ///< Where the next stage is on this same rank.
-    std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
-  };
-
-  std::vector<activation> inputs; ///< By layer; empty: it is not there.
-  std::unique_ptr<ends> more;
-
-  ends& at_ends() {
-    if (!more)
-      more = std::make_unique<ends>();
-    return *more;
-  }
+/// What of a micro-batch in a stage is there for some only: at the ends of the model, or between the halves of a backward.
+struct passage_ends {
+  activation output;             ///< The model's, until the loss.
+  activation_gradient by_output; ///< Where the next stage is on this same rank.
+  std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
 };
 
-/// The micro-batches that are in a stage, oldest first; room that one leaves is the next one's.
+/// The micro-batches that are in a stage, each with its layers' inputs. Large pipelines have millions: they lie in a ring, and a
+/// rank meets them in its order.
 class passages {
 public:
-  passage& operator[](uint32_t micro_batch) { return ring_[micro_batch & (ring_.size() - 1)]; }
-  passage& enter(uint32_t micro_batch) {
-    if (micro_batch - oldest_ >= ring_.size())
+  explicit passages(size_t layers = 1) : layers_(layers), inputs_(layers), entered_(1), ends_(1) {}
+
+  void enter(uint32_t micro_batch) {
+    if (micro_batch - oldest_ > mask_)
       grow();
-    newest_ = micro_batch + 1;
-    return (*this)[micro_batch];
+    newest_ = std::max(newest_, micro_batch + 1);
+    entered_[micro_batch & mask_] = true;
+  }
+  activation& input(uint32_t micro_batch, size_t layer) { return inputs_[(micro_batch & mask_) * layers_ + layer]; }
+  passage_ends& ends(uint32_t micro_batch) {
+    auto& found = ends_[micro_batch & mask_];
+    if (!found)
+      found = std::make_unique<passage_ends>();
+    return *found;
   }
   void leave(uint32_t micro_batch) {
-    auto& gone = (*this)[micro_batch];
-    gone.inputs.clear();
-    if (gone.more)
-      gone.more->by_outputs.clear();
-    while (oldest_ < newest_ && (*this)[oldest_].inputs.empty())
+    entered_[micro_batch & mask_] = false;
+    while (oldest_ < newest_ && !entered_[oldest_ & mask_])
       ++oldest_;
   }
 
 private:
   void grow() {
-    std::vector<passage> larger(2 * ring_.size());
-    for (auto i = oldest_; i < newest_; ++i)
-      larger[i & (larger.size() - 1)] = std::move((*this)[i]);
-    ring_ = std::move(larger);
+    const auto mask = 2 * mask_ + 1;
+    std::vector<activation> inputs((mask + size_t{1}) * layers_);
+    std::vector<bool> entered(mask + size_t{1});
+    std::vector<std::unique_ptr<passage_ends>> ends(mask + size_t{1});
+    for (auto i = oldest_; i < newest_; ++i) {
+      for (size_t l = 0; l < layers_; ++l)
+        inputs[(i & mask) * layers_ + l] = std::move(input(i, l));
+      entered[i & mask] = entered_[i & mask_];
+      ends[i & mask] = std::move(ends_[i & mask_]);
+    }
+    inputs_ = std::move(inputs);
+    entered_ = std::move(entered);
+    ends_ = std::move(ends);
+    mask_ = mask;
   }
 
-  std::vector<passage> ring_{1}; ///< A power of two.
+  size_t layers_;
+  uint32_t mask_ = 0; ///< The ring's size, a power of two, less one.
   uint32_t oldest_ = 0, newest_ = 0;
+  std::vector<activation> inputs_;
+  std::vector<bool> entered_;
+  std::vector<std::unique_ptr<passage_ends>> ends_;
 };
 
 /// A stage of the model on this rank.
@@ -163,6 +172,7 @@ stage pipeline_rank::stage_of(uint32_t chunk) const {
     auto half = s.samples.begin + pipeline_micro_batches(model_, shape) / 2 * model_.micro_batch;
     (chunk == 0 ? s.samples.end : s.samples.begin) = half;
   }
+  s.under_way = passages{s.layers.count()};
   s.weights.resize(s.layers.count());
   s.states.resize(s.layers.count());
   s.sums.resize(s.layers.count());
@@ -217,9 +227,9 @@ strategy pipeline_rank::let_go() {
 strategy pipeline_rank::forward(stage& s, pipeline_step step) {
   const auto micro_batch = step.micro_batch;
   const auto layers = s.layers.count();
-  auto& at = s.under_way.enter(micro_batch);
-  auto& x = at.inputs;
-  x.resize(layers);
+  auto& at = s.under_way;
+  at.enter(micro_batch);
+  auto* x = &at.input(micro_batch, 0);
   if (s.first) {
     x[0] = co_await self_.input(samples_of_step(s, micro_batch));
     if (in_sequence())
@@ -236,12 +246,11 @@ strategy pipeline_rank::forward(stage& s, pipeline_step step) {
       y = co_await through(s, l, x[l]);
   }
   if (s.last) {
-    at.at_ends().output = std::move(output);
+    at.ends(micro_batch).output = std::move(output);
   } else if (s.next == self_.index()) {
-    auto& there = stages_[s.next_chunk];
-    auto& inputs = there.under_way.enter(micro_batch).inputs;
-    inputs.resize(there.layers.count());
-    inputs[0] = std::move(output);
+    auto& there = stages_[s.next_chunk].under_way;
+    there.enter(micro_batch);
+    there.input(micro_batch, 0) = std::move(output);
   } else if (step.with_next) {
     held_ = std::move(output);
     held_for_ = s.next;
@@ -294,10 +303,10 @@ task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, cons
 }
 
 task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t micro_batch) {
-  auto& at = s.under_way[micro_batch];
+  auto& at = s.under_way.ends(micro_batch);
   if (!s.last)
-    co_return std::move(at.at_ends().by_output);
-  auto output = std::move(at.at_ends().output);
+    co_return std::move(at.by_output);
+  auto output = std::move(at.output);
   if (!in_sequence())
     co_return co_await self_.loss(output);
   auto all = co_await whole(output);
@@ -306,23 +315,23 @@ task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t m
 }
 
 strategy pipeline_rank::backward(stage& s, pipeline_step step) {
-  auto& at = s.under_way[step.micro_batch];
+  auto& at = s.under_way;
   activation_gradient g;
   if (s.last || s.next == self_.index())
     g = co_await gradient_by_output(s, step.micro_batch);
   else
     g = co_await self_.receive<activation_gradient>(s.next);
   if (step.what == kind::backward_input)
-    at.at_ends().by_outputs.resize(s.layers.count());
+    at.ends(step.micro_batch).by_outputs.resize(s.layers.count());
   for (auto l = s.layers.count(); l-- > 0;) {
-    auto& x = at.inputs[l];
+    auto& x = at.input(step.micro_batch, l);
     if (step.what == kind::backward_input) {
       activation_gradient by_input;
       if (plain())
         by_input = co_await self_.backward_input(x, s.weights[l], g);
       else
         by_input = co_await back_through(s, l, x, g, step.what);
-      at.more->by_outputs[l] = std::exchange(g, std::move(by_input));
+      at.ends(step.micro_batch).by_outputs[l] = std::exchange(g, std::move(by_input));
     } else if (plain()) {
       weight_gradient gradient;
       std::tie(gradient, g) = co_await self_.backward(x, s.weights[l], g);
@@ -334,7 +343,7 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
     }
   }
   if (!s.first && s.previous == self_.index())
-    stages_[s.previous_chunk].under_way[step.micro_batch].at_ends().by_output = std::move(g);
+    stages_[s.previous_chunk].under_way.ends(step.micro_batch).by_output = std::move(g);
   else if (!s.first)
     co_await self_.send(s.previous, g);
   if (step.what == kind::backward)
@@ -342,14 +351,15 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
 }
 
 strategy pipeline_rank::backward_weight(stage& s, uint32_t micro_batch) {
-  auto& at = s.under_way[micro_batch];
+  auto& by_outputs = s.under_way.ends(micro_batch).by_outputs;
   for (auto l = s.layers.count(); l-- > 0;) {
+    auto& x = s.under_way.input(micro_batch, l);
     if (plain())
-      co_await self_.add(s.sums[l], co_await self_.backward_weight(at.inputs[l], s.weights[l], at.more->by_outputs[l]));
+      co_await self_.add(s.sums[l], co_await self_.backward_weight(x, s.weights[l], by_outputs[l]));
     else
-      co_await back_through(s, l, at.inputs[l], at.more->by_outputs[l], kind::backward_weight);
-    at.inputs[l].drop();
-    at.more->by_outputs[l].drop();
+      co_await back_through(s, l, x, by_outputs[l], kind::backward_weight);
+    x.drop();
+    by_outputs[l].drop();
   }
   s.under_way.leave(micro_batch);
 }
