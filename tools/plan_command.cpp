@@ -124,11 +124,14 @@ plan_confirmation confirm(const plan_question& asked, const planned& best) {
   return {std::move(*done), {}};
 }
 
-int plan_gpus(const plan_options& opts, std::FILE* out) {
+int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
   plan_question asked{opts.trained, opts.transformer.system, *opts.gpus, opts.global_batch};
   auto begun = std::chrono::steady_clock::now();
   auto found = plan_transformer(asked.trained, asked.system, asked.devices, asked.global_batch);
-  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  if (!opts.json && found.evaluated > 0) // not with the result, which is the same each time
+    fmt::print(err, "{} plans in {:.2g} s, {:.1f} million a second\n", found.evaluated, seconds,
+               static_cast<double>(found.evaluated) / 1e6 / seconds);
   plan_confirmation confirmed;
   if (!found.best.empty())
     confirmed = confirm(asked, found.best.front());
@@ -155,7 +158,7 @@ int plan_command(std::span<const std::string> args, std::FILE* out, std::FILE* e
     fmt::print(out, "{}", plan_help);
     return 0;
   }
-  return opts->cost_model == "transformer" ? plan_gpus(*opts, out) : plan_laboratory(*opts, out);
+  return opts->cost_model == "transformer" ? plan_gpus(*opts, out, err) : plan_laboratory(*opts, out);
 }
 
 } // namespace ringmaster

@@ -112,10 +112,9 @@ std::string json_of(const search_question& asked, const searched& x) {
 std::string report_of(const plan_question& asked, const transformer_plans& found, const plan_confirmation& confirmed) {
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
   auto text = fmt::format("{} ({:.1f} billion parameters) on {} x {}, a global batch of {} sequences of {}\n"
-                          "{} plans in {:.2f} s, {:.2f} million a second; {} fit in {:.1f} GB\n",
+                          "{} plans, of which {} fit in {:.1f} GB\n",
                           asked.trained.name, parameters_of(asked.trained) / giga, asked.devices, asked.system.name,
-                          asked.global_batch, asked.trained.sequence, found.evaluated, asked.seconds,
-                          static_cast<double>(found.evaluated) / 1e6 / asked.seconds, found.fitting, room / giga);
+                          asked.global_batch, asked.trained.sequence, found.evaluated, found.fitting, room / giga);
   if (found.best.empty())
     return text + (found.too_large.empty() ? "\nNo plan divides the model and the batch among so many devices.\n"
                                            : "\nNone fits.\n" + rejected_lines(found, room));

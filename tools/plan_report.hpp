@@ -15,7 +15,6 @@ struct plan_question {
   training::gpu_system system;
   uint32_t devices = 0;
   uint32_t global_batch = 0;
-  double seconds = 0; ///< That planning took.
 };
 
 /// Of the best plan, simulated operation by operation; none: why not.

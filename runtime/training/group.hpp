@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ringmaster::training {
 
@@ -17,6 +19,15 @@ struct group {
   uint32_t last() const { return rank(count - 1); }
   friend bool operator==(const group&, const group&) = default;
 };
+
+/// The ranks that differ from one along an axis only, in a world that is a box of such sides: tensor, context, expert, data,
+/// pipeline, or whichever; along the first side ranks are numbered first.
+inline group line(std::span<const uint32_t> sides, size_t axis, uint32_t rank) {
+  uint32_t stride = 1;
+  for (size_t i = 0; i < axis; ++i)
+    stride *= sides[i];
+  return {rank - rank / stride % sides[axis] * stride, sides[axis], stride};
+}
 
 /// A world as a box: ranks are numbered along the tensor axis first, whose talk is the most, then data, then pipeline
 /// (Narayanan et al. 2021).

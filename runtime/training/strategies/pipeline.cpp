@@ -1,4 +1,4 @@
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipeline_stage.hpp"
 
 #include "messages/errc.hpp"
 
@@ -13,84 +13,13 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-/// What of a micro-batch in a stage is there for some only: at the ends of the model, or between the halves of a backward.
-struct passage_ends {
-  activation output;             ///< The model's, until the loss.
-  activation_gradient by_output; ///< Where the next stage is on this same rank.
-  std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
-};
-
-/// The micro-batches that are in a stage, each with its layers' inputs. Large pipelines have millions: they lie in a ring, and a
-/// rank meets them in its order.
-class passages {
-public:
-  explicit passages(size_t layers = 1) : layers_(layers), inputs_(layers), entered_(1), ends_(1) {}
-
-  void enter(uint32_t micro_batch) {
-    if (micro_batch - oldest_ > mask_)
-      grow();
-    newest_ = std::max(newest_, micro_batch + 1);
-    entered_[micro_batch & mask_] = true;
-  }
-  activation& input(uint32_t micro_batch, size_t layer) { return inputs_[(micro_batch & mask_) * layers_ + layer]; }
-  passage_ends& ends(uint32_t micro_batch) {
-    auto& found = ends_[micro_batch & mask_];
-    if (!found)
-      found = std::make_unique<passage_ends>();
-    return *found;
-  }
-  void leave(uint32_t micro_batch) {
-    entered_[micro_batch & mask_] = false;
-    while (oldest_ < newest_ && !entered_[oldest_ & mask_])
-      ++oldest_;
-  }
-
-private:
-  void grow() {
-    const auto mask = 2 * mask_ + 1;
-    std::vector<activation> inputs((mask + size_t{1}) * layers_);
-    std::vector<bool> entered(mask + size_t{1});
-    std::vector<std::unique_ptr<passage_ends>> ends(mask + size_t{1});
-    for (auto i = oldest_; i < newest_; ++i) {
-      for (size_t l = 0; l < layers_; ++l)
-        inputs[(i & mask) * layers_ + l] = std::move(input(i, l));
-      entered[i & mask] = entered_[i & mask_];
-      ends[i & mask] = std::move(ends_[i & mask_]);
-    }
-    inputs_ = std::move(inputs);
-    entered_ = std::move(entered);
-    ends_ = std::move(ends);
-    mask_ = mask;
-  }
-
-  size_t layers_;
-  uint32_t mask_ = 0; ///< The ring's size, a power of two, less one.
-  uint32_t oldest_ = 0, newest_ = 0;
-  std::vector<activation> inputs_;
-  std::vector<bool> entered_;
-  std::vector<std::unique_ptr<passage_ends>> ends_;
-};
-
-/// A stage of the model on this rank.
-struct stage {
-  bool first = false, last = false;
-  uint32_t previous = 0, next = 0; ///< The ranks that have these.
-  uint32_t previous_chunk = 0, next_chunk = 0;
-  range layers;
-  range samples;
-  std::vector<weight> weights;
-  std::vector<optimizer_state> states;
-  std::vector<weight_gradient> sums;
-  passages under_way;
-};
-
 class pipeline_rank {
 public:
-  pipeline_rank(rank& self, const model& m, pipeline_plan plan)
-    : self_(self), model_(m), plan_(std::move(plan)), tensor_(plan_.shape.tensor_group(self.index())),
+  pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
+    : self_(self), model_(m), plan_(plan), tensor_(plan_.shape.tensor_group(self.index())),
       data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0 : plan_.sharded ? 3 : m.zero) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
-      stages_.push_back(stage_of(c));
+      stages_.push_back(stage_of(m, plan_, self.index(), c));
   }
 
   strategy load();
@@ -100,26 +29,20 @@ public:
   strategy let_go();
 
 private:
-  uint32_t stage_count() const {
-    return plan_.where == placement::both_ways ? plan_.shape.pipeline : plan_.shape.pipeline * plan_.chunks;
-  }
-  /// Which stage place r of the pipeline has as chunk c.
-  uint32_t number(uint32_t r, uint32_t c) const;
-  stage stage_of(uint32_t chunk) const;
-  range samples_of_step(const stage& s, uint32_t micro_batch) const {
+  range samples_of_step(const pipeline_stage& s, uint32_t micro_batch) const {
     auto begin = s.samples.begin + micro_batch * model_.micro_batch;
     return {begin, std::min(begin + model_.micro_batch, s.samples.end)};
   }
 
-  strategy forward(stage& s, pipeline_step x);
-  strategy backward(stage& s, pipeline_step x);
-  strategy backward_weight(stage& s, uint32_t micro_batch);
-  task<activation> through(stage& s, uint64_t l, const activation& x);
-  task<activation_gradient> back_through(stage& s, uint64_t l, const activation& x, const activation_gradient& by_output, kind what);
-  task<activation_gradient> gradient_by_output(stage& s, uint32_t micro_batch);
+  strategy forward(pipeline_stage& s, pipeline_step x);
+  strategy backward(pipeline_stage& s, pipeline_step x);
+  strategy backward_weight(pipeline_stage& s, uint32_t micro_batch);
+  task<activation> through(pipeline_stage& s, uint64_t l, const activation& x);
+  task<activation_gradient> back_through(pipeline_stage& s, uint64_t l, const activation& x, const activation_gradient& by_output, kind what);
+  task<activation_gradient> gradient_by_output(pipeline_stage& s, uint32_t micro_batch);
   task<activation> whole(const activation& x);
   task<activation_gradient> whole(const activation_gradient& x);
-  strategy add(stage& s, uint64_t l, weight_gradient gradient);
+  strategy add(pipeline_stage& s, uint64_t l, weight_gradient gradient);
   strategy update(weight& w, optimizer_state& state, weight_gradient sum);
 
   bool plain() const { return !shared() && zero_ < 2; }
@@ -133,51 +56,10 @@ private:
   pipeline_plan plan_;
   group tensor_, data_;
   uint32_t zero_; ///< What of a stage its data-parallel ranks share: ZeRO's stage.
-  std::vector<stage> stages_;
+  std::vector<pipeline_stage> stages_;
   activation held_;
   uint32_t held_for_ = 0;
 };
-
-uint32_t pipeline_rank::number(uint32_t r, uint32_t c) const {
-  const auto p = plan_.shape.pipeline;
-  if (plan_.where == placement::loop)
-    return c * p + r;
-  if (plan_.where == placement::both_ways)
-    return c == 0 ? r : p - 1 - r;
-  return c == 0 ? r : 2 * p - 1 - r;
-}
-
-stage pipeline_rank::stage_of(uint32_t chunk) const {
-  const auto& shape = plan_.shape;
-  const auto p = shape.pipeline, r = shape.stage(self_.index()), mine = number(r, chunk);
-  stage s;
-  s.first = mine == 0;
-  s.last = mine + 1 == stage_count();
-  for (uint32_t c = 0; c < plan_.chunks; ++c)
-    for (uint32_t other = 0; other < p; ++other) {
-      if (plan_.where == placement::both_ways && c != chunk)
-        continue;
-      if (number(other, c) + 1 == mine) {
-        s.previous = shape.at_stage(self_.index(), other);
-        s.previous_chunk = c;
-      }
-      if (number(other, c) == mine + 1) {
-        s.next = shape.at_stage(self_.index(), other);
-        s.next_chunk = c;
-      }
-    }
-  s.layers = layers_of(model_, mine, stage_count());
-  s.samples = samples_of(model_, shape.data_index(self_.index()), shape.data);
-  if (plan_.where == placement::both_ways) {
-    auto half = s.samples.begin + pipeline_micro_batches(model_, shape) / 2 * model_.micro_batch;
-    (chunk == 0 ? s.samples.end : s.samples.begin) = half;
-  }
-  s.under_way = passages{s.layers.count()};
-  s.weights.resize(s.layers.count());
-  s.states.resize(s.layers.count());
-  s.sums.resize(s.layers.count());
-  return s;
-}
 
 strategy pipeline_rank::load() {
   const auto part = zero_ >= 3 ? data_shard() : shard{};
@@ -204,7 +86,7 @@ task<activation_gradient> pipeline_rank::whole(const activation_gradient& x) {
 }
 
 // Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the positions.
-task<activation> pipeline_rank::through(stage& s, uint64_t l, const activation& x) {
+task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, const activation& x) {
   weight gathered;
   if (zero_ >= 3)
     gathered = co_await self_.all_gather(s.weights[l], data_);
@@ -224,7 +106,7 @@ strategy pipeline_rank::let_go() {
   held_.drop();
 }
 
-strategy pipeline_rank::forward(stage& s, pipeline_step step) {
+strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
   const auto micro_batch = step.micro_batch;
   const auto layers = s.layers.count();
   auto& at = s.under_way;
@@ -259,14 +141,14 @@ strategy pipeline_rank::forward(stage& s, pipeline_step step) {
   }
 }
 
-strategy pipeline_rank::add(stage& s, uint64_t l, weight_gradient gradient) {
+strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradient) {
   if (zero_ >= 2)
     gradient = co_await self_.reduce_scatter(std::move(gradient), data_);
   co_await self_.add(s.sums[l], std::move(gradient));
 }
 
 // The gradient by the layer's input, but where only that by the weight is wanted.
-task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, const activation& input, const activation_gradient& g,
+task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, const activation& input, const activation_gradient& g,
                                                       kind what) {
   weight gathered;
   activation all;
@@ -302,7 +184,7 @@ task<activation_gradient> pipeline_rank::back_through(stage& s, uint64_t l, cons
   co_return std::move(by_input);
 }
 
-task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t micro_batch) {
+task<activation_gradient> pipeline_rank::gradient_by_output(pipeline_stage& s, uint32_t micro_batch) {
   auto& at = s.under_way.ends(micro_batch);
   if (!s.last)
     co_return std::move(at.by_output);
@@ -314,7 +196,7 @@ task<activation_gradient> pipeline_rank::gradient_by_output(stage& s, uint32_t m
   co_return co_await self_.slice(std::move(by_output), tensor_shard());
 }
 
-strategy pipeline_rank::backward(stage& s, pipeline_step step) {
+strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
   auto& at = s.under_way;
   activation_gradient g;
   if (s.last || s.next == self_.index())
@@ -350,7 +232,7 @@ strategy pipeline_rank::backward(stage& s, pipeline_step step) {
     s.under_way.leave(step.micro_batch);
 }
 
-strategy pipeline_rank::backward_weight(stage& s, uint32_t micro_batch) {
+strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch) {
   auto& by_outputs = s.under_way.ends(micro_batch).by_outputs;
   for (auto l = s.layers.count(); l-- > 0;) {
     auto& x = s.under_way.input(micro_batch, l);
@@ -386,7 +268,7 @@ strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradien
 
 strategy pipeline_rank::update() {
   // What two ranks have is reduced in the order of its layers by both.
-  std::vector<std::pair<stage*, uint64_t>> all;
+  std::vector<std::pair<pipeline_stage*, uint64_t>> all;
   for (auto& s : stages_)
     for (uint64_t l = 0; l < s.layers.count(); ++l)
       all.emplace_back(&s, l);

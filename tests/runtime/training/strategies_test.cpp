@@ -309,6 +309,55 @@ TEST_CASE("strategies: a summand is no output, and a group's ranks must be its o
         == "rank 0, all_reduce: it is none of the group's ranks, 1 from rank 1 in steps of 1");
 }
 
+TEST_CASE("strategies: the lines of a box are its groups") {
+  const mesh shape{2, 3, 4};
+  const uint32_t sides[] = {2, 3, 4};
+  for (uint32_t rank = 0; rank < shape.size(); ++rank) {
+    CHECK(line(sides, 0, rank) == shape.tensor_group(rank));
+    CHECK(line(sides, 1, rank) == shape.data_group(rank));
+    CHECK(line(sides, 2, rank).index_of(rank) == shape.stage(rank));
+    for (size_t axis = 0; axis < 3; ++axis)
+      CHECK(line(sides, axis, rank).contains(rank));
+  }
+  CHECK(line(sides, 2, 7) == group{1, 4, 6});
+}
+
+TEST_CASE("strategies: a forward may be run again from an input that was kept") {
+  auto peak = [](bool again) {
+    auto found = simulate([again](rank& self) -> strategy {
+      std::vector<weight> w(3);
+      std::vector<optimizer_state> states(3);
+      for (uint32_t l = 0; l < 3; ++l)
+        std::tie(w[l], states[l]) = co_await self.load_weights(l);
+      std::vector<activation> x(4);
+      x[0] = co_await self.input({0, 64});
+      for (uint32_t l = 0; l < 3; ++l) {
+        x[l + 1] = co_await self.forward(x[l], w[l]);
+        if (again && l > 0)
+          x[l].drop();
+      }
+      auto by_output = co_await self.loss(x[3]);
+      x[3].drop();
+      for (uint32_t l = 3; l-- > 0;) {
+        for (uint32_t k = 0; again && k < l; ++k) {
+          x[k + 1] = co_await self.forward(x[k], w[k]);
+          if (k > 0)
+            x[k].drop();
+        }
+        weight_gradient gradient;
+        std::tie(gradient, by_output) = co_await self.backward(x[l], w[l], by_output);
+        x[l > 0 ? l : 3].drop();
+        co_await self.update(w[l], states[l], std::move(gradient));
+        co_await self.finish(std::move(w[l]));
+      }
+    }, {3, 64, 64}, 1, puzzle_costs());
+    REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+    return std::pair{found->ranks[0].peak_memory, found->end};
+  };
+  CHECK(peak(true).first < peak(false).first);
+  CHECK(peak(true).second == peak(false).second + 3 * 64); // layer 0 twice more, layer 1 once
+}
+
 TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence shards into heads shards") {
   const model m{1, 1, 1};
   auto found = simulate([](rank& self) -> strategy {

@@ -2,6 +2,8 @@
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
 
+#include "messages/errc.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
