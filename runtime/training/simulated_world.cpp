@@ -12,6 +12,8 @@ namespace ringmaster::training {
 
 namespace {
 
+constexpr size_t events_max = 10'000'000; ///< Some hundred bytes each.
+
 /// Whether an operation shows up in the time line.
 bool is_event(op x) {
   return x != op::input && x != op::add && x != op::slice && x != op::finish;
@@ -44,6 +46,8 @@ void simulated_world::take_place(pending& x, double duration) {
     its.peak_memory = state.held;
     its.peak_at = clock;
   }
+  if (with_events_ && outcome_.events.size() == events_max)
+    fail(x.rank, fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
   if (with_events_)
     outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, state.held});
   clock += duration;

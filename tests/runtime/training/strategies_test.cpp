@@ -260,6 +260,25 @@ TEST_CASE("strategies: what goes on aside is waited for in virtual time, and mus
   CHECK(error_of(step(false), m, 2).find("has never waited for its all_reduce of the gradient by the weight of layer 0") != std::string::npos);
 }
 
+TEST_CASE("strategies: a circle through the second streams is told, too") {
+  const model m{2, 4, 2};
+  CHECK(error_of([](rank& self) -> strategy {
+          auto arrives = self.aside(self.receive<activation>(1 - self.index()));
+          auto x = co_await std::move(arrives);
+        }, m, 2)
+        == "rank 0 waits for rank 1 to send it an activation, rank 1 waits for rank 0 to send it an activation: none of them can go on");
+  CHECK(error_of([](rank& self) -> strategy {
+          if (self.index() == 1)
+            co_return;
+          auto [w, state] = co_await self.load_weights(0, {0, 2});
+          auto first = self.aside(self.all_gather(w));
+          auto second = self.aside(self.all_gather(w)); // behind the first
+          auto whole = co_await std::move(second);
+          whole = co_await std::move(first);
+        }, m, 2)
+        == "rank 0 waits for rank 1 to call all_gather of the weight of layer 0, step 0, shard 0 of 2, which has ended");
+}
+
 TEST_CASE("strategies: what is off-loaded takes no memory, and is fetched before it is used") {
   const model m{1, 1, 1};
   auto held = [&](bool offloads) {
