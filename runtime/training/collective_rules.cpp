@@ -24,6 +24,14 @@ bool alike(const value_tag& a, const value_tag& b) {
   return a.kind == b.kind && a.has == b.has && a.layer == b.layer && a.step == b.step && a.part.count == b.part.count;
 }
 
+/// Shards are put one behind the other, as the ranks are.
+std::string in_order(arguments all) {
+  for (uint32_t i = 0; i < all.size(); ++i)
+    if (auto& x = all[i]->argument; x.part.index != i)
+      return refused(*all[i], fmt::format("the {} is not shard {}, which its place in the group is", text_of(x), i));
+  return {};
+}
+
 /// All ranks have other shards, and together all that there are.
 std::string complete(arguments all) {
   auto& first = *all.front();
@@ -43,7 +51,7 @@ std::string complete(arguments all) {
 std::string sum_samples(arguments all, value_tag& total) {
   for (auto* each : all.subspan(1)) {
     auto& x = each->argument;
-    if (x.kind != total.kind || x.part != total.part || x.tensor != total.tensor)
+    if (x.kind != total.kind || x.step != total.step || x.part != total.part || x.tensor != total.tensor)
       return refused(*each, fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
     if (!total.samples.add(x.samples))
       return refused(*each, fmt::format("the {} would count twice: the ranks before it have samples {}", text_of(x),
@@ -70,14 +78,15 @@ std::string gather(arguments all, value_tag& whole) {
   auto problem = complete(all);
   whole.has = form::whole;
   whole.part = {};
-  return problem;
+  return problem.empty() ? in_order(all) : problem;
 }
 
 std::string exchange(arguments all, value_tag& x) {
   if (!of_activation(x) || (x.has != form::sequence && x.has != form::heads))
     return refused(*all.front(), fmt::format("the {} is neither a sequence nor a heads shard", text_of(x)));
   x.has = x.has == form::sequence ? form::heads : form::sequence;
-  return complete(all);
+  auto problem = complete(all);
+  return problem.empty() ? in_order(all) : problem;
 }
 
 std::string reduce(arguments all, value_tag& x) {
@@ -93,7 +102,7 @@ pending& root_of(arguments all) {
 } // namespace
 
 bool match(const pending& a, const pending& b) {
-  if (a.what != b.what)
+  if (a.what != b.what || a.argument.kind != b.argument.kind)
     return false;
   return a.what == op::broadcast ? a.peer == b.peer : a.argument.layer == b.argument.layer;
 }

@@ -16,7 +16,7 @@ struct group {
   bool contains(uint32_t rank) const { return rank >= first && (rank - first) % stride == 0 && (rank - first) / stride < count; }
   /// Of a rank in it.
   uint32_t index_of(uint32_t rank) const { return (rank - first) / stride; }
-  uint32_t last() const { return rank(count - 1); }
+  uint64_t last() const { return first + uint64_t{count - 1} * stride; }
   friend bool operator==(const group&, const group&) = default;
 };
 

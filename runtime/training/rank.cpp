@@ -6,12 +6,6 @@ namespace ringmaster::training {
 
 namespace {
 
-std::string expects(const value& x, const char* name) {
-  if (!x.valid())
-    return fmt::format("its {} has been dropped or given away", name);
-  return x.tag().on_host ? fmt::format("the {} is to be fetched first", text_of(x.tag())) : "";
-}
-
 /// What a tensor shard of a layer makes is a summand.
 void add_up(value_tag& made, const weight& w) {
   if (w.tag().tensor.whole())
@@ -20,19 +14,9 @@ void add_up(value_tag& made, const weight& w) {
   made.part = w.tag().tensor;
 }
 
-/// On the device, and whole.
-bool ready(const value& x) {
-  return x.valid() && !x.tag().on_host && x.tag().part.whole() && x.tag().has == form::whole;
-}
-
-/// Most operations are right, and need no sentence.
-bool fits(const activation& x, const weight& w) {
-  return ready(x) && ready(w) && x.layer() == w.layer();
-}
-
 /// Of a gradient by something of x's layer, for x's samples.
 value_tag gradient_tag(value_kind kind, const activation& x, const weight& w) {
-  value_tag result{.kind = kind, .layer = x.layer(), .samples = x.tag().samples};
+  value_tag result{.kind = kind, .step = x.tag().step, .layer = x.layer(), .samples = x.tag().samples};
   if (kind == value_kind::weight_gradient)
     result.tensor = w.tag().tensor;
   else
@@ -65,7 +49,7 @@ std::string is_whole(const value_tag& x) {
 }
 
 std::string not_for(const activation& x, const weight& w) {
-  return unless(x.layer() == w.layer(),
+  return unless(x.layer() == w.layer() && x.tag().step == w.tag().step,
                 [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
 }
 
@@ -74,6 +58,23 @@ std::string no_shard(shard x) {
 }
 
 } // namespace
+
+std::string rank::expects(const value& x, const char* name) const {
+  if (!x.valid())
+    return fmt::format("its {} has been dropped or given away", name);
+  if (!x.memory_.belongs_to(on_, index_))
+    return fmt::format("the {} is another rank's, which has not sent it", text_of(x.tag()));
+  return x.tag().on_host ? fmt::format("the {} is to be fetched first", text_of(x.tag())) : "";
+}
+
+bool rank::ready(const value& x) const {
+  return x.memory_.belongs_to(on_, index_) && !x.tag().on_host && x.tag().part.whole() && x.tag().has == form::whole;
+}
+
+/// Most operations are right, and need no sentence.
+bool rank::fits(const activation& x, const weight& w) const {
+  return ready(x) && ready(w) && x.layer() == w.layer() && x.tag().step == w.tag().step;
+}
 
 pending rank::start(op what) const {
   pending result;
@@ -144,13 +145,13 @@ operation<activation_gradient> rank::loss(const activation& output) {
 }
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
-  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().samples == x.tag().samples)
+  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step && by_output.tag().samples == x.tag().samples)
     return {};
   return first_of(
     {expects(x, "input"), expects(w, "weight"),
      expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()), is_whole(by_output.tag()),
      not_for(x, w),
-     unless(by_output.layer() == x.layer() + 1,
+     unless(by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step,
             [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
      unless(by_output.tag().samples == x.tag().samples,
             [&] {
@@ -189,7 +190,9 @@ operation<> rank::add(weight_gradient& sum, weight_gradient more) {
     sum = std::move(more);
     return {*on_, std::move(work), {}};
   }
-  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().part != more.tag().part
+  if (problem.empty())
+    problem = expects(sum, "sum");
+  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
                           || sum.tag().tensor != more.tag().tensor))
     problem = fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag()));
   if (problem.empty() && !sum.tag_.samples.add(more.tag().samples))
@@ -224,7 +227,7 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
      expects(gradient, "gradient"),
      unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
               && state.tag().part == w.tag().part && gradient.tag().tensor == w.tag().tensor
-              && state.tag().tensor == w.tag().tensor && state.tag().step == w.tag().step,
+              && state.tag().tensor == w.tag().tensor && state.tag().step == w.tag().step && gradient.tag().step == w.tag().step,
             [&] { return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
                         text_of(gradient.tag())); }),
      unless(gradient.tag().samples.contains(all),
@@ -266,7 +269,7 @@ std::string rank::no_member(const pending& x, const value& argument) const {
 }
 
 std::string rank::not_there(const pending& x, const value& argument) const {
-  if (!argument.valid())
+  if (!argument.memory_.belongs_to(on_, index_))
     return refusal(x.what, expects(argument, "value"));
   return refusal(x.what, unless(argument.tag().on_host == (x.what == op::fetch), [&] {
                    return fmt::format("the {} is there already", text_of(argument.tag()));

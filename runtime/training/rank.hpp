@@ -115,6 +115,7 @@ private:
     work.among = among;
     work.peer = root;
     work.argument = x.tag();
+    work.argument.kind = Value::kind; // where it shows nothing, too
     auto problem = no_member(work, x);
     return {*on_, std::move(work), std::move(problem)};
   }
@@ -127,6 +128,10 @@ private:
     work.consumed = std::move(x.memory_);
     return {*on_, std::move(work), std::move(problem)};
   }
+  /// Why it cannot use the value; on the device, whole and its own, or why not.
+  std::string expects(const value& x, const char* name) const;
+  bool ready(const value& x) const;
+  bool fits(const activation& x, const weight& w) const;
   /// What is wrong with a backward's arguments.
   std::string mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const;
   pending receiving(uint32_t from, value_kind kind) const;

@@ -42,25 +42,30 @@ void simulated_world::take_place(pending& x, double duration) {
   auto& clock = clock_of(x);
   its.last_start = std::max(its.last_start, clock);
   (x.aside ? its.aside : is_communication(x.what) ? its.communication : its.compute) += duration;
-  if (!x.aside && state.held > its.peak_memory) { // beside, what is held is the main stream's later
-    its.peak_memory = state.held;
+  const auto held = state.held + costs_.working_memory(x);
+  if (!x.aside && held > its.peak_memory) { // beside, what is held is the main stream's later
+    its.peak_memory = held;
     its.peak_at = clock;
   }
   if (with_events_ && outcome_.events.size() == events_max)
     fail(x.rank, fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
   if (with_events_)
-    outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, state.held});
+    outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, held});
   clock += duration;
 }
 
 void simulated_world::give_results(pending& x) {
   for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
+    if (x.memory[i] != 0)
+      continue;
     x.memory[i] = x.results[i].on_host ? 0 : costs_.memory_of(x.results[i]);
     ranks_[x.rank].held += x.memory[i];
   }
 }
 
 bool simulated_world::begin(pending& x) {
+  if (!error_.empty()) // whatever it is, it leads nowhere
+    return false;
   auto& state = ranks_[x.rank];
   if (!x.aside) {
     if (go(x)) {
@@ -71,6 +76,13 @@ bool simulated_world::begin(pending& x) {
     return false;
   }
   x.note = state.now;
+  if (x.what == op::all_gather) { // its result is there from now on
+    auto whole = x.argument;
+    whole.part = {};
+    whole.has = form::whole;
+    x.memory[0] = costs_.memory_of(whole);
+    state.held += x.memory[0];
+  }
   state.beside.push_back(&x);
   if (state.beside.size() == 1)
     start_next(x.rank);
@@ -101,6 +113,8 @@ void simulated_world::end_aside(pending& x) {
 }
 
 bool simulated_world::await(pending& x) {
+  if (!error_.empty())
+    return false;
   auto& state = ranks_[x.rank];
   if (!x.ended) {
     state.waits = &x;
@@ -114,7 +128,7 @@ bool simulated_world::await(pending& x) {
 void simulated_world::end_later(pending& x) {
   if (x.aside) {
     end_aside(x);
-    start_next(x.rank);
+    restarts_.push_back(x.rank);
     return;
   }
   ranks_[x.rank].waits = nullptr;
@@ -248,7 +262,13 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
       bodies.push_back(program(each));
     for (auto i = bodies.rbegin(); i != bodies.rend(); ++i)
       ready_.push_back(i->body());
-    while (!ready_.empty() && error_.empty()) {
+    while ((!ready_.empty() || !restarts_.empty()) && error_.empty()) {
+      if (!restarts_.empty()) {
+        const auto rank = restarts_.back();
+        restarts_.pop_back();
+        start_next(rank);
+        continue;
+      }
       auto next = ready_.back();
       ready_.pop_back();
       try {

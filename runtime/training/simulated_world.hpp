@@ -100,6 +100,7 @@ private:
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>> finished_; ///< By layer: tensor shards and parts, of how many.
   std::vector<std::coroutine_handle<>> ready_;
+  std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
   std::string error_;
   training_outcome outcome_;
 };

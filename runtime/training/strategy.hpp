@@ -4,6 +4,7 @@
 #include "runtime/training/task.hpp"
 
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 
 namespace ringmaster::training {
@@ -20,7 +21,18 @@ public:
   operation(executor& on, pending work, std::string error)
     : on_(on), work_(std::move(work)), error_(error.empty() ? nullptr : std::make_unique<std::string>(std::move(error))) {}
 
-  bool await_ready() { return accepted() && on_.begin(work_); }
+  operation(operation&& other) noexcept
+    : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)), begun_(std::exchange(other.begun_, true)) {}
+  operation& operator=(operation&&) = delete;
+  ~operation() {
+    if (!begun_)
+      on_.fail(work_.rank, describe("has never awaited its"));
+  }
+
+  bool await_ready() {
+    begun_ = true;
+    return accepted() && on_.begin(work_);
+  }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
   auto await_resume() {
     if constexpr (sizeof...(Values) == 1)
@@ -33,6 +45,10 @@ private:
   template <class...>
   friend class handle;
 
+  std::string describe(const char* what) const {
+    return "rank " + std::to_string(work_.rank) + " " + what + " " + std::string{name_of(work_.what)} + " of the "
+           + text_of(work_.argument);
+  }
   bool accepted() {
     if (!error_)
       return true;
@@ -54,28 +70,38 @@ private:
   executor& on_;
   pending work_;
   std::unique_ptr<std::string> error_; ///< Rare, so it takes little room.
+  bool begun_ = false;
 };
 
 /// An operation that goes on aside, on the rank's second stream and in the order in which they are begun there; co_await
-/// takes its results. It must be waited for.
+/// takes its results. It must be waited for. What computes stays on the first stream.
 template <class... Values>
 class [[nodiscard]] handle {
 public:
   explicit handle(operation<Values...> x) : operation_(std::make_unique<operation<Values...>>(std::move(x))) {
-    operation_->work_.aside = true;
-    if (operation_->accepted())
-      operation_->on_.begin(operation_->work_);
+    auto& work = operation_->work_;
+    work.aside = operation_->begun_ = true;
+    if (!operation_->accepted())
+      return;
+    if (is_communication(work.what) || work.what == op::offload || work.what == op::fetch)
+      operation_->on_.begin(work);
+    else
+      operation_->on_.fail(work.rank, operation_->describe("cannot do aside its"));
   }
   handle() = default;
   handle(handle&&) = default;
-  handle& operator=(handle&&) = default;
-  ~handle() {
-    if (operation_ && !waited_)
-      operation_->on_.fail(operation_->work_.rank, fmt_unwaited());
+  handle& operator=(handle&& other) noexcept {
+    check_waited();
+    operation_ = std::move(other.operation_);
+    waited_ = other.waited_;
+    return *this;
   }
+  ~handle() { check_waited(); }
 
   bool valid() const { return operation_ != nullptr; }
   bool await_ready() {
+    if (!operation_)
+      throw std::logic_error{"a handle is waited for that is empty, or was waited for before"};
     waited_ = true;
     return operation_->on_.await(operation_->work_);
   }
@@ -86,9 +112,9 @@ public:
   }
 
 private:
-  std::string fmt_unwaited() const {
-    return "rank " + std::to_string(operation_->work_.rank) + " has never waited for its " +
-           std::string{name_of(operation_->work_.what)} + " of the " + text_of(operation_->work_.argument);
+  void check_waited() {
+    if (operation_ && !waited_)
+      operation_->on_.fail(operation_->work_.rank, operation_->describe("has never waited for its"));
   }
 
   std::unique_ptr<operation<Values...>> operation_;

@@ -66,6 +66,7 @@ public:
 
   explicit operator bool() const { return owner_ != nullptr; }
   uint64_t token() const { return token_; }
+  bool belongs_to(const executor* owner, uint32_t rank) const { return owner_ == owner && rank_ == rank; }
 
 private:
   void give_back() noexcept;
@@ -85,6 +86,12 @@ public:
   /// Gives the memory back at once.
   void drop() { memory_ = {}; }
 
+protected: // a value of one kind is no other's
+  value() = default;
+  value(value&&) = default;
+  value& operator=(value&&) = default;
+  ~value() = default;
+
 private:
   template <class...>
   friend class operation;
@@ -94,25 +101,25 @@ private:
   storage memory_;
 };
 
+template <value_kind Kind>
+class value_of : public value {
+public:
+  static constexpr auto kind = Kind;
+
+  value_of() = default;
+  value_of(value_of&&) = default;
+  value_of& operator=(value_of&&) = default;
+};
+
 /// The parameters of a layer, or a shard of them.
-struct weight : value {
-  static constexpr auto kind = value_kind::weight;
-};
+using weight = value_of<value_kind::weight>;
 /// What an optimizer keeps for a weight, or for a shard of it.
-struct optimizer_state : value {
-  static constexpr auto kind = value_kind::optimizer_state;
-};
+using optimizer_state = value_of<value_kind::optimizer_state>;
 /// The input of a layer, for some samples; that of the layer behind the last one is the model's output.
-struct activation : value {
-  static constexpr auto kind = value_kind::activation;
-};
+using activation = value_of<value_kind::activation>;
 /// The loss's gradient by an activation.
-struct activation_gradient : value {
-  static constexpr auto kind = value_kind::activation_gradient;
-};
+using activation_gradient = value_of<value_kind::activation_gradient>;
 /// The loss's gradient by a layer's weight, or by a shard of it, summed over some samples.
-struct weight_gradient : value {
-  static constexpr auto kind = value_kind::weight_gradient;
-};
+using weight_gradient = value_of<value_kind::weight_gradient>;
 
 } // namespace ringmaster::training
