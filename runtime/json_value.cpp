@@ -210,6 +210,20 @@ caf::expected<json_value> parse_json(std::string_view document) {
   return result;
 }
 
+std::string json_text(std::string_view text) {
+  std::string result{'"'};
+  for (auto x : text) {
+    if (x == '"' || x == '\\')
+      result += '\\';
+    if (static_cast<unsigned char>(x) < 0x20)
+      result += fmt::format("\\u{:04x}", static_cast<int>(x));
+    else
+      result += x;
+  }
+  result += '"';
+  return result;
+}
+
 std::string line_and_column(std::string_view document, size_t offset) {
   auto before = document.substr(0, offset);
   auto line = std::count(before.begin(), before.end(), '\n') + 1;

@@ -1,6 +1,7 @@
 #include "tools/memory_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/json_value.hpp"
 #include "tools/option_table.hpp"
 #include "tools/transformer_options.hpp"
 
@@ -96,7 +97,7 @@ std::string text_of(const memory_options& x, double parameters) {
 }
 
 std::string json_of(const memory_options& x, double parameters) {
-  auto text = fmt::format(R"({{"model":"{}","parameters":{:.17g},"ranks":{},"zero_bytes":[)", x.trained.name, parameters, x.ranks);
+  auto text = fmt::format(R"({{"model":{},"parameters":{:.17g},"ranks":{},"zero_bytes":[)", json_text(x.trained.name), parameters, x.ranks);
   for (uint32_t stage = 0; stage <= 3; ++stage)
     text += fmt::format("{}{:.17g}", stage == 0 ? "" : ",", zero_bytes(stage, x.ranks) * parameters);
   text += R"(],"layer_activations":[)";

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace ringmaster {
@@ -18,14 +19,14 @@ using namespace training;
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
-constexpr uint64_t operations_max = 60'000'000; ///< Of a simulation that confirms: some ten seconds.
+constexpr uint64_t operations_max = 150'000'000; ///< Of the simulations that confirm: some ten seconds and more.
 
 constexpr auto plan_help = R"(usage: ringmaster plan [--model G] --gpus N --global-batch B [options]
        ringmaster plan --cost-model lab|puzzles --ranks N --layers L --global-batch B [options]
 
 Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, micro-batch, schedule,
-chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the best is then simulated operation by operation.
-A laboratory's model: every strategy with its choices, simulated. Prints the ten best with time, MFU, memory, why the next
+chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten best are then simulated operation by operation.
+A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of two, simulated. Prints the ten best with time, MFU, memory, why the next
 ones lose, and the Pareto front of time and memory.
 
   --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
@@ -108,20 +109,33 @@ model model_of(const gpt& trained, const parallel_setting& how) {
   return m;
 }
 
-plan_confirmation confirm(const plan_question& asked, const planned& best) {
-  const auto& how = best.how;
+confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left) {
+  const auto& how = plan.how;
   const auto m = model_of(asked.trained, how);
   auto* which = strategy_of(name_of(how.schedule));
   if (auto problem = which->check(m, asked.devices))
-    return {{}, render(problem)};
+    return {plan, {}, render(problem)};
   const auto operations = uint64_t{how.micro_batches()} * m.layers / how.shape.pipeline * 10 * asked.devices;
-  if (operations > operations_max)
-    return {{}, fmt::format("some {} operations are more than {}", operations, operations_max)};
+  if (operations > operations_left)
+    return {plan, {}, "too many operations"};
   auto costs = transformer_costs(asked.trained, asked.system, how);
   auto done = simulate([&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs);
   if (!done)
-    return {{}, render(done.error())};
-  return {std::move(*done), {}};
+    return {plan, {}, render(done.error())};
+  operations_left -= std::min(operations_left, done->operations);
+  return {plan, simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations}, {}};
+}
+
+/// The best, all simulated if that takes not too long; then by what is found, those that do not fit last.
+std::vector<confirmed_plan> confirm_all(const plan_question& asked, const std::vector<planned>& best) {
+  std::vector<confirmed_plan> result;
+  auto operations_left = operations_max;
+  for (auto& plan : best)
+    result.push_back(confirm(asked, plan, operations_left));
+  const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
+  if (std::ranges::all_of(result, [](auto& x) { return x.simulated.has_value(); }))
+    std::ranges::stable_sort(result, {}, [&](auto& x) { return std::pair{x.simulated->memory_bytes > room, x.simulated->seconds}; });
+  return result;
 }
 
 int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
@@ -132,10 +146,8 @@ int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
   if (!opts.json && found.evaluated > 0) // not with the result, which is the same each time
     fmt::print(err, "{} plans in {:.2g} s, {:.1f} million a second\n", found.evaluated, seconds,
                static_cast<double>(found.evaluated) / 1e6 / seconds);
-  plan_confirmation confirmed;
-  if (!found.best.empty())
-    confirmed = confirm(asked, found.best.front());
-  fmt::print(out, "{}", opts.json ? json_of(asked, found, confirmed) : report_of(asked, found, confirmed));
+  const auto best = confirm_all(asked, found.best);
+  fmt::print(out, "{}", opts.json ? json_of(asked, found, best) : report_of(asked, found, best));
   return found.best.empty() ? exit_failed : 0;
 }
 

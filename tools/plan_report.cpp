@@ -1,5 +1,7 @@
 #include "tools/plan_report.hpp"
 
+#include "runtime/json_value.hpp"
+
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -15,7 +17,7 @@ double compute_of(const iteration_estimate& x) {
   return x.seconds - x.bubble - x.communication;
 }
 
-/// What a plan has more of than the best one.
+/// How much slower than the best, and what a plan has more of.
 std::string why_slower(const planned& x, const planned& best) {
   struct part {
     const char* name;
@@ -28,9 +30,7 @@ std::string why_slower(const planned& x, const planned& best) {
   for (auto& each : parts)
     if (each.more > most->more)
       most = &each;
-  if (x.cost.seconds - best.cost.seconds < 1e-9 * best.cost.seconds)
-    return "as fast; more memory";
-  return fmt::format("{:+.2f} s {}", most->more, most->name);
+  return fmt::format("{:+.2f} s: {}", x.cost.seconds - best.cost.seconds, most->more > 0 ? most->name : "the same in all");
 }
 
 const char* plan_header = "   t    d    p  micro   v  schedule    recompute  seq  ZeRO       time      MFU     memory";
@@ -61,12 +61,11 @@ std::string joined(const List& all, Text text) {
   return result;
 }
 
-std::string confirmation_line(const planned& best, const plan_confirmation& x) {
-  if (!x.found)
-    return fmt::format("\nThe best was not simulated: {}\n", x.problem);
-  return fmt::format("\nThe best, simulated operation by operation ({} of them): {:.3f} s, {:+.1f} % beside the closed form; peak {:.1f} GB on rank {}\n",
-                     x.found->operations, x.found->end, 100 * (x.found->end / best.cost.seconds - 1),
-                     static_cast<double>(x.found->ranks[x.found->peak_rank].peak_memory) / giga, x.found->peak_rank);
+std::string text_of(const confirmed_plan& x, double room) {
+  if (!x.simulated)
+    return "not simulated: " + x.problem;
+  return fmt::format("{:>8.3f} s {:>7.1f} GB{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
+                     x.simulated->memory_bytes > room ? ", does not fit" : "");
 }
 
 std::string rejected_lines(const transformer_plans& found, double room) {
@@ -109,7 +108,7 @@ std::string json_of(const search_question& asked, const searched& x) {
 
 } // namespace
 
-std::string report_of(const plan_question& asked, const transformer_plans& found, const plan_confirmation& confirmed) {
+std::string report_of(const plan_question& asked, const transformer_plans& found, const std::vector<confirmed_plan>& best) {
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
   auto text = fmt::format("{} ({:.1f} billion parameters) on {} x {}, a global batch of {} sequences of {}\n"
                           "{} plans, of which {} fit in {:.1f} GB\n",
@@ -118,26 +117,30 @@ std::string report_of(const plan_question& asked, const transformer_plans& found
   if (found.best.empty())
     return text + (found.too_large.empty() ? "\nNo plan divides the model and the batch among so many devices.\n"
                                            : "\nNone fits.\n" + rejected_lines(found, room));
-  text += fmt::format("\n{}  beside the best\n", plan_header);
-  for (auto& x : found.best)
-    text += fmt::format("{}  {}\n", line_of(x), &x == &found.best.front() ? "" : why_slower(x, found.best.front()));
-  return text + confirmation_line(found.best.front(), confirmed) + rejected_lines(found, room) + pareto_lines(found);
+  text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header);
+  for (auto& x : best)
+    text += fmt::format("{}  {:<24}  {}\n", line_of(x.plan), text_of(x, room), &x == &best.front() ? "" : why_slower(x.plan, best.front().plan));
+  return text + rejected_lines(found, room) + pareto_lines(found);
 }
 
-std::string json_of(const plan_question& asked, const transformer_plans& found, const plan_confirmation& confirmed) {
+std::string json_of(const plan_question& asked, const transformer_plans& found, const std::vector<confirmed_plan>& best) {
   auto list = [](const std::vector<planned>& all) { return joined(all, [](auto& x) { return json_of(x); }); };
-  return fmt::format(R"({{"model":"{}","system":"{}","gpus":{},"global_batch":{},"evaluated":{},"fitting":{},"best":{},"too_large":{},)"
-                     R"("pareto":{},"simulated_time_s":{},"simulated_peak_memory":{}}})"
+  auto confirmed = joined(best, [](auto& x) {
+    auto object = json_of(x.plan);
+    object.pop_back();
+    return x.simulated ? object + fmt::format(R"(,"simulated_time_s":{:.17g},"simulated_memory_bytes":{:.0f}}})", x.simulated->seconds,
+                                              x.simulated->memory_bytes)
+                       : object + R"(,"simulated_time_s":null,"simulated_memory_bytes":null})";
+  });
+  return fmt::format(R"({{"model":{},"system":{},"gpus":{},"global_batch":{},"evaluated":{},"fitting":{},"best":{},"too_large":{},"pareto":{}}})"
                      "\n",
-                     asked.trained.name, asked.system.name, asked.devices, asked.global_batch, found.evaluated, found.fitting,
-                     list(found.best), list(found.too_large), list(found.pareto),
-                     confirmed.found ? fmt::format("{:.17g}", confirmed.found->end) : "null",
-                     confirmed.found ? fmt::format("{}", confirmed.found->ranks[confirmed.found->peak_rank].peak_memory) : "null");
+                     json_text(asked.trained.name), json_text(asked.system.name), asked.devices, asked.global_batch, found.evaluated,
+                     found.fitting, confirmed, list(found.too_large), list(found.pareto));
 }
 
 std::string report_of(const search_question& asked, const search_outcome& found) {
-  auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated, the others slower by their "
-                          "compute alone\n\n",
+  auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated; "
+                          "the others are slower than the ten best by a lower bound\n\n",
                           asked.layers, asked.global_batch, asked.ranks, asked.costs->name(), found.candidates, found.simulated);
   const auto header = fmt::format("{:<15} {:>4} {:>4} {:>6} {:>4} {:>12} {:>8} {:>10} {:>11} {:>16}\n", "strategy", "t", "d", "micro", "v",
                                   fmt::format("time, {}", asked.costs->time_unit()), "MFU", "bubble", "comm.",

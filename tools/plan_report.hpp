@@ -17,14 +17,23 @@ struct plan_question {
   uint32_t global_batch = 0;
 };
 
-/// Of the best plan, simulated operation by operation; none: why not.
-struct plan_confirmation {
-  std::optional<training::training_outcome> found;
+/// What a plan takes, simulated operation by operation.
+struct simulated_plan {
+  double seconds = 0;
+  double memory_bytes = 0; ///< Of the rank that holds the most.
+  uint64_t operations = 0;
+};
+
+/// One of the best, and the same simulated; none: why not.
+struct confirmed_plan {
+  training::planned plan;
+  std::optional<simulated_plan> simulated;
   std::string problem;
 };
 
-std::string report_of(const plan_question& asked, const training::transformer_plans& found, const plan_confirmation& confirmed);
-std::string json_of(const plan_question& asked, const training::transformer_plans& found, const plan_confirmation& confirmed);
+/// `best` are in the order in which they are to stand.
+std::string report_of(const plan_question& asked, const training::transformer_plans& found, const std::vector<confirmed_plan>& best);
+std::string json_of(const plan_question& asked, const training::transformer_plans& found, const std::vector<confirmed_plan>& best);
 
 struct search_question {
   const training::cost_model* costs = nullptr;

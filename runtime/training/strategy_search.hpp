@@ -13,6 +13,7 @@ struct searched {
   const known_strategy* which = nullptr;
   model trained;
   double time = 0, end = 0;
+  double bound = 0; ///< The lower one of its end.
   uint64_t peak_memory = 0;
   double bubble = 0, communication = 0;
 };
@@ -27,7 +28,7 @@ struct search_outcome {
 
 /// Every strategy with every choice of tensor and data sides, micro-batch and chunks that are powers of two, where it accepts
 /// them: simulated in the order of a lower bound, their compute, hops and tensor-parallel collectives, until that passes the last
-/// of the `count` best. What needs more than `memory_limit` is left out.
+/// of the `count` best, and as many more as take some seconds, for the front. What needs more than `memory_limit` is left out.
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
                                  uint64_t memory_limit = UINT64_MAX, size_t count = 10);
 

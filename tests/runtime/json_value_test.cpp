@@ -78,3 +78,10 @@ TEST_CASE("json value: what is no JSON is refused where it stops to be") {
   CHECK(parse_json(std::string(64, '[') + std::string(64, ']')));
   CHECK(refusal(std::string(65, '[')) == "line 1, column 65: there are more than 64 levels of lists and objects");
 }
+
+TEST_CASE("json: a text is written as it is read") {
+  const std::string text{"a \"b\" \\ c\n\x01 \xc3\xa9"};
+  auto read = parse_json(json_text(text));
+  REQUIRE(read.engaged());
+  CHECK(read->text == text);
+}

@@ -10,6 +10,8 @@ namespace ringmaster::training {
 namespace {
 
 constexpr double element_bytes = 2;
+constexpr double gradient_bytes = 4; ///< Megatron-LM's.
+constexpr double logit_bytes = 4;
 constexpr double backward_kernels = 2; ///< Of each product forward.
 
 double padded_vocabulary(const gpt& m, uint32_t tensor) {
@@ -59,45 +61,69 @@ double parameters_on_rank(const gpt& m, const mesh& shape) {
   return (12 * h * h * layers + padded_vocabulary(m, shape.tensor) * h) / shape.tensor;
 }
 
-/// Micro-batches' worth of a stage's activations that the first rank of the pipeline holds.
-double held_micro_batches(const parallel_setting& how) {
+/// What a stage's rank holds of micro-batches: their activations, and the gradients by outputs whose weights' half is postponed.
+struct held_micro_batches {
+  double activations = 0, gradients = 0;
+};
+
+held_micro_batches held_by_first(const parallel_setting& how) {
   const double p = how.shape.pipeline, m = how.micro_batches();
   switch (how.schedule) {
-    case pipeline_schedule::all_forwards_first: return m;
-    case pipeline_schedule::interleaved_1f1b: return std::min(m, p * (1 + (p - 1) / (p * how.chunks)));
-    case pipeline_schedule::zb_h2: return std::min(m, 2 * p - 1);
-    case pipeline_schedule::dualpipe: return std::min(m, p + 1);
-    default: return std::min(m, p);
+    case pipeline_schedule::all_forwards_first: return {m, 1};
+    case pipeline_schedule::interleaved_1f1b: return {std::min(m, p * (1 + (p - 1) / (p * how.chunks))), 1};
+    case pipeline_schedule::zb_h2: return {std::min(m, 2 * p - 1), 1};
+    case pipeline_schedule::dualpipe: return {std::min(m, p + 1), 2};
+    default: return {std::min(m, p), 1};
+  }
+}
+
+held_micro_batches held_by_last(const parallel_setting& how) {
+  const double p = how.shape.pipeline, m = how.micro_batches();
+  switch (how.schedule) {
+    case pipeline_schedule::one_f_one_b: return {1, 1};
+    case pipeline_schedule::zb_h1: return {std::min(m, p), std::min(m, p)};
+    case pipeline_schedule::zb_h2: return {std::min(m, 2 * p - 1), std::min(m, 2 * p - 1)};
+    case pipeline_schedule::zb_v: return {std::min(m, p), std::min(m, p) / 2};
+    default: return held_by_first(how);
   }
 }
 
 double memory_of(const gpt& m, const parallel_setting& how) {
   const auto& shape = how.shape;
+  const double t = shape.tensor, layers = static_cast<double>(m.layers) / shape.pipeline;
+  const auto rows = static_cast<double>(how.micro_batch) * m.sequence, hidden_bytes = element_bytes * rows * m.hidden;
   const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
-  const auto layers = static_cast<double>(m.layers) / shape.pipeline;
-  auto bytes = copies * parameters_on_rank(m, shape) * zero_bytes(how.zero, shape.data, 4);
-  bytes += held_micro_batches(how) * layers
-           * activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, how.again);
-  if (how.again == recomputation::full) // one layer's, while it is run again
-    bytes += activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, recomputation::none);
+  const auto layer = activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, how.again);
+  auto always = copies * parameters_on_rank(m, shape) * zero_bytes(how.zero, shape.data, gradient_bytes);
+  always += gradient_bytes * 12.0 * m.hidden * m.hidden / t; // a layer's gradient, before it is added or scattered
+  always += 4 * hidden_bytes;                                // an output, a summand, and what is gathered
+  if (how.again != recomputation::none)                      // a layer's, while it is run again
+    always += activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, recomputation::none);
   if (how.zero == 3) // two layers whole, the next one while the one before is used
-    bytes += 2 * element_bytes * 12.0 * m.hidden * m.hidden / shape.tensor;
-  return bytes;
+    always += 2 * element_bytes * 12.0 * m.hidden * m.hidden / t;
+  auto with = [&](const held_micro_batches& held) {
+    return layers * (held.activations * layer + held.gradients * hidden_bytes / (how.sequence_parallel ? t : 1));
+  };
+  const auto logits = logit_bytes * rows * padded_vocabulary(m, shape.tensor) / t; // of one micro-batch, on the last stage
+  const bool both_ends = shape.pipeline == 1 || how.schedule == pipeline_schedule::zb_v || how.schedule == pipeline_schedule::dualpipe;
+  const auto first = with(held_by_first(how)) + (both_ends ? logits : 0), last = with(held_by_last(how)) + logits;
+  return always + std::max(first, last);
 }
 
-/// The part of 1F1B's bubble that a schedule has, with F, B and W of a stage, and what it starts late.
-double bubble_part(const parallel_setting& how, const layer_times& x) {
-  const auto by_input = x.backward - x.by_weight, whole = x.forward + x.backward;
+/// Seconds of filling and draining, beside hops; F, I and W are a stage's forward and its backward's halves. ZB-H2 and ZB-V start
+/// their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W differ.
+double bubble_of(const parallel_setting& how, const layer_times& layer, double layers, double plain) {
+  const double p = how.shape.pipeline;
+  const auto forward = layers * layer.forward, by_weight = layers * layer.by_weight, backward = layers * layer.backward,
+             by_input = backward - by_weight;
   switch (how.schedule) {
-    case pipeline_schedule::interleaved_1f1b: return 1.0 / how.chunks;
-    case pipeline_schedule::zb_h1: return std::max(0.0, x.forward + by_input - x.by_weight) / whole;
-    case pipeline_schedule::zb_h2: return (std::max(0.0, x.forward + by_input - 2 * x.by_weight) + x.forward) / whole;
-    case pipeline_schedule::zb_v: return (std::max(0.0, x.forward + by_input - 2 * x.by_weight) + x.forward) / 2 / whole;
-    case pipeline_schedule::dualpipe: {
-      const double p = how.shape.pipeline;
-      return (p / 2 - 1) * std::max(0.0, whole + x.backward - 3 * x.by_weight) / ((p - 1) * whole);
-    }
-    default: return 1;
+    case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
+    case pipeline_schedule::zb_h1: return (p - 1) * std::max(forward, forward + by_input - by_weight);
+    case pipeline_schedule::zb_h2: return (p - 1) * std::max(forward, forward + by_input - 2 * by_weight);
+    case pipeline_schedule::zb_v:
+      return (p - 1) / 2 * std::max(forward, std::min(forward + by_input - by_weight, 2 * by_input - forward));
+    case pipeline_schedule::dualpipe: return (p / 2 - 1) * std::max(0.0, forward + 2 * backward - 3 * by_weight);
+    default: return plain;
   }
 }
 
@@ -109,6 +135,10 @@ double gradient_exchanges(const parallel_setting& how) {
 }
 
 } // namespace
+
+double layers_kept_by_first(const gpt& m, const parallel_setting& how) {
+  return held_by_first(how).activations * m.layers / how.shape.pipeline;
+}
 
 std::string_view name_of(pipeline_schedule x) {
   constexpr std::string_view names[] = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe"};
@@ -136,6 +166,13 @@ double gradient_all_reduce_time(double parameters, const gpu_system& on, const m
   if (outside > 1)
     seconds += 2 * (outside - 1) / outside * bytes * std::min(t, k) / on.network_bandwidth;
   return seconds;
+}
+
+double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape) {
+  const auto bytes = element_bytes * parameters;
+  if (shape.size() <= on.devices_per_host)
+    return bytes / on.host_bandwidth;
+  return bytes * std::min<double>(shape.tensor, on.devices_per_host) / on.network_bandwidth;
 }
 
 layer_times layer_times_of(const gpt& m, const gpu_system& on, const parallel_setting& how) {
@@ -187,18 +224,17 @@ iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const 
                       : how.schedule == pipeline_schedule::zb_v      ? 2
                                                                      : 1;
   const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how);
-  const auto all_stages = p * body + ends.embedding + ends.loss, slowest = body + std::max(ends.embedding, ends.loss);
+  const auto slowest = body + std::max(ends.embedding, ends.loss);
+  const auto plain_bubble = (p - 1) * body + std::min(ends.embedding, ends.loss);
   iteration_estimate result;
-  result.bubble = (all_stages - slowest + (p - 1) * hops) * bubble_part(how, layer);
-  const auto parameters = parameters_on_rank(m, how.shape);
+  result.bubble = (p == 1 ? 0 : bubble_of(how, layer, layers, plain_bubble)) + (p - 1) * hops;
+  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
+  const auto parameters = copies * parameters_on_rank(m, how.shape);
   auto gradients = gradient_all_reduce_time(parameters, on, how.shape) * gradient_exchanges(how);
-  if (how.schedule == pipeline_schedule::dualpipe) // the pipeline's other copy, on another rank, mostly of another host
-    gradients += element_bytes * parameters * std::min<double>(how.shape.tensor, on.devices_per_host) / on.network_bandwidth;
+  if (copies == 2)
+    gradients += mirror_all_reduce_time(parameters, on, how.shape);
   if (p > 1) // the embedding is on the first and on the last stage
-    gradients += element_bytes * padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor
-                 / (how.shape.size() <= on.devices_per_host
-                      ? on.host_bandwidth
-                      : on.network_bandwidth / std::min<double>(how.shape.tensor, on.devices_per_host));
+    gradients += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on, how.shape);
   const auto updated = how.zero > 0 ? parameters / how.shape.data : parameters;
   result.seconds = count * (slowest + hops * chunks) + result.bubble + gradients
                    + updated * on.optimizer_bytes / on.memory_bandwidth + on.iteration_s;

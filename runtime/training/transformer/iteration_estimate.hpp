@@ -20,7 +20,7 @@ struct parallel_setting {
   pipeline_schedule schedule = pipeline_schedule::one_f_one_b;
   recomputation again = recomputation::none;
   bool sequence_parallel = false;
-  uint32_t zero = 0; ///< Stage; 2 and 3 without a pipeline only.
+  uint32_t zero = 0; ///< Stage.
 
   uint32_t micro_batches() const { return global_batch / (micro_batch * shape.data); }
 };
@@ -47,13 +47,19 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
 /// All gradients, of `parameters` on a rank, over the data-parallel ranks.
 double gradient_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);
 
+/// Those of a layer or stage that two ranks of different stages have.
+double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);
+
 struct iteration_estimate {
   double seconds = 0;
   double bubble = 0;        ///< Seconds of the pipeline's filling and draining.
   double communication = 0; ///< Seconds in tensor-parallel collectives, hops and gradients, of a rank.
-  double memory_bytes = 0;  ///< Of the first stage, which has the most activations.
+  double memory_bytes = 0;  ///< Of the rank that holds the most, of the first and the last stage's.
   double mfu = 0;           ///< Model FLOPs utilization, a part.
 };
+
+/// Layers' worth of a micro-batch's activations that a rank of the first stage keeps: L under 1F1B, L (1 + (p-1)/(pv)) interleaved.
+double layers_kept_by_first(const gpt& m, const parallel_setting& how);
 
 /// In closed form: the slowest stage's time for all micro-batches, the bubble, gradients and optimizer.
 iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how);

@@ -79,8 +79,10 @@ private:
     if (p == 1)
       return;
     try_zero(all_forwards_first, 1);
-    try_zero(zb_h1, 1);
-    try_zero(zb_h2, 1);
+    if (count >= p)
+      try_zero(zb_h1, 1);
+    if (count >= 2 * p - 1)
+      try_zero(zb_h2, 1);
     if (layers % 2 == 0 && count >= 2 * p - 1)
       try_zero(zb_v, 2);
     if (p % 2 == 0 && count % 2 == 0 && count >= 2 * p)

@@ -32,6 +32,14 @@ public:
 
   double time_of(const pending& x, uint32_t world_size) const override;
 
+  uint64_t working_memory(const pending& x) const override {
+    const bool runs_again = x.what == op::backward || x.what == op::backward_input;
+    if (how_.again == recomputation::none || !runs_again)
+      return 0;
+    return static_cast<uint64_t>(activation_bytes(gpt_, static_cast<double>(x.argument.samples.count()), how_.shape.tensor,
+                                                  in_sequence(), recomputation::none));
+  }
+
   double mfu_percent(const model& trained, uint32_t world_size, double time) const override {
     return 100 * flops_of(gpt_, static_cast<double>(trained.global_batch)) / (on_.peak_flops * world_size * time);
   }
@@ -51,6 +59,8 @@ private:
   double activation_memory(const value_tag& x) const {
     const auto samples = static_cast<double>(x.samples.count());
     const auto plain = element_bytes * samples * gpt_.sequence * gpt_.hidden;
+    if (x.kind == value_kind::activation && x.layer == gpt_.layers && x.has == form::whole) // the logits come of it
+      return plain + 2 * plain / gpt_.hidden * gpt_.vocabulary / how_.shape.tensor;
     const bool part = x.has == form::sequence || x.has == form::heads;
     const bool kept = x.kind == value_kind::activation && x.layer < gpt_.layers && x.has != form::summand && part == in_sequence();
     if (!kept)
@@ -85,6 +95,8 @@ double transformer::collective_time(const pending& x) const {
                                                x.among.count, on_);
   auto whole = tag;
   whole.part = {};
+  if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
+    return halves * mirror_all_reduce_time(parameters(whole), on_, how_.shape); // of two stages
   return halves * gradient_all_reduce_time(parameters(whole), on_, how_.shape);
 }
 

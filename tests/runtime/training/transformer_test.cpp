@@ -83,13 +83,8 @@ TEST_CASE("transformer: activations are Korthikanti's table 2") {
 
 TEST_CASE("transformer: the first stage keeps L layers of 1F1B, L (1 + (p-1)/(pv)) interleaved") {
   const auto m = *gpt_of("gpt3-175b");
-  auto kept = [&](uint32_t chunks) {
-    auto how = published(8, chunks, 64, 1, recomputation::selective);
-    return (estimate_iteration(m, a100(), how).memory_bytes - 18 * (12.0 * m.hidden * m.hidden * 12 + 51200.0 * m.hidden) / 8)
-           / activation_bytes(m, 1, 8, true, recomputation::selective);
-  };
-  CHECK(std::abs(kept(1) - 96) < 1e-6);
-  CHECK(std::abs(kept(3) - 96 * (1 + 7.0 / 24)) < 1e-6);
+  CHECK(layers_kept_by_first(m, published(8, 1, 64, 1, recomputation::selective)) == 96);
+  CHECK(std::abs(layers_kept_by_first(m, published(8, 3, 64, 1, recomputation::selective)) - 96 * (1 + 7.0 / 24)) < 1e-9);
 }
 
 TEST_CASE("transformer: what was not calibrated on is predicted") {
