@@ -1,6 +1,7 @@
 #include "tools/puzzles_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/json_value.hpp"
 #include "runtime/quantity_text.hpp"
 #include "tools/option_table.hpp"
 #include "tools/puzzle_check.hpp"
@@ -103,7 +104,7 @@ std::string text_of(const puzzle& which, const puzzle_result& stub, const puzzle
 }
 
 std::string json_of(const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
-  auto text = [](const std::string& x) { return x.empty() ? "null" : fmt::format("\"{}\"", x); };
+  auto text = [](const std::string& x) { return x.empty() ? "null" : json_text(x); };
   auto time = [](const puzzle_result& x) { return is_right(x) ? fmt::format("{:.17g}", x.time) : "null"; };
   auto memory = [](const puzzle_result& x) { return is_right(x) ? fmt::format("{}", x.peak_memory) : "null"; };
   return fmt::format(

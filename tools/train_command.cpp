@@ -201,18 +201,20 @@ train_run about(const train_options& x) {
 /// All strategies with the same options, one after the other.
 int compare(std::span<const std::string> args, bool json, std::FILE* out) {
   std::string text = json ? "[" : comparison_header();
+  bool any = false;
   for (auto& which : strategies()) {
     std::vector<std::string> its{args.begin(), args.end()};
     its.insert(its.end(), {"--strategy", std::string{which.name}});
     auto opts = parse(its);
     auto found = opts ? run(*opts) : caf::expected<training_outcome>{opts.error()};
+    any = any || found.engaged();
     if (json)
       text += found ? fmt::format("{}{}", text.size() == 1 ? "" : ",", json_of(about(*opts), *found)) : "";
     else
       text += found ? comparison_row(about(*opts), *found) : fmt::format("| {} | {} |\n", which.name, render(found.error()));
   }
   fmt::print(out, "{}{}", text, json ? "]\n" : "");
-  return 0;
+  return any ? 0 : exit_failed;
 }
 
 /// The files that are asked for beside the report.

@@ -1,5 +1,7 @@
 #include "tools/train_report.hpp"
 
+#include "runtime/training/strategies.hpp"
+
 #include <fmt/format.h>
 
 #include <deque>
@@ -36,8 +38,10 @@ double trace_us(double time, const cost_model& costs) {
 std::string report_of(const train_run& x, const training_outcome& found) {
   auto& costs = *x.costs;
   auto& peak = found.ranks[found.peak_rank];
-  auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {} in micro-batches of {}, cost model {}\n", x.strategy,
-                          x.ranks, x.trained.layers, x.trained.global_batch, x.trained.micro_batch, costs.name());
+  auto* which = strategy_of(x.strategy);
+  const bool cut = which == nullptr || which->in_micro_batches;
+  auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {}{}, cost model {}\n", x.strategy, x.ranks, x.trained.layers,
+                          x.trained.global_batch, cut ? fmt::format(" in micro-batches of {}", x.trained.micro_batch) : "", costs.name());
   text += fmt::format("time           {:.6g} {} to the start of the last event, {:.6g} to the end\n", found.time,
                       costs.time_unit(), found.end);
   text += fmt::format("peak memory    {} {}, on rank {} at {:.6g} {}\n", peak.peak_memory, costs.memory_unit(),

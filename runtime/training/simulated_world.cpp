@@ -66,6 +66,7 @@ void simulated_world::give_results(pending& x) {
 bool simulated_world::begin(pending& x) {
   if (!error_.empty()) // whatever it is, it leads nowhere
     return false;
+  latest_ = x.rank;
   auto& state = ranks_[x.rank];
   if (!x.aside) {
     if (go(x)) {
@@ -274,7 +275,7 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
       try {
         next.resume();
       } catch (const std::exception& problem) {
-        fail(0, fmt::format("a strategy has thrown an exception: {}", problem.what()));
+        fail(0, fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}", latest_, problem.what()));
       }
     }
     if (error_.empty())

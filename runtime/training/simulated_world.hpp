@@ -101,6 +101,7 @@ private:
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>> finished_; ///< By layer: tensor shards and parts, of how many.
   std::vector<std::coroutine_handle<>> ready_;
   std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
+  uint32_t latest_ = 0;            ///< The rank that began the latest operation.
   std::string error_;
   training_outcome outcome_;
 };

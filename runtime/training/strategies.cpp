@@ -44,12 +44,12 @@ range layers_of(const model& m, uint32_t part, uint32_t parts) {
   return {block.offset, block.offset + block.count};
 }
 
-caf::error check_data_parallel(const model& m, uint32_t world_size) {
-  if (m.global_batch % world_size != 0)
+caf::error check_data_parallel(const model& m, uint32_t parts) {
+  if (m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} does not divide among {} ranks; {} or {} would", m.global_batch,
-                                  world_size, m.global_batch / world_size * world_size,
-                                  (m.global_batch / world_size + 1) * world_size));
+                      fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would", m.global_batch, parts,
+                                  m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
+                                  (m.global_batch / parts + 1) * parts));
   return caf::none;
 }
 

@@ -15,13 +15,13 @@ struct choices {
 };
 
 /// What a strategy looks at.
-choices choices_of(std::string_view name) {
+choices choices_of(const known_strategy& which) {
+  const auto name = which.name;
   if (name == "ddp-accumulate" || name == "ddp-overlap")
     return {.micro_batches = true};
   if (name == "interleaved")
     return {true, true, true};
-  const bool cut = name != "ddp" && name != "wsdp" && !name.starts_with("zero") && name != "pipeline";
-  return {cut, cut && name != "3d", false}; // 3d is 1f1b with sides
+  return {which.in_micro_batches, which.in_micro_batches && name != "3d", false}; // 3d is 1f1b with sides
 }
 
 std::vector<uint64_t> powers_up_to(uint64_t most) {
@@ -73,7 +73,7 @@ public:
 
 private:
   void list(const known_strategy& which) {
-    const auto open = choices_of(which.name);
+    const auto open = choices_of(which);
     const std::vector<uint64_t> one{1}, none{0};
     const auto sides = open.sides ? powers_up_to(world_size_) : none;
     const auto chunks = open.chunks ? powers_up_to(std::min<uint64_t>(plain_.layers, 8)) : one;

@@ -71,7 +71,7 @@ TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(sentence_of({"--strategy=2f2b"}).find("there is no strategy \"2f2b\"; there are: ddp, ") != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--ranks=3"})
-        == "ringmaster simulate train: a global batch of 32 does not divide among 3 ranks; 30 or 33 would\n");
+        == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
   CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
         == "ringmaster simulate train: 8 stages need at least as many layers, not 4\n");
   CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"}).find("there is no cost model \"moon\"; there are: lab, puzzles") != std::string::npos);
@@ -87,7 +87,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   auto list = parse_json(train(args).out);
   REQUIRE(list.engaged());
   CHECK(list->entries.size() == training::strategies().size());
-  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"}).out.find("does not divide among 3 ranks") != std::string::npos);
+  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"}).out.find("does not divide among 3 data-parallel ranks") != std::string::npos);
   CHECK(sentence_of({"--strategy=all", "--trace=x"}) == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
 }
 

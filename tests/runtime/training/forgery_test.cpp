@@ -62,7 +62,7 @@ TEST_CASE("forgery: a handle that is overwritten, empty or used twice is told") 
           handle<weight> none;
           auto w = co_await std::move(none);
         }, m, 1)
-        == "a strategy has thrown an exception: a handle is waited for that is empty, or was waited for before");
+        == "a strategy has thrown an exception, the latest operation being rank 0's: a handle is waited for that is empty, or was waited for before");
 }
 
 TEST_CASE("forgery: a weight that was updated meanwhile is another one") {
