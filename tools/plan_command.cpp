@@ -55,7 +55,8 @@ caf::error refused(std::string why) {
 
 caf::error check(plan_options& x) {
   if (!x.gpus)
-    return refused("--gpus is missing: say how many, such as --gpus 1024");
+    return refused(x.cost_model == "transformer" ? "--gpus is missing: say how many, such as --gpus 1024"
+                                                 : "--ranks is missing: say how many, such as --ranks 32");
   if (x.global_batch == 0)
     return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
   if (x.cost_model != "transformer") {

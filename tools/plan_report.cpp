@@ -142,6 +142,11 @@ std::string report_of(const search_question& asked, const search_outcome& found)
   auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated; "
                           "the others are slower than the ten best by a lower bound\n\n",
                           asked.layers, asked.global_batch, asked.ranks, asked.costs->name(), found.candidates, found.simulated);
+  if (found.too_long > 0)
+    text += fmt::format("{} that might be faster were left out, since to simulate them would take too long\n\n", found.too_long);
+  if (found.best.empty())
+    return text + (found.candidates == 0 ? "No strategy can train these layers and this batch on so many ranks.\n"
+                                         : "None was simulated that fits: take more --memory, or fewer ranks or micro-batches.\n");
   const auto header = fmt::format("{:<15} {:>4} {:>4} {:>6} {:>4} {:>12} {:>8} {:>10} {:>11} {:>16}\n", "strategy", "t", "d", "micro", "v",
                                   fmt::format("time, {}", asked.costs->time_unit()), "MFU", "bubble", "comm.",
                                   fmt::format("peak, {}", asked.costs->memory_unit()));

@@ -10,6 +10,8 @@ namespace {
 
 using namespace training;
 
+constexpr uint64_t operations_max = 1'000'000; ///< A puzzle takes hundreds.
+
 /// Sees whether a strategy begins anything, and lets nothing go on.
 class onlooker final : public executor {
 public:
@@ -50,7 +52,7 @@ puzzle_result check(const puzzle& which, const strategy_function& program) {
   puzzle_result result;
   if (!is_written(which, program))
     return result;
-  auto found = simulate(program, which.trained, which.ranks, puzzle_costs());
+  auto found = simulate(program, which.trained, which.ranks, puzzle_costs(), false, operations_max);
   if (!found) {
     result.judged = verdict::wrong;
     result.error = render(found.error());

@@ -23,13 +23,9 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   bench         how fast collectives are here, in nccl-tests' columns
   chart         what bench has measured, as a picture
   prove         proves collective algorithms, or a schedule in a file
-<<<<<<< HEAD
   simulate      a collective in virtual time, on a network of any size; simulate train: a step of training
   plan          the fastest ways to train a model on so many GPUs
-=======
-  simulate      a collective in virtual time, on a network of any size
   puzzles       training strategies to write yourself, judged in virtual time
->>>>>>> 78614ca (Puzzles: the eight LLM training puzzles as exercises, judged in the simulator)
   draw          who sends what to whom in a collective, as text or as a picture
   explain       which algorithm would be picked for a collective, and why
   tune          measures here what that goes by, and writes it into the configuration

@@ -3,6 +3,7 @@
 #include "actors/configuration.hpp"
 #include "actors/settings.hpp"
 #include "messages/errc.hpp"
+#include "runtime/json_value.hpp"
 #include "runtime/quantity_text.hpp"
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
@@ -27,6 +28,7 @@ using namespace training;
 
 constexpr uint64_t batch_max = 1 << 30; ///< Samples: with 65536 layers of the lab's, memory still is below 2^63.
 constexpr uint64_t micro_batches_max = 1 << 20;
+constexpr uint64_t weights_max = 1 << 24; ///< Some ten gigabytes of handles.
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
@@ -104,6 +106,40 @@ caf::expected<std::string> parse_cost_model(const std::string& text) {
   return text;
 }
 
+/// Options that this strategy would not go by.
+caf::error unused_option(const train_options& x) {
+  auto& m = x.trained;
+  const auto shape = x.which->shape(m, x.ranks);
+  auto refused = [&](const char* option, std::string why) {
+    return make_error(errc::invalid_argument, fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+  };
+  if (m.tensor != 0 && m.tensor != shape.tensor)
+    return refused("--tensor", fmt::format("has {} tensor-parallel ones", shape.tensor));
+  if (m.data != 0 && m.data != shape.data)
+    return refused("--data", fmt::format("has {} data-parallel ones", shape.data));
+  if (m.sequence_parallel && shape.tensor == 1)
+    return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
+  if (m.zero > 0 && !x.which->staged)
+    return refused("--zero", "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
+  if (m.zero > 0 && shape.data == 1)
+    return refused("--zero", "has no data-parallel ones that could share a stage: give --data");
+  return caf::none;
+}
+
+/// What one process can hold.
+caf::error too_large(const train_options& x) {
+  const auto shape = x.which->shape(x.trained, x.ranks);
+  const auto weights = uint64_t{x.ranks} * (x.trained.layers / shape.pipeline + 1);
+  if (weights > weights_max)
+    return make_error(errc::invalid_argument, fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
+                                                          x.ranks, weights, weights_max));
+  const auto part = x.trained.global_batch / shape.data;
+  if (auto count = (part - 1) / x.trained.micro_batch + 1; x.which->in_micro_batches && count > micro_batches_max)
+    return make_error(errc::invalid_argument, fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
+                                                          count, micro_batches_max));
+  return caf::none;
+}
+
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
@@ -118,10 +154,16 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   x.trained.layers = transformer ? trained->layers : layers.value_or(x.trained.layers);
   if (auto problem = x.which->check(x.trained, x.ranks))
     return problem;
+  for (auto* problem : {unused_option, too_large})
+    if (auto found = problem(x))
+      return found;
   if (!transformer) {
     x.costs = *cost_model_of(x.cost_model_name);
     return caf::none;
   }
+  const auto shape = x.which->shape(x.trained, x.ranks);
+  if (trained->heads % shape.tensor != 0)
+    return make_error(errc::invalid_argument, fmt::format("{} heads do not divide among {} tensor-parallel ranks", trained->heads, shape.tensor));
   parallel_setting how;
   how.shape = x.which->shape(x.trained, x.ranks);
   how.again = x.transformer.again;
@@ -178,10 +220,6 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
   if (auto problem = choose_costs(result, layers))
     return problem;
-  if (auto micro_batches = micro_batch_count(result.trained); micro_batches > micro_batches_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch", micro_batches,
-                                  micro_batches_max));
   if (!result.svg.empty() && result.ranks > pictured_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
@@ -209,7 +247,9 @@ int compare(std::span<const std::string> args, bool json, std::FILE* out) {
     auto found = opts ? run(*opts) : caf::expected<training_outcome>{opts.error()};
     any = any || found.engaged();
     if (json)
-      text += found ? fmt::format("{}{}", text.size() == 1 ? "" : ",", json_of(about(*opts), *found)) : "";
+      text.append(text.size() == 1 ? "" : ",")
+        .append(found ? json_of(about(*opts), *found)
+                      : fmt::format(R"({{"strategy":"{}","error":{}}})", which.name, json_text(render(found.error()))));
     else
       text += found ? comparison_row(about(*opts), *found) : fmt::format("| {} | {} |\n", which.name, render(found.error()));
   }

@@ -153,6 +153,8 @@ private:
         canvas_.rectangle(x, y - swatch / 2, swatch, swatch, colour_of(kind, shade, shades), {}, 0);
       x = legend_text(x + 6, y, style_of(kind).name) + distance;
     }
+    canvas_.rectangle(x, y - swatch / 2, swatch, swatch, paper, {memory_line, 1}, 0);
+    x = legend_text(x + swatch + 6, y, "idle") + distance;
     canvas_.rectangle(x, y - swatch / 2, swatch, swatch, memory_fill, {memory_line, 1}, 0);
     x = legend_text(x + swatch + 6, y, "memory held") + distance;
     if (boxes_.chunks > 1)

@@ -1,5 +1,6 @@
 #include "tools/train_report.hpp"
 
+#include "runtime/json_value.hpp"
 #include "runtime/training/strategies.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ double mfu_of(const train_run& x, const training_outcome& found) {
 }
 
 double idle_of(const rank_outcome& x, const training_outcome& found) {
-  return std::max(0.0, found.end - x.compute - x.communication);
+  const auto idle = found.end - x.compute - x.communication;
+  return idle > 1e-12 * found.end ? idle : 0; // sums of many durations are off by less
 }
 
 /// A rank has a track for each stream.
@@ -42,10 +44,19 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   const bool cut = which == nullptr || which->in_micro_batches;
   auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {}{}, cost model {}\n", x.strategy, x.ranks, x.trained.layers,
                           x.trained.global_batch, cut ? fmt::format(" in micro-batches of {}", x.trained.micro_batch) : "", costs.name());
+  if (which != nullptr)
+    if (const auto shape = which->shape(x.trained, x.ranks); shape.tensor > 1 || shape.pipeline > 1)
+      text += fmt::format("{} tensor x {} data x {} pipeline parallel ranks{}{}\n", shape.tensor, shape.data, shape.pipeline,
+                          x.trained.sequence_parallel ? ", sequence parallel" : "",
+                          x.trained.zero > 0 ? fmt::format(", ZeRO stage {}", x.trained.zero) : "");
+  if (auto about = costs.about(); !about.empty())
+    text += about + "\n";
   text += fmt::format("time           {:.6g} {} to the start of the last event, {:.6g} to the end\n", found.time,
                       costs.time_unit(), found.end);
   text += fmt::format("peak memory    {} {}, on rank {} at {:.6g} {}\n", peak.peak_memory, costs.memory_unit(),
                       found.peak_rank, peak.peak_at, costs.time_unit());
+  if (peak.peak_memory > costs.room())
+    text += fmt::format("               which does not fit: there is room for {}\n", costs.room());
   if (auto mfu = mfu_of(x, found); mfu >= 0)
     text += fmt::format("MFU            {:.2f} %\n", mfu);
   text += fmt::format("bubble         {:.2f} % of the ranks' time they wait\ncommunication  {:.2f} % of it\noperations     {}\n",
@@ -77,12 +88,14 @@ std::string comparison_row(const train_run& x, const training_outcome& found) {
 
 std::string json_of(const train_run& x, const training_outcome& found) {
   auto mfu = mfu_of(x, found);
+  auto* which = strategy_of(x.strategy);
+  const auto shape = which != nullptr ? which->shape(x.trained, x.ranks) : mesh{1, x.ranks, 1};
   auto text = fmt::format(
-    R"({{"strategy":"{}","cost_model":"{}","world_size":{},"layers":{},"global_batch":{},"micro_batch":{},"time_unit":"{}",)"
+    R"({{"strategy":"{}","cost_model":"{}","world_size":{},"layers":{},"global_batch":{},"micro_batch":{},"tensor":{},"data":{},"stages":{},"chunks":{},"sequence_parallel":{},"zero":{},"about":{},"time_unit":"{}",)"
     R"("time_s":{:.17g},"end_s":{:.17g},"peak_memory":{},"peak_memory_unit":"{}","peak_rank":{},"mfu_percent":{},)"
     R"("bubble_fraction":{:.17g},"communication_fraction":{:.17g},"operations":{},"ranks":[)",
-    x.strategy, x.costs->name(), x.ranks, x.trained.layers, x.trained.global_batch, x.trained.micro_batch,
-    x.costs->time_unit(), found.time, found.end, found.ranks[found.peak_rank].peak_memory, x.costs->memory_unit(),
+    x.strategy, x.costs->name(), x.ranks, x.trained.layers, x.trained.global_batch, x.trained.micro_batch, shape.tensor,
+    shape.data, shape.pipeline, x.trained.chunks, x.trained.sequence_parallel, x.trained.zero, json_text(x.costs->about()), x.costs->time_unit(), found.time, found.end, found.ranks[found.peak_rank].peak_memory, x.costs->memory_unit(),
     found.peak_rank, mfu >= 0 ? fmt::format("{:.17g}", mfu) : "null", found.bubble_fraction, found.communication_fraction,
     found.operations);
   for (uint32_t rank = 0; rank < x.ranks; ++rank) {

@@ -38,6 +38,8 @@ caf::expected<gpt> transformer_options::model(std::optional<uint32_t> layers) {
   x->layers = layers.value_or(x->layers);
   x->sequence = sequence.value_or(x->sequence);
   x->vocabulary = vocabulary.value_or(x->vocabulary);
+  if (x->hidden % x->heads != 0)
+    return make_error(errc::invalid_argument, fmt::format("a hidden size of {} does not divide among {} heads", x->hidden, x->heads));
   return x;
 }
 

@@ -15,6 +15,10 @@ public:
   virtual ~cost_model() = default;
 
   virtual std::string_view name() const = 0;
+  /// What it is about, where the name does not say it: a model, a system.
+  virtual std::string about() const { return {}; }
+  /// What a rank may hold.
+  virtual uint64_t room() const { return UINT64_MAX; }
   virtual std::string_view time_unit() const = 0;
   virtual std::string_view memory_unit() const = 0;
 

@@ -28,8 +28,9 @@ std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kin
   return inboxes.emplace_back(inbox{sender, kind, {}}).sent;
 }
 
-simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events)
-  : trained_(trained), costs_(costs), with_events_(with_events), ranks_(world_size), finished_(trained.layers) {
+simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
+                                 uint64_t operations_max)
+  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), ranks_(world_size), finished_(trained.layers) {
   outcome_.ranks.resize(world_size);
 }
 
@@ -66,6 +67,10 @@ void simulated_world::give_results(pending& x) {
 bool simulated_world::begin(pending& x) {
   if (!error_.empty()) // whatever it is, it leads nowhere
     return false;
+  if (outcome_.operations >= operations_max_) {
+    fail(x.rank, fmt::format("rank {} would begin its {} behind {} operations of all ranks, the limit", x.rank, name_of(x.what), operations_max_));
+    return false;
+  }
   latest_ = x.rank;
   auto& state = ranks_[x.rank];
   if (!x.aside) {
@@ -249,7 +254,8 @@ void simulated_world::close() {
     outcome_.memory_left += ranks_[i].held;
   }
   const auto whole = outcome_.end * world_size();
-  outcome_.bubble_fraction = whole > 0 ? std::max(0.0, 1 - busy / whole) : 0;
+  const auto waited = whole > 0 ? 1 - busy / whole : 0;
+  outcome_.bubble_fraction = waited > 1e-12 ? waited : 0; // sums of many durations are off by less
   outcome_.communication_fraction = whole > 0 ? communication / whole : 0;
 }
 

@@ -43,7 +43,7 @@ struct meeting {
 /// The executor in virtual time: all ranks' operations, as far as they can go.
 class simulated_world final : public executor {
 public:
-  simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events);
+  simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events, uint64_t operations_max);
 
   /// Once.
   caf::expected<training_outcome> run(const strategy_function& program);
@@ -96,6 +96,7 @@ private:
   const model& trained_;
   const cost_model& costs_;
   bool with_events_;
+  uint64_t operations_max_;
   std::vector<rank_clock> ranks_;
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>> finished_; ///< By layer: tensor shards and parts, of how many.

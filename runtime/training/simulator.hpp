@@ -51,8 +51,10 @@ using strategy_function = std::function<strategy(rank&)>;
 /// thing at a time; a collective starts for all at the latest one's time; a receive starts no earlier than the send.
 /// Deterministic: the outcome does not depend on the order in which ranks are resumed.
 /// Errors: what an operation refuses, ranks that call different collectives, a circle of ranks that wait for each other, a
-/// result that is not the whole model at step 1; and more than ten million events, where they are asked for.
+/// result that is not the whole model at step 1; more operations than `operations_max`; and more than ten million events, where
+/// they are asked for.
 caf::expected<training_outcome> simulate(const strategy_function& program, const model& trained, uint32_t world_size,
-                                         const cost_model& costs, bool with_events = false);
+                                         const cost_model& costs, bool with_events = false,
+                                         uint64_t operations_max = 1'000'000'000);
 
 } // namespace ringmaster::training

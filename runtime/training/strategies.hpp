@@ -26,6 +26,7 @@ struct known_strategy {
   caf::error (*check)(const model& m, uint32_t world_size);
   /// How it sees a world that it accepts.
   mesh (*shape)(const model& m, uint32_t world_size) = data_parallel_shape;
+  bool staged = false; ///< A pipeline, which goes by m.zero, too.
   bool in_micro_batches = true; ///< Else it works on all samples of a rank at once.
 };
 

@@ -38,6 +38,7 @@ struct candidate {
 };
 
 constexpr uint64_t operations_for_front = 30'000'000; ///< Some seconds: with more to choose from, the front is longer.
+constexpr uint64_t operations_max = 200'000'000; ///< Half a minute or so.
 constexpr std::string_view plain_name = "ddp-accumulate";
 
 bool before(const searched& a, const searched& b) {
@@ -58,7 +59,11 @@ public:
       const auto slower_than = [&](double time) { return x.bound >= time; };
       const bool for_best = found_.best.size() < count_ || !slower_than(found_.best.back().time);
       const bool for_plain = x.which->name == plain_name && !(found_.plain && slower_than(found_.plain->time));
-      if (for_best || for_plain || operations_ < operations_for_front)
+      if (!for_best && !for_plain && operations_ >= operations_for_front)
+        continue;
+      if (operations_of(x) > operations_max - std::min(operations_, operations_max))
+        ++found_.too_long;
+      else
         try_it(x);
     }
     std::ranges::stable_sort(found_.pareto, before);
@@ -125,6 +130,14 @@ private:
     if (shape.tensor > 1)
       each += 2 * layers * time_of(op::all_reduce, value_kind::activation, samples, shape, shape.tensor_group(0));
     return each;
+  }
+
+  /// About.
+  uint64_t operations_of(const candidate& x) const {
+    const auto shape = x.which->shape(x.trained, world_size_);
+    const auto batch = x.trained.global_batch / shape.data;
+    const auto count = x.which->in_micro_batches ? (batch - 1) / x.trained.micro_batch + 1 : 1;
+    return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
   }
 
   void try_it(const candidate& x) {

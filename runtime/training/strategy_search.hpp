@@ -20,6 +20,7 @@ struct searched {
 
 struct search_outcome {
   uint64_t candidates = 0;
+  uint64_t too_long = 0;      ///< Left out, since to simulate them would take too long.
   uint64_t simulated = 0;     ///< The others are slower by a lower bound than the last of the best.
   std::vector<searched> best; ///< Within the memory limit, fastest first; of equals the smallest first.
   std::optional<searched> plain; ///< The fastest ddp-accumulate within the limit.

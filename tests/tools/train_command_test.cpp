@@ -73,7 +73,7 @@ TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(sentence_of({"--strategy=ddp", "--ranks=3"})
         == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
   CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
-        == "ringmaster simulate train: 8 stages need at least as many layers, not 4\n");
+        == "ringmaster simulate train: 8 stages need at least as many layers, not 4; more of --tensor or --data leaves fewer\n");
   CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"}).find("there is no cost model \"moon\"; there are: lab, puzzles") != std::string::npos);
 }
 
@@ -99,4 +99,25 @@ TEST_CASE("simulate train: a transformer takes its model's layers, and its optio
   CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"}) == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
   CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"") != std::string::npos);
+}
+
+TEST_CASE("simulate train: an option that the strategy would not go by is refused") {
+  auto problem = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--layers=16", "--global-batch=32"});
+    return sentence_of(args);
+  };
+  CHECK(problem({"--strategy=ddp", "--tensor=2"}) == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
+  CHECK(problem({"--strategy=zero1", "--data=2"}) == "ringmaster simulate train: --data: zero1 on 8 ranks has 8 data-parallel ones\n");
+  CHECK(problem({"--strategy=1f1b", "--zero=3"}).find("--zero: 1f1b on 8 ranks has no data-parallel ones") != std::string::npos);
+  CHECK(problem({"--strategy=ddp", "--zero=1"}).find("--zero: ddp on 8 ranks has no stages") != std::string::npos);
+  CHECK(problem({"--strategy=gpipe", "--sequence-parallel"}).find("no tensor-parallel ones that could share") != std::string::npos);
+  CHECK(train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code == 0);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"}).find("more than can be simulated") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"}).find("does not divide among 7 heads") != std::string::npos);
+}
+
+TEST_CASE("simulate train: what does not fit on the system is said") {
+  auto result = train({"--strategy=ddp", "--cost-model=transformer", "--model=megatron-22b", "--system=h100-80g"});
+  CHECK(result.code == 0);
+  CHECK(result.out.find("which does not fit: there is room for 76000000000") != std::string::npos);
 }

@@ -37,6 +37,6 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy data_parallel{"ddp", "data parallel: the whole model on every rank, gradients summed layer by layer",
-                                   run, check_data_parallel, data_parallel_shape, false};
+                                   run, check_data_parallel, data_parallel_shape, false, false};
 
 } // namespace ringmaster::training

@@ -118,6 +118,6 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy dual_pipe{"dualpipe", "DualPipe: two pipelines in opposite directions, parameters held twice", run, check, pipeline_mesh};
+const known_strategy dual_pipe{"dualpipe", "DualPipe: two pipelines in opposite directions, parameters held twice", run, check, pipeline_mesh, true};
 
 } // namespace ringmaster::training

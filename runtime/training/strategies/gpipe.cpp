@@ -20,6 +20,6 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy gpipe{"gpipe", "GPipe: all forwards, then all backwards", run, check_pipeline, pipeline_mesh};
+const known_strategy gpipe{"gpipe", "GPipe: all forwards, then all backwards", run, check_pipeline, pipeline_mesh, true};
 
 } // namespace ringmaster::training

@@ -50,6 +50,6 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy interleaved{"interleaved", "interleaved 1F1B: several stages a rank (--chunks)", run, check, pipeline_mesh};
+const known_strategy interleaved{"interleaved", "interleaved 1F1B: several stages a rank (--chunks)", run, check, pipeline_mesh, true};
 
 } // namespace ringmaster::training

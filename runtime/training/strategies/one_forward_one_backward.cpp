@@ -29,6 +29,6 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy one_forward_one_backward{"1f1b", "1F1B: a forward and a backward by turns", run, check_pipeline, pipeline_mesh};
+const known_strategy one_forward_one_backward{"1f1b", "1F1B: a forward and a backward by turns", run, check_pipeline, pipeline_mesh, true};
 
 } // namespace ringmaster::training

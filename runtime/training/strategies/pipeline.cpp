@@ -309,7 +309,7 @@ uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
 
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
   if (stages > m.layers)
-    return make_error(errc::invalid_argument, fmt::format("{} stages need at least as many layers, not {}", stages, m.layers));
+    return make_error(errc::invalid_argument, fmt::format("{} stages need at least as many layers, not {}; more of --tensor or --data leaves fewer", stages, m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);
   return caf::none;

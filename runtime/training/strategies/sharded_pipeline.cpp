@@ -1,9 +1,12 @@
 // Pipeline with FSDP: the ranks of a stage are data parallel and share its weights, gradients and optimizer states, as with ZeRO
 // stage 3. A layer is gathered for each micro-batch's forward and backward; its gradient is summed and scattered after each
-// backward. In GPipe's order. Where --data is not given it is 2 if the ranks can be halved.
+// backward. In GPipe's order. Where --data is not given it is 2 if the ranks can be
+// halved, or what leaves no more stages than layers.
 // Time: GPipe's, and for each micro-batch and layer 2 all_gathers and a reduce_scatter among a stage's ranks.
 // Memory: 3 / (p d) of the weights, one whole layer and gradient, activations of all micro-batches, 1/p of the layers.
 #include "runtime/training/strategies/pipeline.hpp"
+
+#include <algorithm>
 
 namespace ringmaster::training {
 
@@ -12,8 +15,12 @@ namespace {
 using kind = pipeline_step::kind;
 
 model with_data(model m, uint32_t world_size) {
-  if (m.data == 0)
-    m.data = world_size % (2 * std::max(m.tensor, 1u)) == 0 ? 2 : 1;
+  const bool free = m.data == 0;
+  m.tensor = std::max(m.tensor, 1u);
+  if (free)
+    m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
+  while (free && world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
+    m.data *= 2; // no more stages than layers
   return m;
 }
 
@@ -40,6 +47,6 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy sharded_pipeline{"pipeline-fsdp", "GPipe whose stages are each sharded over data-parallel ranks (--data)", run,
-                                      check, shape_of};
+                                      check, shape_of, true};
 
 } // namespace ringmaster::training

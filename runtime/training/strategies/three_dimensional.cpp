@@ -1,6 +1,7 @@
 // Data, tensor and pipeline parallel together (Narayanan et al., Megatron-LM, 2021): the world is a box of tensor x data x
 // pipeline ranks; layers are shared along the first axis, samples along the second, stages along the third, in 1F1B's order.
-// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved, tensor first.
+// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved, tensor first, and
+// data is more where there would be more stages than layers.
 // Time: the bubble of 1F1B over global batch / data micro-batches; the sides' collectives as by themselves.
 // Memory: 3 / (tensor x pipeline) of the weights, and activations of at most p micro-batches, 1/p of the layers.
 #include "runtime/training/strategies/pipeline.hpp"
@@ -12,10 +13,13 @@ namespace ringmaster::training {
 namespace {
 
 model with_sides(model m, uint32_t world_size) {
+  const bool free = m.data == 0;
   if (m.tensor == 0)
     m.tensor = world_size % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
   if (m.data == 0)
     m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
+  while (free && world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
+    m.data *= 2; // no more stages than layers
   return m;
 }
 
@@ -35,6 +39,6 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy three_dimensional{"3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run,
-                                       check, shape_of};
+                                       check, shape_of, true};
 
 } // namespace ringmaster::training

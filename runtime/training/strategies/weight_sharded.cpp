@@ -41,6 +41,6 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy weight_sharded{"wsdp", "data parallel with sharded weights: a layer is gathered when it is needed", run,
-                                    check_data_parallel, data_parallel_shape, false};
+                                    check_data_parallel, data_parallel_shape, false, false};
 
 } // namespace ringmaster::training

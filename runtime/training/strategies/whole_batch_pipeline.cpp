@@ -18,6 +18,6 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy whole_batch_pipeline{"pipeline", "a stage a rank, the whole batch at once", run, check_pipeline, pipeline_mesh, false};
+const known_strategy whole_batch_pipeline{"pipeline", "a stage a rank, the whole batch at once", run, check_pipeline, pipeline_mesh, true, false};
 
 } // namespace ringmaster::training

@@ -92,6 +92,6 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy zero_bubble_v{"zb-v", "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory", run, check, pipeline_mesh};
+const known_strategy zero_bubble_v{"zb-v", "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory", run, check, pipeline_mesh, true};
 
 } // namespace ringmaster::training

@@ -37,6 +37,9 @@ public:
     : gpt_(trained), network_(network), layers_(transformer_costs(trained, this_host(network, memory_bandwidth), how)) {}
 
   std::string_view name() const override { return "measured"; }
+  std::string about() const override { return layers_->about(); }
+  uint64_t room() const override { return layers_->room(); }
+  uint64_t working_memory(const pending& x) const override { return layers_->working_memory(x); }
   std::string_view time_unit() const override { return "s"; }
   std::string_view memory_unit() const override { return "bytes"; }
   bool leaves_at_end() const override { return false; }

@@ -1,5 +1,7 @@
 #include "runtime/training/transformer/transformer_costs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -19,6 +21,10 @@ public:
   transformer(const gpt& trained, const gpu_system& on, const parallel_setting& how) : gpt_(trained), on_(on), how_(how) {}
 
   std::string_view name() const override { return "transformer"; }
+  std::string about() const override {
+    return fmt::format("{} on {}, recompute {}", gpt_.name, on_.name, ringmaster::training::name_of(how_.again));
+  }
+  uint64_t room() const override { return static_cast<uint64_t>(on_.memory_bytes - on_.reserved_bytes); }
   std::string_view time_unit() const override { return "s"; }
   std::string_view memory_unit() const override { return "bytes"; }
   bool leaves_at_end() const override { return false; }
