@@ -1,5 +1,6 @@
-// A training strategy of your own, simulated: data parallel whose ranks reduce every second layer's gradient beside the backward, and
-// the others in the end. See docs/strategies.md for the operations, runtime/training/strategies/ for more of them.
+// A training strategy of your own, simulated: data parallel whose ranks reduce every second layer's gradient beside
+// the backward, and the others in the end. See docs/strategies.md for the operations, runtime/training/strategies/
+// for more of them.
 #include "messages/errc.hpp"
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
@@ -53,8 +54,12 @@ int main() {
       fmt::print(stderr, "my_strategy: {}\n", render(found.error()));
       return false;
     }
-    fmt::print("{:<12} {:.3f} ms, peak {} elements\n", name, 1e3 * found->time, found->ranks[found->peak_rank].peak_memory);
+    fmt::print("{:<12} {:.3f} ms, peak {} elements\n", name, 1e3 * found->time,
+               found->ranks[found->peak_rank].peak_memory);
     return true;
   };
-  return report("ddp", data_parallel.run) && report("half_beside", half_beside) && report("ddp-overlap", overlapping_data_parallel.run) ? 0 : 1;
+  return report("ddp", data_parallel.run) && report("half_beside", half_beside)
+             && report("ddp-overlap", overlapping_data_parallel.run)
+           ? 0
+           : 1;
 }

@@ -15,8 +15,16 @@ using namespace training;
 
 namespace {
 
-constexpr std::array<std::string_view, 11> columns{"GPUs",   "global batch",    "micro batch",        "hidden size",      "attention heads",
-                                                   "layers", "sequence length", "tensor parallelism", "data parallelism", "pipeline parallelism",
+constexpr std::array<std::string_view, 11> columns{"GPUs",
+                                                   "global batch",
+                                                   "micro batch",
+                                                   "hidden size",
+                                                   "attention heads",
+                                                   "layers",
+                                                   "sequence length",
+                                                   "tensor parallelism",
+                                                   "data parallelism",
+                                                   "pipeline parallelism",
                                                    "iteration time (ms)"};
 constexpr size_t time_column = 10;
 
@@ -104,7 +112,9 @@ caf::expected<std::vector<measured_iteration>> read_iteration_rows(const std::st
   std::ifstream in{file};
   std::string line;
   if (!in || !std::getline(in, line))
-    return make_error(errc::io_error, fmt::format("cannot read {}: --data names a directory with single.csv and multi.csv, or a CSV file", file));
+    return make_error(
+      errc::io_error,
+      fmt::format("cannot read {}: --data names a directory with single.csv and multi.csv, or a CSV file", file));
   auto places = places_in(line);
   if (!places)
     return make_error(errc::invalid_argument, fmt::format("{}: {}", file, render(places.error())));

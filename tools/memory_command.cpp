@@ -20,8 +20,8 @@ constexpr double giga = 1e9;
 
 constexpr auto memory_help = R"(usage: ringmaster simulate memory [options]
 
-What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages (Rajbhandari et al. 2020, mixed
-precision with Adam), and a transformer layer's activations (Korthikanti et al. 2022, 2 bytes an element).
+What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages (Rajbhandari et al.
+2020, mixed precision with Adam), and a transformer layer's activations (Korthikanti et al. 2022, 2 bytes an element).
 
   --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
   --parameters P      in place of the model's, such as 7.5e9
@@ -84,26 +84,31 @@ double bytes_of(const memory_options& x, const activation_row& row) {
 }
 
 std::string text_of(const memory_options& x, double parameters) {
-  auto text = fmt::format("{:.4g} billion parameters on each of {} data-parallel ranks\n{:>6} {:>14} {:>12}\n", parameters / giga, x.ranks,
-                          "ZeRO", "B/parameter", "GB");
+  auto text = fmt::format("{:.4g} billion parameters on each of {} data-parallel ranks\n{:>6} {:>14} {:>12}\n",
+                          parameters / giga, x.ranks, "ZeRO", "B/parameter", "GB");
   for (uint32_t stage = 0; stage <= 3; ++stage)
-    text += fmt::format("{:>6} {:>14.4f} {:>12.1f}\n", stage, zero_bytes(stage, x.ranks), zero_bytes(stage, x.ranks) * parameters / giga);
-  text += fmt::format("\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}\n{:<12} {:<18} {:>14} {:>16}\n", x.trained.name,
-                      x.micro_batch, x.trained.sequence, x.tensor, "recompute", "sequence parallel", "MB", "GB, all layers");
+    text += fmt::format("{:>6} {:>14.4f} {:>12.1f}\n", stage, zero_bytes(stage, x.ranks),
+                        zero_bytes(stage, x.ranks) * parameters / giga);
+  text += fmt::format(
+    "\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}\n{:<12} {:<18} {:>14} {:>16}\n",
+    x.trained.name, x.micro_batch, x.trained.sequence, x.tensor, "recompute", "sequence parallel", "MB",
+    "GB, all layers");
   for (auto& row : activation_rows)
-    text += fmt::format("{:<12} {:<18} {:>14.2f} {:>16.2f}\n", name_of(row.again), row.sequence_parallel ? "yes" : "no", bytes_of(x, row) / 1e6,
-                        bytes_of(x, row) * x.trained.layers / giga);
+    text += fmt::format("{:<12} {:<18} {:>14.2f} {:>16.2f}\n", name_of(row.again), row.sequence_parallel ? "yes" : "no",
+                        bytes_of(x, row) / 1e6, bytes_of(x, row) * x.trained.layers / giga);
   return text;
 }
 
 std::string json_of(const memory_options& x, double parameters) {
-  auto text = fmt::format(R"({{"model":{},"parameters":{:.17g},"ranks":{},"zero_bytes":[)", json_text(x.trained.name), parameters, x.ranks);
+  auto text = fmt::format(R"({{"model":{},"parameters":{:.17g},"ranks":{},"zero_bytes":[)", json_text(x.trained.name),
+                          parameters, x.ranks);
   for (uint32_t stage = 0; stage <= 3; ++stage)
     text += fmt::format("{}{:.17g}", stage == 0 ? "" : ",", zero_bytes(stage, x.ranks) * parameters);
   text += R"(],"layer_activations":[)";
   for (auto& row : activation_rows)
-    text += fmt::format(R"({}{{"recompute":"{}","sequence_parallel":{},"bytes":{:.17g}}})", &row == activation_rows ? "" : ",",
-                        name_of(row.again), row.sequence_parallel, bytes_of(x, row));
+    text += fmt::format(R"({}{{"recompute":"{}","sequence_parallel":{},"bytes":{:.17g}}})",
+                        &row == activation_rows ? "" : ",", name_of(row.again), row.sequence_parallel,
+                        bytes_of(x, row));
   return text + "]}\n";
 }
 

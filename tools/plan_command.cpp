@@ -24,10 +24,11 @@ constexpr uint64_t operations_max = 150'000'000; ///< Of the simulations that co
 constexpr auto plan_help = R"(usage: ringmaster plan [--model G] --gpus N --global-batch B [options]
        ringmaster plan --cost-model lab|puzzles --ranks N --layers L --global-batch B [options]
 
-Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, micro-batch, schedule,
-chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten best are then simulated operation by operation.
-A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of two, simulated. Prints the ten best with time, MFU, memory, why the next
-ones lose, and the Pareto front of time and memory.
+Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, micro-batch,
+schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten best are then simulated
+operation by operation. A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of
+two, simulated. Prints the ten best with time, MFU and memory, why the next ones lose, and the Pareto front of time and
+memory.
 
   --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
   --system S          a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
@@ -124,7 +125,9 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
   if (!done)
     return {plan, {}, render(done.error())};
   operations_left -= std::min(operations_left, done->operations);
-  return {plan, simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations}, {}};
+  return {plan,
+          simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations},
+          {}};
 }
 
 /// The best, all simulated if that takes not too long; then by what is found, those that do not fit last.
@@ -135,7 +138,9 @@ std::vector<confirmed_plan> confirm_all(const plan_question& asked, const std::v
     result.push_back(confirm(asked, plan, operations_left));
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
   if (std::ranges::all_of(result, [](auto& x) { return x.simulated.has_value(); }))
-    std::ranges::stable_sort(result, {}, [&](auto& x) { return std::pair{x.simulated->memory_bytes > room, x.simulated->seconds}; });
+    std::ranges::stable_sort(result, {}, [&](auto& x) {
+      return std::pair{x.simulated->memory_bytes > room, x.simulated->seconds};
+    });
   return result;
 }
 
@@ -154,7 +159,8 @@ int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
 
 int plan_laboratory(const plan_options& opts, std::FILE* out) {
   search_question asked{*cost_model_of(opts.cost_model), *opts.gpus, *opts.layers, opts.global_batch};
-  auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs, opts.memory.value_or(UINT64_MAX));
+  auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs,
+                                 opts.memory.value_or(UINT64_MAX));
   fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
   return found.best.empty() ? exit_failed : 0;
 }

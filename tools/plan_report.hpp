@@ -32,8 +32,10 @@ struct confirmed_plan {
 };
 
 /// `best` are in the order in which they are to stand.
-std::string report_of(const plan_question& asked, const training::transformer_plans& found, const std::vector<confirmed_plan>& best);
-std::string json_of(const plan_question& asked, const training::transformer_plans& found, const std::vector<confirmed_plan>& best);
+std::string report_of(const plan_question& asked, const training::transformer_plans& found,
+                      const std::vector<confirmed_plan>& best);
+std::string json_of(const plan_question& asked, const training::transformer_plans& found,
+                    const std::vector<confirmed_plan>& best);
 
 struct search_question {
   const training::cost_model* costs = nullptr;

@@ -48,9 +48,9 @@ memory, MFU, and what each rank did. The strategies:
   --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
   --sequence-parallel   between layers, tensor-parallel ranks share the positions
   --zero Z            what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do (0)
-  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a
-                      system, seconds and bytes; measured: on hosts like this one, a rank each, with the collectives' costs
-                      that `ringmaster tune` wrote into config/caf-application.conf (lab)
+  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT
+                      on a system, seconds and bytes; measured: on hosts like this one, a rank each, with the
+                      collectives' costs that `ringmaster tune` wrote into config/caf-application.conf (lab)
   of transformer and measured:
   --model G           gpt3-175b or another known one, whose layers are --layers then ({1})
   --hidden H --heads A --sequence S --vocabulary V    each as the model's, if it is not given
@@ -111,7 +111,8 @@ caf::error unused_option(const train_options& x) {
   auto& m = x.trained;
   const auto shape = x.which->shape(m, x.ranks);
   auto refused = [&](const char* option, std::string why) {
-    return make_error(errc::invalid_argument, fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
   };
   if (m.tensor != 0 && m.tensor != shape.tensor)
     return refused("--tensor", fmt::format("has {} tensor-parallel ones", shape.tensor));
@@ -120,7 +121,8 @@ caf::error unused_option(const train_options& x) {
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && !x.which->staged)
-    return refused("--zero", "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
+    return refused("--zero",
+                   "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
   if (m.zero > 0 && shape.data == 1)
     return refused("--zero", "has no data-parallel ones that could share a stage: give --data");
   return caf::none;
@@ -131,12 +133,14 @@ caf::error too_large(const train_options& x) {
   const auto shape = x.which->shape(x.trained, x.ranks);
   const auto weights = uint64_t{x.ranks} * (x.trained.layers / shape.pipeline + 1);
   if (weights > weights_max)
-    return make_error(errc::invalid_argument, fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
-                                                          x.ranks, weights, weights_max));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
+                                  x.ranks, weights, weights_max));
   const auto part = x.trained.global_batch / shape.data;
   if (auto count = (part - 1) / x.trained.micro_batch + 1; x.which->in_micro_batches && count > micro_batches_max)
-    return make_error(errc::invalid_argument, fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
-                                                          count, micro_batches_max));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
+                                  count, micro_batches_max));
   return caf::none;
 }
 
@@ -145,9 +149,11 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
-      return make_error(errc::invalid_argument, fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_model_name));
+      return make_error(errc::invalid_argument,
+                        fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_model_name));
   if (here && x.transformer.told)
-    return make_error(errc::invalid_argument, "--system is of --cost-model transformer; measured is about this machine");
+    return make_error(errc::invalid_argument,
+                      "--system is of --cost-model transformer; measured is about this machine");
   auto trained = x.transformer.model(layers);
   if (!trained)
     return std::move(trained.error());
@@ -163,7 +169,8 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   }
   const auto shape = x.which->shape(x.trained, x.ranks);
   if (trained->heads % shape.tensor != 0)
-    return make_error(errc::invalid_argument, fmt::format("{} heads do not divide among {} tensor-parallel ranks", trained->heads, shape.tensor));
+    return make_error(errc::invalid_argument, fmt::format("{} heads do not divide among {} tensor-parallel ranks",
+                                                          trained->heads, shape.tensor));
   parallel_setting how;
   how.shape = x.which->shape(x.trained, x.ranks);
   how.again = x.transformer.again;
@@ -172,7 +179,8 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
     configuration cfg;
     if (auto problem = cfg.read({}, "config/caf-application.conf"))
       return problem;
-    auto memory_bandwidth = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
+    auto memory_bandwidth =
+      process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
     x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, how);
   } else {
     x.own_costs = transformer_costs(*trained, x.transformer.system, how);
@@ -251,7 +259,8 @@ int compare(std::span<const std::string> args, bool json, std::FILE* out) {
         .append(found ? json_of(about(*opts), *found)
                       : fmt::format(R"({{"strategy":"{}","error":{}}})", which.name, json_text(render(found.error()))));
     else
-      text += found ? comparison_row(about(*opts), *found) : fmt::format("| {} | {} |\n", which.name, render(found.error()));
+      text += found ? comparison_row(about(*opts), *found)
+                    : fmt::format("| {} | {} |\n", which.name, render(found.error()));
   }
   fmt::print(out, "{}{}", text, json ? "]\n" : "");
   return any ? 0 : exit_failed;

@@ -19,15 +19,23 @@ void transformer_options::add_to(option_table& table) {
 }
 
 std::string transformer_options::given() const {
-  return named ? "--model" : hidden ? "--hidden" : heads ? "--heads" : sequence ? "--sequence" : vocabulary ? "--vocabulary"
-         : told ? "--system" : recompute ? "--recompute" : "";
+  return named        ? "--model"
+         : hidden     ? "--hidden"
+         : heads      ? "--heads"
+         : sequence   ? "--sequence"
+         : vocabulary ? "--vocabulary"
+         : told       ? "--system"
+         : recompute  ? "--recompute"
+                      : "";
 }
 
 caf::expected<gpt> transformer_options::model(std::optional<uint32_t> layers) {
   if (told)
     system = *told;
   if (recompute)
-    again = *recompute == "none" ? recomputation::none : *recompute == "full" ? recomputation::full : recomputation::selective;
+    again = *recompute == "none"   ? recomputation::none
+            : *recompute == "full" ? recomputation::full
+                                   : recomputation::selective;
   auto x = gpt_of(named.value_or(name));
   if (!x)
     return x;
@@ -39,7 +47,8 @@ caf::expected<gpt> transformer_options::model(std::optional<uint32_t> layers) {
   x->sequence = sequence.value_or(x->sequence);
   x->vocabulary = vocabulary.value_or(x->vocabulary);
   if (x->hidden % x->heads != 0)
-    return make_error(errc::invalid_argument, fmt::format("a hidden size of {} does not divide among {} heads", x->hidden, x->heads));
+    return make_error(errc::invalid_argument,
+                      fmt::format("a hidden size of {} does not divide among {} heads", x->hidden, x->heads));
   return x;
 }
 

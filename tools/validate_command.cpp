@@ -79,7 +79,8 @@ struct published_iteration {
   uint32_t pipeline, chunks, global_batch, micro_batch;
   double full_s, selective_s; ///< Full recomputation; sequence parallel with selective recomputation.
 };
-constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10}, {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
+constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
+                                             {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
 
 measured_iteration row_of(const published_iteration& x, recomputation again) {
   measured_iteration result;
@@ -99,7 +100,8 @@ std::string percent(double x) {
   return fmt::format("{:+.1f} %", 100 * x);
 }
 
-void print_deviation(std::FILE* out, const std::string& what, std::span<const measured_iteration> rows, const gpu_system& on) {
+void print_deviation(std::FILE* out, const std::string& what, std::span<const measured_iteration> rows,
+                     const gpu_system& on) {
   if (rows.empty())
     return;
   const auto d = deviation_of(rows, on);
@@ -110,17 +112,17 @@ void print_deviation(std::FILE* out, const std::string& what, std::span<const me
 void print_row(std::FILE* out, const measured_iteration& x, const gpu_system& on) {
   auto& how = x.how;
   const auto estimate = estimate_of(x, on);
-  fmt::print(out, "{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>9}\n", how.shape.size(), how.shape.tensor,
-             how.shape.data, how.shape.pipeline, how.global_batch, how.micro_batch, x.trained.hidden, x.trained.layers,
-             x.trained.sequence, x.seconds, estimate, percent(estimate / x.seconds - 1));
+  fmt::print(out, "{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>9}\n", how.shape.size(),
+             how.shape.tensor, how.shape.data, how.shape.pipeline, how.global_batch, how.micro_batch, x.trained.hidden,
+             x.trained.layers, x.trained.sequence, x.seconds, estimate, percent(estimate / x.seconds - 1));
 }
 
 void print_rows(std::FILE* out, const std::vector<data_set>& all, const gpu_system& on) {
   for (auto& x : all)
     for (auto* part : {&x.calibration, &x.held_out}) {
       fmt::print(out, "\n{}, {}\n{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>10}\n", x.name,
-                 part == &x.calibration ? "calibrated on" : "held out", "GPUs", "t", "d", "p", "batch", "micro", "hidden", "layers",
-                 "seq", "measured s", "estimate s");
+                 part == &x.calibration ? "calibrated on" : "held out", "GPUs", "t", "d", "p", "batch", "micro",
+                 "hidden", "layers", "seq", "measured s", "estimate s");
       for (auto& row : *part)
         print_row(out, row, on);
     }
@@ -135,12 +137,14 @@ void print_published(std::FILE* out, const gpu_system& on) {
       auto row = row_of(x, again);
       const auto estimate = estimate_of(row, on), off = estimate / row.seconds - 1;
       fmt::print(out, "{:<14} {:<24} {:>9.2f} {:>10.2f} {:>10}\n", x.model,
-                 again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds, estimate, percent(off));
+                 again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds,
+                 estimate, percent(off));
       sum += std::abs(off);
       worst = std::abs(off) > std::abs(worst) ? off : worst;
       ++count;
     }
-  fmt::print(out, "mean of the deviations {:.2f} %, worst {}\n", 100 * sum / static_cast<double>(count), percent(worst));
+  fmt::print(out, "mean of the deviations {:.2f} %, worst {}\n", 100 * sum / static_cast<double>(count),
+             percent(worst));
 }
 
 void print_constants(std::FILE* out, const gpu_system& on) {
@@ -176,7 +180,8 @@ int validate_command(std::span<const std::string> args, std::FILE* out, std::FIL
     opts->system = calibrate(opts->system, all);
     print_constants(out, opts->system);
   }
-  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts->system.name, "count", "mean |dev.|", "median", "bias", "worst");
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts->system.name, "count", "mean |dev.|",
+             "median", "bias", "worst");
   for (auto& x : *data) {
     print_deviation(out, x.name + ", calibrated on", x.calibration, opts->system);
     print_deviation(out, x.name + ", held out", x.held_out, opts->system);

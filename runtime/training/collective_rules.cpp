@@ -40,19 +40,22 @@ std::string complete(arguments all) {
     auto& x = each->argument;
     if (!alike(x, first.argument) || there[x.part.index]
         || (of_activation(x) ? x.samples != first.argument.samples : x.tensor != first.argument.tensor))
-      return refused(*each, fmt::format("the {} does not go with the {} of rank {}", text_of(x), text_of(first.argument), first.rank));
+      return refused(*each, fmt::format("the {} does not go with the {} of rank {}", text_of(x),
+                                        text_of(first.argument), first.rank));
     there[x.part.index] = true;
   }
   if (std::ranges::find(there, false) == there.end())
     return {};
-  return refused(first, fmt::format("{} ranks do not have all of the {} parts of the {}", all.size(), there.size(), text_of(first.argument)));
+  return refused(first, fmt::format("{} ranks do not have all of the {} parts of the {}", all.size(), there.size(),
+                                    text_of(first.argument)));
 }
 
 std::string sum_samples(arguments all, value_tag& total) {
   for (auto* each : all.subspan(1)) {
     auto& x = each->argument;
     if (x.kind != total.kind || x.step != total.step || x.part != total.part || x.tensor != total.tensor)
-      return refused(*each, fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
+      return refused(*each,
+                     fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
     if (!total.samples.add(x.samples))
       return refused(*each, fmt::format("the {} would count twice: the ranks before it have samples {}", text_of(x),
                                         total.samples.text()));

@@ -11,8 +11,26 @@
 namespace ringmaster::training {
 
 enum class op : uint8_t {
-  load_weights, input, forward, backward, backward_input, backward_weight, loss, add, slice, update, finish, offload, fetch,
-  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, receive
+  load_weights,
+  input,
+  forward,
+  backward,
+  backward_input,
+  backward_weight,
+  loss,
+  add,
+  slice,
+  update,
+  finish,
+  offload,
+  fetch,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send,
+  receive
 };
 
 std::string_view name_of(op x);
@@ -28,17 +46,17 @@ constexpr bool is_communication(op x) {
 /// An operation of a rank, under way from when it is begun until it has ended.
 struct pending {
   op what{};
-  bool aside = false;                  ///< On the rank's second stream, beside what it does meanwhile.
-  bool ended = false;                  ///< Of one aside.
+  bool aside = false; ///< On the rank's second stream, beside what it does meanwhile.
+  bool ended = false; ///< Of one aside.
   uint32_t rank = 0;
-  uint32_t peer = 0;                   ///< Of send and receive; the root of a broadcast.
-  group among{};                       ///< Of collectives.
-  value_tag argument;                  ///< What it is about: the value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
-  std::array<value_tag, 2> results{};  ///< Of collectives and receives, the executor says what came.
-  std::array<uint64_t, 2> memory{};    ///< Where the executor has put the results.
-  storage consumed;                    ///< Memory of the argument, where the operation ends it.
-  std::coroutine_handle<> waiter;      ///< To be resumed at the end.
-  double note = 0;                     ///< The executor's own.
+  uint32_t peer = 0; ///< Of send and receive; the root of a broadcast.
+  group among{};     ///< Of collectives.
+  value_tag argument; ///< The value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
+  std::array<value_tag, 2> results{}; ///< Of collectives and receives, the executor says what came.
+  std::array<uint64_t, 2> memory{};   ///< Where the executor has put the results.
+  storage consumed;                   ///< Memory of the argument, where the operation ends it.
+  std::coroutine_handle<> waiter;     ///< To be resumed at the end.
+  double note = 0;                    ///< The executor's own.
 };
 
 /// What carries out the operations of a strategy's ranks: a simulator, or devices.

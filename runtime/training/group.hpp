@@ -13,15 +13,17 @@ struct group {
   uint32_t stride = 1;
 
   uint32_t rank(uint32_t index) const { return first + index * stride; }
-  bool contains(uint32_t rank) const { return rank >= first && (rank - first) % stride == 0 && (rank - first) / stride < count; }
+  bool contains(uint32_t rank) const {
+    return rank >= first && (rank - first) % stride == 0 && (rank - first) / stride < count;
+  }
   /// Of a rank in it.
   uint32_t index_of(uint32_t rank) const { return (rank - first) / stride; }
   uint64_t last() const { return first + uint64_t{count - 1} * stride; }
   friend bool operator==(const group&, const group&) = default;
 };
 
-/// The ranks that differ from one along an axis only, in a world that is a box of such sides: tensor, context, expert, data,
-/// pipeline, or whichever; along the first side ranks are numbered first.
+/// The ranks that differ from one along an axis only, in a world that is a box of such sides: tensor, context,
+/// expert, data, pipeline, or whichever; along the first side ranks are numbered first.
 inline group line(std::span<const uint32_t> sides, size_t axis, uint32_t rank) {
   uint32_t stride = 1;
   for (size_t i = 0; i < axis; ++i)

@@ -1,6 +1,6 @@
 // The DL-training lab of a graduate course. One GPU has 1000 TFLOP/s and 3072 GB/s, NVLink's 450 GB/s up to 8 ranks and
-// 50 GB/s beyond; what part of that an operation reaches depends on its size. A layer is one product with an H x H matrix, over
-// blocks of 1024 positions.
+// 50 GB/s beyond; what part of that an operation reaches depends on its size. A layer is one product with an H x H
+// matrix, over blocks of 1024 positions.
 #include "runtime/training/cost_model.hpp"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ double memory_efficiency(double bytes) {
 
 /// The slower of arithmetic and memory.
 double roofline(double flops, double bytes) {
-  return std::max(flops / (peak_flops * compute_efficiency(flops)), bytes / (memory_bandwidth * memory_efficiency(bytes)));
+  return std::max(flops / (peak_flops * compute_efficiency(flops)),
+                  bytes / (memory_bandwidth * memory_efficiency(bytes)));
 }
 
 /// Its constants go by the size of the whole world.
@@ -69,12 +70,16 @@ public:
       }
       case op::forward:
       case op::backward:
-        return roofline(2 * matrix / tensor * positions * samples, element_bytes * (matrix / tensor + 2 * positions * samples * hidden));
+        return roofline(2 * matrix / tensor * positions * samples,
+                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden));
       case op::backward_input:
       case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
-        return roofline(2 * matrix / tensor * positions * samples, element_bytes * (matrix / tensor + 2 * positions * samples * hidden)) / 2;
+        return roofline(2 * matrix / tensor * positions * samples,
+                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden))
+               / 2;
       case op::update: {
-        const auto flops = hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count / x.argument.tensor.count);
+        const auto flops =
+          hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count / x.argument.tensor.count);
         return roofline(flops, 6 * flops);
       }
       case op::all_reduce:
@@ -82,7 +87,8 @@ public:
       case op::reduce_scatter:
       case op::all_to_all:
       case op::broadcast: {
-        const bool world = x.among.count == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
+        const bool world = x.among.count
+                           == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
         const auto bytes = element_bytes * (samples_move(x.argument) ? hidden * positions * samples : matrix / tensor);

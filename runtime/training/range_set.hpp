@@ -17,8 +17,8 @@ struct range {
   friend bool operator==(const range&, const range&) = default;
 };
 
-/// A set of numbers below 2^32: the samples of a value. One range, as most sets are, takes no heap, and 16 bytes: there are
-/// millions of values.
+/// A set of numbers below 2^32: the samples of a value. One range, as most sets are, takes no heap, and 16 bytes:
+/// there are millions of values.
 class range_set {
 public:
   range_set() = default;
@@ -43,7 +43,8 @@ public:
   std::string text() const;
 
   friend bool operator==(const range_set& a, const range_set& b) {
-    return a.begin_ == b.begin_ && a.end_ == b.end_ && a.rest_count() == b.rest_count() && (!a.more_ || *a.more_ == *b.more_);
+    return a.begin_ == b.begin_ && a.end_ == b.end_ && a.rest_count() == b.rest_count()
+           && (!a.more_ || *a.more_ == *b.more_);
   }
 
 private:

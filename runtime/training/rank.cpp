@@ -45,7 +45,8 @@ std::string unless(bool holds, Problem problem) {
 }
 
 std::string is_whole(const value_tag& x) {
-  return unless(x.part.whole() && x.has == form::whole, [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+  return unless(x.part.whole() && x.has == form::whole,
+                [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
 }
 
 std::string not_for(const activation& x, const weight& w) {
@@ -97,13 +98,16 @@ std::string rank::no_rank(op what, uint32_t peer) const {
 operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part, shard tensor) {
   auto work = start(op::load_weights);
   work.results[0] = value_tag{.kind = value_kind::weight, .layer = layer, .part = part, .tensor = tensor};
-  work.results[1] = value_tag{.kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
+  work.results[1] = value_tag{
+    .kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
   work.argument = work.results[0];
   return {*on_, std::move(work),
-          refusal(op::load_weights,
-                  first_of({unless(layer < model_->layers,
-                                   [&] { return fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1); }),
-                            no_shard(part), no_shard(state_part), no_shard(tensor)}))};
+          refusal(op::load_weights, first_of({unless(layer < model_->layers,
+                                                     [&] {
+                                                       return fmt::format("there is no layer {}, only 0 to {}", layer,
+                                                                          model_->layers - 1);
+                                                     }),
+                                              no_shard(part), no_shard(state_part), no_shard(tensor)}))};
 }
 
 operation<activation> rank::input(range samples) {
@@ -111,18 +115,18 @@ operation<activation> rank::input(range samples) {
   work.results[0] = value_tag{.kind = value_kind::activation, .samples = range_set{samples}};
   work.argument = work.results[0];
   return {*on_, std::move(work),
-          refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch,
-                                    [&] {
-                                      return fmt::format("samples {} to {} are none of the global batch's {}", samples.begin,
-                                                         samples.end, model_->global_batch);
-                                    }))};
+          refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch, [&] {
+                    return fmt::format("samples {} to {} are none of the global batch's {}", samples.begin, samples.end,
+                                       model_->global_batch);
+                  }))};
 }
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto work = start(op::forward);
   std::string problem;
   if (!fits(x, w))
-    problem = first_of({expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
+    problem = first_of(
+      {expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
   work.argument = about(x, w);
   work.results[0] = x.tag();
   ++work.results[0].layer;
@@ -137,26 +141,25 @@ operation<activation_gradient> rank::loss(const activation& output) {
   work.results[0].kind = value_kind::activation_gradient;
   return {*on_, std::move(work),
           refusal(op::loss, first_of({expects(output, "output"), is_whole(output.tag()),
-                                      unless(output.layer() == model_->layers,
-                                             [&] {
-                                               return fmt::format("the {} is not the output of the last layer, {}",
-                                                                  text_of(output.tag()), model_->layers - 1);
-                                             })}))};
+                                      unless(output.layer() == model_->layers, [&] {
+                                        return fmt::format("the {} is not the output of the last layer, {}",
+                                                           text_of(output.tag()), model_->layers - 1);
+                                      })}))};
 }
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
-  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step && by_output.tag().samples == x.tag().samples)
+  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step
+      && by_output.tag().samples == x.tag().samples)
     return {};
   return first_of(
-    {expects(x, "input"), expects(w, "weight"),
-     expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()), is_whole(by_output.tag()),
-     not_for(x, w),
-     unless(by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step,
-            [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
-     unless(by_output.tag().samples == x.tag().samples,
-            [&] {
-              return fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()));
-            })});
+    {expects(x, "input"), expects(w, "weight"), expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()),
+     is_whole(by_output.tag()), not_for(x, w),
+     unless(
+       by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step,
+       [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
+     unless(by_output.tag().samples == x.tag().samples, [&] {
+       return fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()));
+     })});
 }
 
 operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
@@ -168,14 +171,16 @@ operation<weight_gradient, activation_gradient> rank::backward(const activation&
   return {*on_, std::move(work), refusal(op::backward, mismatch(x, w, by_output))};
 }
 
-operation<activation_gradient> rank::backward_input(const activation& x, const weight& w, const activation_gradient& by_output) {
+operation<activation_gradient> rank::backward_input(const activation& x, const weight& w,
+                                                    const activation_gradient& by_output) {
   auto work = start(op::backward_input);
   work.argument = about(x, w);
   work.results[0] = gradient_tag(value_kind::activation_gradient, x, w);
   return {*on_, std::move(work), refusal(op::backward_input, mismatch(x, w, by_output))};
 }
 
-operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w, const activation_gradient& by_output) {
+operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w,
+                                                 const activation_gradient& by_output) {
   auto work = start(op::backward_weight);
   work.argument = about(x, w);
   work.results[0] = gradient_tag(value_kind::weight_gradient, x, w);
@@ -192,11 +197,13 @@ operation<> rank::add(weight_gradient& sum, weight_gradient more) {
   }
   if (problem.empty())
     problem = expects(sum, "sum");
-  if (problem.empty() && (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
-                          || sum.tag().tensor != more.tag().tensor))
+  if (problem.empty()
+      && (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
+          || sum.tag().tensor != more.tag().tensor))
     problem = fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag()));
   if (problem.empty() && !sum.tag_.samples.add(more.tag().samples))
-    problem = fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()), sum.tag().samples.text());
+    problem = fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()),
+                          sum.tag().samples.text());
   work.consumed = std::move(more.memory_);
   return {*on_, std::move(work), refusal(op::add, problem)};
 }
@@ -222,19 +229,19 @@ template operation<activation_gradient> rank::sliced(activation_gradient, shard)
 operation<> rank::update(weight& w, optimizer_state& state, weight_gradient gradient) {
   auto work = start(op::update);
   const range all{0, model_->global_batch};
-  auto problem = first_of(
-    {expects(w, "weight"), expects(state, "optimizer state"),
-     expects(gradient, "gradient"),
-     unless(gradient.layer() == w.layer() && state.layer() == w.layer() && gradient.tag().part == w.tag().part
-              && state.tag().part == w.tag().part && gradient.tag().tensor == w.tag().tensor
-              && state.tag().tensor == w.tag().tensor && state.tag().step == w.tag().step && gradient.tag().step == w.tag().step,
-            [&] { return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()), text_of(state.tag()),
-                        text_of(gradient.tag())); }),
-     unless(gradient.tag().samples.contains(all),
-            [&] {
-              return fmt::format("the gradient is incomplete: it has samples {} of 0-{}", gradient.tag().samples.text(),
-                                 all.end - 1);
-            })});
+  auto problem = first_of({expects(w, "weight"), expects(state, "optimizer state"), expects(gradient, "gradient"),
+                           unless(gradient.layer() == w.layer() && state.layer() == w.layer()
+                                    && gradient.tag().part == w.tag().part && state.tag().part == w.tag().part
+                                    && gradient.tag().tensor == w.tag().tensor && state.tag().tensor == w.tag().tensor
+                                    && state.tag().step == w.tag().step && gradient.tag().step == w.tag().step,
+                                  [&] {
+                                    return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()),
+                                                       text_of(state.tag()), text_of(gradient.tag()));
+                                  }),
+                           unless(gradient.tag().samples.contains(all), [&] {
+                             return fmt::format("the gradient is incomplete: it has samples {} of 0-{}",
+                                                gradient.tag().samples.text(), all.end - 1);
+                           })});
   work.argument = w.tag();
   work.consumed = std::move(gradient.memory_);
   if (problem.empty()) {
@@ -247,8 +254,9 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
 operation<> rank::finish(weight w) {
   auto work = start(op::finish);
   work.argument = w.tag();
-  auto problem = first_of({expects(w, "weight"),
-                           unless(w.tag().step == 1, [&] { return fmt::format("the {} is not at step 1", text_of(w.tag())); })});
+  auto problem = first_of({expects(w, "weight"), unless(w.tag().step == 1, [&] {
+                             return fmt::format("the {} is not at step 1", text_of(w.tag()));
+                           })});
   work.consumed = std::move(w.memory_);
   return {*on_, std::move(work), refusal(op::finish, problem)};
 }
@@ -257,10 +265,11 @@ std::string rank::no_member(const pending& x, const value& argument) const {
   auto among = x.among;
   std::string problem;
   if (among.count == 0 || among.stride == 0 || among.last() >= world_size_)
-    problem = fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are", among.count,
-                          among.first, among.stride, world_size_);
+    problem = fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are",
+                          among.count, among.first, among.stride, world_size_);
   else if (!among.contains(index_))
-    problem = fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first, among.stride);
+    problem = fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first,
+                          among.stride);
   else if (x.what == op::broadcast && !among.contains(x.peer))
     problem = fmt::format("the root, rank {}, is none of the group's", x.peer);
   else if (x.what != op::broadcast || x.peer == index_)
@@ -271,9 +280,8 @@ std::string rank::no_member(const pending& x, const value& argument) const {
 std::string rank::not_there(const pending& x, const value& argument) const {
   if (!argument.memory_.belongs_to(on_, index_))
     return refusal(x.what, expects(argument, "value"));
-  return refusal(x.what, unless(argument.tag().on_host == (x.what == op::fetch), [&] {
-                   return fmt::format("the {} is there already", text_of(argument.tag()));
-                 }));
+  return refusal(x.what, unless(argument.tag().on_host == (x.what == op::fetch),
+                                [&] { return fmt::format("the {} is there already", text_of(argument.tag())); }));
 }
 
 operation<> rank::send(uint32_t to, const value& x) {

@@ -7,11 +7,11 @@ namespace ringmaster::training {
 /// What is trained, in one step, and what strategies may choose about it.
 struct model {
   uint32_t layers = 1;
-  uint64_t global_batch = 1; ///< Samples of a step, of all ranks.
-  uint64_t micro_batch = 1;  ///< Samples that a rank works on at once.
-  uint32_t chunks = 2;       ///< Parts of the model that a rank has in interleaved pipelines.
-  uint32_t tensor = 0;       ///< Ranks that share each layer; 0: as the strategy likes.
-  uint32_t data = 0;         ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
+  uint64_t global_batch = 1;      ///< Samples of a step, of all ranks.
+  uint64_t micro_batch = 1;       ///< Samples that a rank works on at once.
+  uint32_t chunks = 2;            ///< Parts of the model that a rank has in interleaved pipelines.
+  uint32_t tensor = 0;            ///< Ranks that share each layer; 0: as the strategy likes.
+  uint32_t data = 0;              ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
   bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
   uint32_t zero = 0; ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
 };
@@ -33,18 +33,25 @@ public:
 
   /// A layer's weight and what the optimizer keeps for it, each a shard or whole; of a tensor shard, or of the layer.
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part, shard state_part, shard tensor = {});
-  operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) { return load_weights(layer, part, part); }
+  operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) {
+    return load_weights(layer, part, part);
+  }
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
-  /// The output of x's layer, for which it takes the whole of both; with a tensor shard, whole of it, a summand of the output.
+  /// The output of x's layer, for which it takes the whole of both; with a tensor shard, whole of it, a summand of
+  /// the output.
   operation<activation> forward(const activation& x, const weight& w);
   /// The gradient of the model's output, for its samples.
   operation<activation_gradient> loss(const activation& output);
   /// Gradients by the weight and by the input x of a layer, of that by its output.
-  operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w, const activation_gradient& by_output);
-  /// Its halves: the gradient by the input, on which the layer before waits, and the one by the weight, on which nobody does.
-  operation<activation_gradient> backward_input(const activation& x, const weight& w, const activation_gradient& by_output);
-  operation<weight_gradient> backward_weight(const activation& x, const weight& w, const activation_gradient& by_output);
+  operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w,
+                                                           const activation_gradient& by_output);
+  /// Its halves: the gradient by the input, on which the layer before waits, and the one by the weight, on which
+  /// nobody does.
+  operation<activation_gradient> backward_input(const activation& x, const weight& w,
+                                                const activation_gradient& by_output);
+  operation<weight_gradient> backward_weight(const activation& x, const weight& w,
+                                             const activation_gradient& by_output);
   /// sum += more; the same layer and shard, and no sample twice. An empty sum takes it as it is. No time.
   operation<> add(weight_gradient& sum, weight_gradient more);
   /// One shard of a whole gradient or weight; the rest of its memory is given back. No time.
@@ -61,32 +68,48 @@ public:
   /// The sum over the group's ranks: of gradients by weights, each of other samples; of an activation's or its gradient's
   /// summands, all of them.
   template <class Value>
-  operation<Value> all_reduce(Value x, group among) { return together(op::all_reduce, std::move(x), among); }
+  operation<Value> all_reduce(Value x, group among) {
+    return together(op::all_reduce, std::move(x), among);
+  }
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
   /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence shard.
   template <class Value>
-  operation<Value> reduce_scatter(Value x, group among) { return together(op::reduce_scatter, std::move(x), among); }
+  operation<Value> reduce_scatter(Value x, group among) {
+    return together(op::reduce_scatter, std::move(x), among);
+  }
   operation<weight_gradient> reduce_scatter(weight_gradient x) { return reduce_scatter(std::move(x), world()); }
   /// The whole of all ranks' shards: of a weight, or of the sequence shards of an activation or its gradient.
   template <class Value>
-  operation<Value> all_gather(const Value& part, group among) { return shown(op::all_gather, part, among, 0); }
+  operation<Value> all_gather(const Value& part, group among) {
+    return shown(op::all_gather, part, among, 0);
+  }
   operation<weight> all_gather(const weight& part) { return all_gather(part, world()); }
   /// A heads shard for a sequence shard, or the other way round (Jacobs et al., DeepSpeed Ulysses, 2023).
   template <class Value>
-  operation<Value> all_to_all(Value x, group among) { return together(op::all_to_all, std::move(x), among); }
+  operation<Value> all_to_all(Value x, group among) {
+    return together(op::all_to_all, std::move(x), among);
+  }
   /// A copy of what the root, a rank of the group, has; the others show nothing.
   template <class Value>
-  operation<Value> broadcast(const Value& x, uint32_t root, group among) { return shown(op::broadcast, x, among, root); }
+  operation<Value> broadcast(const Value& x, uint32_t root, group among) {
+    return shown(op::broadcast, x, among, root);
+  }
 
   /// To the host's memory and back: what is there takes none of the device's, and cannot be worked with.
   template <class Value>
-  operation<Value> offload(Value x) { return moved(op::offload, std::move(x)); }
+  operation<Value> offload(Value x) {
+    return moved(op::offload, std::move(x));
+  }
   template <class Value>
-  operation<Value> fetch(Value x) { return moved(op::fetch, std::move(x)); }
+  operation<Value> fetch(Value x) {
+    return moved(op::fetch, std::move(x));
+  }
 
   /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results.
   template <class... Values>
-  handle<Values...> aside(operation<Values...> x) { return handle<Values...>{std::move(x)}; }
+  handle<Values...> aside(operation<Values...> x) {
+    return handle<Values...>{std::move(x)};
+  }
 
   /// A copy of x for the other rank. Never waits for it.
   operation<> send(uint32_t to, const value& x);

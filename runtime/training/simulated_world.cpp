@@ -30,7 +30,8 @@ std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kin
 
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
                                  uint64_t operations_max)
-  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), ranks_(world_size), finished_(trained.layers) {
+  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), ranks_(world_size),
+    finished_(trained.layers) {
   outcome_.ranks.resize(world_size);
 }
 
@@ -49,9 +50,11 @@ void simulated_world::take_place(pending& x, double duration) {
     its.peak_at = clock;
   }
   if (with_events_ && outcome_.events.size() == events_max)
-    fail(x.rank, fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
+    fail(x.rank,
+         fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
   if (with_events_)
-    outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, held});
+    outcome_.events.push_back(
+      {x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, held});
   clock += duration;
 }
 
@@ -68,7 +71,8 @@ bool simulated_world::begin(pending& x) {
   if (!error_.empty()) // whatever it is, it leads nowhere
     return false;
   if (outcome_.operations >= operations_max_) {
-    fail(x.rank, fmt::format("rank {} would begin its {} behind {} operations of all ranks, the limit", x.rank, name_of(x.what), operations_max_));
+    fail(x.rank, fmt::format("rank {} would begin its {} behind {} operations of all ranks, the limit", x.rank,
+                             name_of(x.what), operations_max_));
     return false;
   }
   latest_ = x.rank;
@@ -200,8 +204,8 @@ bool simulated_world::meet(pending& x) {
     auto& second = other.rank < x.rank ? x : other;
     if (!match(first, second)) {
       fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
-                               first.rank, name_of(first.what), text_of(first.argument), second.rank, name_of(second.what),
-                               text_of(second.argument)));
+                               first.rank, name_of(first.what), text_of(first.argument), second.rank,
+                               name_of(second.what), text_of(second.argument)));
       return false;
     }
   }
@@ -281,7 +285,8 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
       try {
         next.resume();
       } catch (const std::exception& problem) {
-        fail(0, fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}", latest_, problem.what()));
+        fail(0, fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}", latest_,
+                            problem.what()));
       }
     }
     if (error_.empty())

@@ -27,9 +27,9 @@ struct rank_clock {
   double now = 0;
   double aside = 0;
   uint64_t held = 0;
-  pending* waits = nullptr;     ///< What its strategy waits for: a receive, a collective, or something aside.
-  std::deque<pending*> beside;  ///< Begun on the second stream and not ended.
-  std::vector<inbox> inboxes;   ///< There are few, so they are searched in turn.
+  pending* waits = nullptr;    ///< What its strategy waits for: a receive, a collective, or something aside.
+  std::deque<pending*> beside; ///< Begun on the second stream and not ended.
+  std::vector<inbox> inboxes;  ///< There are few, so they are searched in turn.
 
   std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind);
 };
@@ -43,7 +43,8 @@ struct meeting {
 /// The executor in virtual time: all ranks' operations, as far as they can go.
 class simulated_world final : public executor {
 public:
-  simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events, uint64_t operations_max);
+  simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
+                  uint64_t operations_max);
 
   /// Once.
   caf::expected<training_outcome> run(const strategy_function& program);
@@ -64,7 +65,8 @@ private:
   };
   struct key_hash {
     size_t operator()(const meeting_key& x) const {
-      return ((uint64_t{x.among.first} << 32 | x.among.count) * 0x9e3779b97f4a7c15 ^ x.among.stride * 2 ^ x.aside) * 0xff51afd7ed558ccd;
+      return ((uint64_t{x.among.first} << 32 | x.among.count) * 0x9e3779b97f4a7c15 ^ x.among.stride * 2 ^ x.aside)
+             * 0xff51afd7ed558ccd;
     }
   };
 
@@ -99,7 +101,8 @@ private:
   uint64_t operations_max_;
   std::vector<rank_clock> ranks_;
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
-  std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>> finished_; ///< By layer: tensor shards and parts, of how many.
+  std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>
+    finished_; ///< By layer: tensor shards and parts, of how many.
   std::vector<std::coroutine_handle<>> ready_;
   std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
   uint32_t latest_ = 0;            ///< The rank that began the latest operation.

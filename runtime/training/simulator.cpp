@@ -39,7 +39,8 @@ std::string simulated_world::waits_for(uint32_t rank, uint32_t& other) const {
   }
   auto& met = meetings_.find({x.among, x.aside})->second.ranks;
   other = x.among.rank(static_cast<uint32_t>(std::find(met.begin(), met.end(), nullptr) - met.begin()));
-  return fmt::format("rank {} waits for rank {} to call {} of the {}", rank, other, name_of(x.what), text_of(x.argument));
+  return fmt::format("rank {} waits for rank {} to call {} of the {}", rank, other, name_of(x.what),
+                     text_of(x.argument));
 }
 
 std::string simulated_world::deadlock() const {
@@ -66,7 +67,8 @@ caf::expected<training_outcome> simulate(const strategy_function& program, const
   if (world_size == 0)
     return make_error(errc::invalid_argument, "a world needs at least one rank, not 0");
   if (trained.global_batch > UINT32_MAX)
-    return make_error(errc::invalid_argument, fmt::format("a global batch has at most {} samples, not {}", UINT32_MAX, trained.global_batch));
+    return make_error(errc::invalid_argument,
+                      fmt::format("a global batch has at most {} samples, not {}", UINT32_MAX, trained.global_batch));
   return simulated_world{trained, world_size, costs, with_events, operations_max}.run(program);
 }
 

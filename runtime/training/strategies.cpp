@@ -11,9 +11,24 @@
 namespace ringmaster::training {
 
 std::span<const known_strategy> strategies() {
-  static const std::array all{data_parallel, accumulating_data_parallel, overlapping_data_parallel, weight_sharded, zero_1, zero_2, zero_3,
-                              whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1,
-                              zero_bubble_h2, zero_bubble_v, dual_pipe, tensor_parallel, three_dimensional, sharded_pipeline};
+  static const std::array all{data_parallel,
+                              accumulating_data_parallel,
+                              overlapping_data_parallel,
+                              weight_sharded,
+                              zero_1,
+                              zero_2,
+                              zero_3,
+                              whole_batch_pipeline,
+                              gpipe,
+                              one_forward_one_backward,
+                              interleaved,
+                              zero_bubble_h1,
+                              zero_bubble_h2,
+                              zero_bubble_v,
+                              dual_pipe,
+                              tensor_parallel,
+                              three_dimensional,
+                              sharded_pipeline};
   return all;
 }
 
@@ -47,7 +62,8 @@ range layers_of(const model& m, uint32_t part, uint32_t parts) {
 caf::error check_data_parallel(const model& m, uint32_t parts) {
   if (m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would", m.global_batch, parts,
+                      fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would",
+                                  m.global_batch, parts,
                                   m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
                                   (m.global_batch / parts + 1) * parts));
   return caf::none;
@@ -56,8 +72,9 @@ caf::error check_data_parallel(const model& m, uint32_t parts) {
 caf::error check_mesh(const model& m, uint32_t world_size) {
   const auto tensor = std::max(m.tensor, 1u), data = std::max(m.data, 1u);
   if (world_size % (uint64_t{tensor} * data) != 0)
-    return make_error(errc::invalid_argument, fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
-                                                          world_size, tensor, data));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
+                                  world_size, tensor, data));
   return caf::none;
 }
 

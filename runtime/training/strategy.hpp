@@ -19,10 +19,12 @@ class [[nodiscard]] operation {
 public:
   /// With an error the operation is refused.
   operation(executor& on, pending work, std::string error)
-    : on_(on), work_(std::move(work)), error_(error.empty() ? nullptr : std::make_unique<std::string>(std::move(error))) {}
+    : on_(on), work_(std::move(work)),
+      error_(error.empty() ? nullptr : std::make_unique<std::string>(std::move(error))) {}
 
   operation(operation&& other) noexcept
-    : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)), begun_(std::exchange(other.begun_, true)) {}
+    : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)),
+      begun_(std::exchange(other.begun_, true)) {}
   operation& operator=(operation&&) = delete;
   ~operation() {
     if (!begun_)

@@ -38,7 +38,7 @@ struct candidate {
 };
 
 constexpr uint64_t operations_for_front = 30'000'000; ///< Some seconds: with more to choose from, the front is longer.
-constexpr uint64_t operations_max = 200'000'000; ///< Half a minute or so.
+constexpr uint64_t operations_max = 200'000'000;      ///< Half a minute or so.
 constexpr std::string_view plain_name = "ddp-accumulate";
 
 bool before(const searched& a, const searched& b) {
@@ -97,7 +97,8 @@ private:
             const auto shape = which.shape(m, world_size_);
             if (open.micro_batches && (micro_batch > m.global_batch / shape.data || v > m.layers))
               continue;
-            if (open.sides && (which.name == "tensor" ? shape.tensor : shape.pipeline) == 1 && world_size_ > 1) // another one, then
+            if (open.sides && (which.name == "tensor" ? shape.tensor : shape.pipeline) == 1
+                && world_size_ > 1) // another one, then
               continue;
             candidates_.push_back({&which, m, bound_of(which, m)});
           }
@@ -116,7 +117,8 @@ private:
   /// Of the rank that has the least to do beside its layers.
   double bound_of(const known_strategy& which, const model& m) const {
     const auto shape = which.shape(m, world_size_);
-    const auto batch = m.global_batch / shape.data, samples = std::min(m.micro_batch, batch), count = (batch - 1) / samples + 1;
+    const auto batch = m.global_batch / shape.data, samples = std::min(m.micro_batch, batch),
+               count = (batch - 1) / samples + 1;
     const auto rest = batch - (count - 1) * samples;
     return static_cast<double>(count - 1) * pass_bound(m, shape, samples) + pass_bound(m, shape, rest);
   }
@@ -124,9 +126,12 @@ private:
   /// Of a micro-batch of so many samples.
   double pass_bound(const model& m, const mesh& shape, uint64_t samples) const {
     const auto layers = static_cast<double>(m.layers) / shape.pipeline;
-    auto each = layers * (time_of(op::forward, value_kind::activation, samples, shape) + time_of(op::backward, value_kind::activation, samples, shape));
+    auto each = layers
+                * (time_of(op::forward, value_kind::activation, samples, shape)
+                   + time_of(op::backward, value_kind::activation, samples, shape));
     if (shape.pipeline > 1)
-      each += time_of(op::send, value_kind::activation, samples, shape) + time_of(op::receive, value_kind::activation, samples, shape);
+      each += time_of(op::send, value_kind::activation, samples, shape)
+              + time_of(op::receive, value_kind::activation, samples, shape);
     if (shape.tensor > 1)
       each += 2 * layers * time_of(op::all_reduce, value_kind::activation, samples, shape, shape.tensor_group(0));
     return each;
@@ -147,7 +152,13 @@ private:
     if (!done)
       return;
     operations_ += done->operations;
-    searched result{x.which, x.trained, done->time, done->end, x.bound, done->ranks[done->peak_rank].peak_memory, done->bubble_fraction,
+    searched result{x.which,
+                    x.trained,
+                    done->time,
+                    done->end,
+                    x.bound,
+                    done->ranks[done->peak_rank].peak_memory,
+                    done->bubble_fraction,
                     done->communication_fraction};
     if (result.peak_memory > memory_limit_)
       return;

@@ -64,8 +64,8 @@ private:
 
 } // namespace detail
 
-/// A coroutine that begins when it is awaited or resumed, and then goes on with the one that awaits it: a part of a strategy
-/// by a name of its own.
+/// A coroutine that begins when it is awaited or resumed, and then goes on with the one that awaits it: a part of a
+/// strategy by a name of its own.
 template <class Result>
 class [[nodiscard]] task {
 public:

@@ -46,8 +46,10 @@ namespace {
 std::string on_device(const value_tag& x) {
   switch (x.kind) {
     case value_kind::weight: return fmt::format("weight of layer {}, step {}{}", x.layer, x.step, of_part(x));
-    case value_kind::optimizer_state: return fmt::format("optimizer state of layer {}, step {}{}", x.layer, x.step, of_part(x));
-    case value_kind::activation: return fmt::format("input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
+    case value_kind::optimizer_state:
+      return fmt::format("optimizer state of layer {}, step {}{}", x.layer, x.step, of_part(x));
+    case value_kind::activation:
+      return fmt::format("input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::activation_gradient:
       return fmt::format("gradient by the input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::weight_gradient:

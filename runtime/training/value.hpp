@@ -22,7 +22,7 @@ enum class value_kind : uint8_t { none, weight, optimizer_state, activation, act
 /// How much of an activation, or of its gradient, a rank has.
 enum class form : uint8_t {
   whole,
-  summand, ///< One of `part.count` that add up to it: what a layer's tensor shard makes.
+  summand,  ///< One of `part.count` that add up to it: what a layer's tensor shard makes.
   sequence, ///< A part of the positions of each sample.
   heads,    ///< A part of the hidden size, all positions.
 };
@@ -32,10 +32,10 @@ struct value_tag {
   value_kind kind = value_kind::none;
   form has : 7 = form::whole; ///< Of activations and their gradients.
   bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
-  uint16_t step = 0; ///< Of weights and optimizer states: updates so far.
+  uint16_t step = 0;          ///< Of weights and optimizer states: updates so far.
   uint32_t layer = 0;
-  shard part{};      ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
-  shard tensor{};    ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
+  shard part{};   ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
+  shard tensor{}; ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
   range_set samples{}; ///< Of activations and gradients.
 };
 
@@ -76,8 +76,8 @@ private:
   uint32_t rank_ = 0;
 };
 
-/// What ranks compute with: a handle whose lifetime is its memory. Only operations of a `rank` make valid ones, so none can
-/// be forged; each knows what it is of.
+/// What ranks compute with: a handle whose lifetime is its memory. Only operations of a `rank` make valid ones, so
+/// none can be forged; each knows what it is of.
 class value {
 public:
   const value_tag& tag() const { return tag_; }

@@ -82,9 +82,13 @@ TEST_CASE("plan: bad input gets a sentence") {
   CHECK(sentence_of({"--global-batch=8"}) == "ringmaster plan: --gpus is missing: say how many, such as --gpus 1024\n");
   CHECK(sentence_of({"--gpus=8"}).find("--global-batch is missing") != std::string::npos);
   CHECK(sentence_of({"--gpus=0", "--global-batch=8"}).find("\"0\" is not an integer from 1") != std::string::npos);
-  CHECK(sentence_of({"--model=gpt5", "--gpus=8", "--global-batch=8"}).find("there is no model \"gpt5\"; there are: gpt2-117m") != std::string::npos);
-  CHECK(sentence_of({"--system=a200", "--gpus=8", "--global-batch=8"}).find("there is no system and no file \"a200\"") != std::string::npos);
-  CHECK(sentence_of({"--cost-model=lab", "--ranks=8", "--global-batch=8"}).find("--layers is missing") != std::string::npos);
+  CHECK(sentence_of({"--model=gpt5", "--gpus=8", "--global-batch=8"})
+          .find("there is no model \"gpt5\"; there are: gpt2-117m")
+        != std::string::npos);
+  CHECK(sentence_of({"--system=a200", "--gpus=8", "--global-batch=8"}).find("there is no system and no file \"a200\"")
+        != std::string::npos);
+  CHECK(sentence_of({"--cost-model=lab", "--ranks=8", "--global-batch=8"}).find("--layers is missing")
+        != std::string::npos);
   CHECK(sentence_of({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--system=a100-80g"})
         == "ringmaster plan: --system is of a transformer, not of --cost-model lab\n");
   auto large = plan({"--model=megatron-1t", "--gpus=8", "--global-batch=64"});
@@ -96,8 +100,8 @@ TEST_CASE("simulate validate: prints what was calibrated on apart from what was 
   const std::string data = std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/a100_iterations";
   auto result = simulated({"validate", "--data", data});
   CHECK(result.code == 0);
-  for (auto* part : {"single.csv, calibrated on           72", "single.csv, held out                72", "multi.csv, held out",
-                     "megatron-22b   full recomputation", "mean of the deviations"})
+  for (auto* part : {"single.csv, calibrated on           72", "single.csv, held out                72",
+                     "multi.csv, held out", "megatron-22b   full recomputation", "mean of the deviations"})
     CHECK(result.out.find(part) != std::string::npos);
   CHECK(simulated({"validate", "--data=nowhere"}).code == 1);
   CHECK(simulated({"validate", "--system=nowhere"}).code == 2);

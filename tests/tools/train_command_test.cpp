@@ -53,7 +53,8 @@ TEST_CASE("simulate train: the text and the object have the same step") {
 TEST_CASE("simulate train: a trace has every event, and an arrow from each send to its receive") {
   temporary_directory dir;
   auto file = dir.path() / "trace.json";
-  auto result = train({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4", "--cost-model=puzzles", "--trace", file.string()});
+  auto result = train({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4", "--cost-model=puzzles",
+                       "--trace", file.string()});
   CHECK(result.code == 0);
   std::ostringstream text;
   text << std::ifstream{file}.rdbuf();
@@ -70,11 +71,15 @@ TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(sentence_of({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
   CHECK(sentence_of({"--strategy=2f2b"}).find("there is no strategy \"2f2b\"; there are: ddp, ") != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--ranks=3"})
-        == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
+  CHECK(
+    sentence_of({"--strategy=ddp", "--ranks=3"})
+    == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
   CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
-        == "ringmaster simulate train: 8 stages need at least as many layers, not 4; more of --tensor or --data leaves fewer\n");
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"}).find("there is no cost model \"moon\"; there are: lab, puzzles") != std::string::npos);
+        == "ringmaster simulate train: 8 stages need at least as many layers, not 4; more of --tensor or --data leaves "
+           "fewer\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"})
+          .find("there is no cost model \"moon\"; there are: lab, puzzles")
+        != std::string::npos);
 }
 
 TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
@@ -87,18 +92,23 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   auto list = parse_json(train(args).out);
   REQUIRE(list.engaged());
   CHECK(list->entries.size() == training::strategies().size());
-  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"}).out.find("does not divide among 3 data-parallel ranks") != std::string::npos);
-  CHECK(sentence_of({"--strategy=all", "--trace=x"}) == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
+  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"})
+          .out.find("does not divide among 3 data-parallel ranks")
+        != std::string::npos);
+  CHECK(sentence_of({"--strategy=all", "--trace=x"})
+        == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
 }
 
 TEST_CASE("simulate train: a transformer takes its model's layers, and its options are its own") {
-  auto result = train({"--strategy=tensor", "--ranks=8", "--cost-model=transformer", "--model=megatron-22b", "--global-batch=4", "--micro-batch=4",
-                       "--recompute=full", "--json"});
+  auto result = train({"--strategy=tensor", "--ranks=8", "--cost-model=transformer", "--model=megatron-22b",
+                       "--global-batch=4", "--micro-batch=4", "--recompute=full", "--json"});
   CHECK(result.code == 0);
   CHECK(result.out.find(R"("layers":48)") != std::string::npos);
   CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"}) == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"})
+        == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"")
+        != std::string::npos);
 }
 
 TEST_CASE("simulate train: an option that the strategy would not go by is refused") {
@@ -106,14 +116,24 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
     args.insert(args.end(), {"--layers=16", "--global-batch=32"});
     return sentence_of(args);
   };
-  CHECK(problem({"--strategy=ddp", "--tensor=2"}) == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
-  CHECK(problem({"--strategy=zero1", "--data=2"}) == "ringmaster simulate train: --data: zero1 on 8 ranks has 8 data-parallel ones\n");
-  CHECK(problem({"--strategy=1f1b", "--zero=3"}).find("--zero: 1f1b on 8 ranks has no data-parallel ones") != std::string::npos);
+  CHECK(problem({"--strategy=ddp", "--tensor=2"})
+        == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
+  CHECK(problem({"--strategy=zero1", "--data=2"})
+        == "ringmaster simulate train: --data: zero1 on 8 ranks has 8 data-parallel ones\n");
+  CHECK(problem({"--strategy=1f1b", "--zero=3"}).find("--zero: 1f1b on 8 ranks has no data-parallel ones")
+        != std::string::npos);
   CHECK(problem({"--strategy=ddp", "--zero=1"}).find("--zero: ddp on 8 ranks has no stages") != std::string::npos);
-  CHECK(problem({"--strategy=gpipe", "--sequence-parallel"}).find("no tensor-parallel ones that could share") != std::string::npos);
-  CHECK(train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code == 0);
-  CHECK(sentence_of({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"}).find("more than can be simulated") != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"}).find("does not divide among 7 heads") != std::string::npos);
+  CHECK(problem({"--strategy=gpipe", "--sequence-parallel"}).find("no tensor-parallel ones that could share")
+        != std::string::npos);
+  CHECK(
+    train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code
+    == 0);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"})
+          .find("more than can be simulated")
+        != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"})
+          .find("does not divide among 7 heads")
+        != std::string::npos);
 }
 
 TEST_CASE("simulate train: what does not fit on the system is said") {

@@ -1,7 +1,7 @@
-// Data parallel with gradient accumulation: a rank works on its part of the global batch one micro-batch after the other, and
-// the sums of its gradients are reduced once, in the end.
-// Time: load + forward and backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and the activations
-// of one micro-batch only.
+// Data parallel with gradient accumulation: a rank works on its part of the global batch one micro-batch after the
+// other, and the sums of its gradients are reduced once, in the end.
+// Time: load + forward and backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and
+// the activations of one micro-batch only.
 #include "runtime/training/strategies.hpp"
 
 namespace ringmaster::training {
@@ -40,6 +40,7 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy accumulating_data_parallel{
-  "ddp-accumulate", "data parallel, micro-batch after micro-batch; gradients summed over the ranks once", run, check_data_parallel};
+  "ddp-accumulate", "data parallel, micro-batch after micro-batch; gradients summed over the ranks once", run,
+  check_data_parallel};
 
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
 // Data parallel (Li et al., PyTorch Distributed, 2020). Every rank has the whole model and its part of the global batch,
 // and works on it at once; the gradient of a layer is summed over the ranks right after its backward.
-// Time: load + forward + backward + L all_reduces + update, each of all layers. Memory: 3 weights a layer, and activations.
+// Time: load + forward + backward + L all_reduces + update, each of all layers. Memory: 3 weights a layer, and
+// activations.
 #include "runtime/training/strategies.hpp"
 
 namespace ringmaster::training {
@@ -36,7 +37,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy data_parallel{"ddp", "data parallel: the whole model on every rank, gradients summed layer by layer",
-                                   run, check_data_parallel, data_parallel_shape, false, false};
+const known_strategy data_parallel{"ddp",
+                                   "data parallel: the whole model on every rank, gradients summed layer by layer",
+                                   run,
+                                   check_data_parallel,
+                                   data_parallel_shape,
+                                   false,
+                                   false};
 
 } // namespace ringmaster::training

@@ -1,5 +1,5 @@
-// GPipe (Huang et al. 2019): all forwards of the micro-batches, then all backwards. The paper runs the last micro-batch's backward
-// first; here, as Megatron-LM draws it, the first one's, which takes as long and holds as much.
+// GPipe (Huang et al. 2019): all forwards of the micro-batches, then all backwards. The paper runs the last
+// micro-batch's backward first; here, as Megatron-LM draws it, the first one's, which takes as long and holds as much.
 // With p stages and m micro-batches the bubble is (p-1)/(m+p-1) of the time; a stage holds the activations of all m.
 #include "runtime/training/strategies/pipeline.hpp"
 
@@ -20,6 +20,7 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy gpipe{"gpipe", "GPipe: all forwards, then all backwards", run, check_pipeline, pipeline_mesh, true};
+const known_strategy gpipe{"gpipe", "GPipe: all forwards, then all backwards", run, check_pipeline, pipeline_mesh,
+                           true};
 
 } // namespace ringmaster::training

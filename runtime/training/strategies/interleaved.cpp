@@ -1,5 +1,5 @@
-// Interleaved 1F1B (Narayanan et al., Megatron-LM, 2021): each rank has v stages of the model, r, r+p, r+2p, ..., and runs p
-// micro-batches of one stage, then p of the next. The number of micro-batches must be a multiple of p.
+// Interleaved 1F1B (Narayanan et al., Megatron-LM, 2021): each rank has v stages of the model, r, r+p, r+2p, ...,
+// and runs p micro-batches of one stage, then p of the next. The number of micro-batches must be a multiple of p.
 // The bubble is (p-1)/(v m) of the ideal time, 1/v of 1F1B's, for v times the hops; rank 0 holds the activations of about
 // p (1 + (p-1)/(pv)) micro-batches.
 #include "runtime/training/strategies/pipeline.hpp"
@@ -40,7 +40,8 @@ caf::error check(const model& m, uint32_t world_size) {
   if (m.chunks < 2)
     return refused("it needs 2 chunks or more; with one it is 1f1b");
   if (m.layers < uint64_t{p} * m.chunks)
-    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.chunks, uint64_t{p} * m.chunks, m.layers));
+    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.chunks,
+                               uint64_t{p} * m.chunks, m.layers));
   if (auto problem = check_pipeline_of(m, shape, p))
     return problem;
   if (auto count = pipeline_micro_batches(m, shape); count % p != 0)
@@ -50,6 +51,7 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy interleaved{"interleaved", "interleaved 1F1B: several stages a rank (--chunks)", run, check, pipeline_mesh, true};
+const known_strategy interleaved{
+  "interleaved", "interleaved 1F1B: several stages a rank (--chunks)", run, check, pipeline_mesh, true};
 
 } // namespace ringmaster::training

@@ -1,5 +1,5 @@
-// 1F1B (Narayanan et al., PipeDream-Flush, 2021): stage r of p runs p-1-r forwards ahead, then a forward and a backward by
-// turns, then the backwards that are left.
+// 1F1B (Narayanan et al., PipeDream-Flush, 2021): stage r of p runs p-1-r forwards ahead, then a forward and a
+// backward by turns, then the backwards that are left.
 // The bubble is GPipe's, (p-1)/(m+p-1) of the time; a stage holds the activations of at most p micro-batches, not m.
 #include "runtime/training/strategies/pipeline.hpp"
 
@@ -24,11 +24,13 @@ strategy run(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto count = pipeline_micro_batches(m, shape);
   const auto ahead = std::min(shape.pipeline - 1 - shape.stage(self.index()), count);
-  return run_pipeline(self, m, {shape, {2 * count, [=](uint32_t i) { return one_forward_one_backward_step(i, ahead, count); }}});
+  return run_pipeline(self, m,
+                      {shape, {2 * count, [=](uint32_t i) { return one_forward_one_backward_step(i, ahead, count); }}});
 }
 
 } // namespace
 
-const known_strategy one_forward_one_backward{"1f1b", "1F1B: a forward and a backward by turns", run, check_pipeline, pipeline_mesh, true};
+const known_strategy one_forward_one_backward{
+  "1f1b", "1F1B: a forward and a backward by turns", run, check_pipeline, pipeline_mesh, true};
 
 } // namespace ringmaster::training

@@ -1,7 +1,8 @@
-// Data parallel with overlap (Li et al., PyTorch Distributed, 2020): a rank works on its part micro-batch after micro-batch; in
-// the last one's backward, as soon as a bucket of layers has ended, their gradients are reduced on a second stream while the
-// backward goes on. A bucket is --chunks layers.
-// Time: load + forward and backward of all micro-batches + what the last backward does not hide of L all_reduces + update.
+// Data parallel with overlap (Li et al., PyTorch Distributed, 2020): a rank works on its part micro-batch after
+// micro-batch; in the last one's backward, as soon as a bucket of layers has ended, their gradients are reduced on a
+// second stream while the backward goes on. A bucket is --chunks layers.
+// Time: load + forward and backward of all micro-batches + what the last backward does not hide of L all_reduces +
+// update.
 // Memory: 3 weights a layer, and the activations of one micro-batch.
 #include "runtime/training/strategies.hpp"
 
@@ -49,7 +50,8 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy overlapping_data_parallel{"ddp-overlap", "ddp-accumulate whose sums are reduced beside the last backward, --chunks layers at once",
-                                               run, check_data_parallel};
+const known_strategy overlapping_data_parallel{
+  "ddp-overlap", "ddp-accumulate whose sums are reduced beside the last backward, --chunks layers at once", run,
+  check_data_parallel};
 
 } // namespace ringmaster::training

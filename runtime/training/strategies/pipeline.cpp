@@ -17,7 +17,9 @@ class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
     : self_(self), model_(m), plan_(plan), tensor_(plan_.shape.tensor_group(self.index())),
-      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0 : plan_.sharded ? 3 : m.zero) {
+      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0
+                                                         : plan_.sharded  ? 3
+                                                                          : m.zero) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(m, plan_, self.index(), c));
   }
@@ -38,7 +40,8 @@ private:
   strategy backward(pipeline_stage& s, pipeline_step x);
   strategy backward_weight(pipeline_stage& s, uint32_t micro_batch);
   task<activation> through(pipeline_stage& s, uint64_t l, const activation& x);
-  task<activation_gradient> back_through(pipeline_stage& s, uint64_t l, const activation& x, const activation_gradient& by_output, kind what);
+  task<activation_gradient> back_through(pipeline_stage& s, uint64_t l, const activation& x,
+                                         const activation_gradient& by_output, kind what);
   task<activation_gradient> gradient_by_output(pipeline_stage& s, uint32_t micro_batch);
   task<activation> whole(const activation& x);
   task<activation_gradient> whole(const activation_gradient& x);
@@ -66,8 +69,8 @@ strategy pipeline_rank::load() {
   const auto state_part = zero_ >= 1 ? data_shard() : shard{};
   for (auto& s : stages_)
     for (uint64_t l = 0; l < s.layers.count(); ++l)
-      std::tie(s.weights[l], s.states[l]) =
-        co_await self_.load_weights(static_cast<uint32_t>(s.layers.begin + l), part, state_part, tensor_shard());
+      std::tie(s.weights[l], s.states[l]) = co_await self_.load_weights(static_cast<uint32_t>(s.layers.begin + l), part,
+                                                                        state_part, tensor_shard());
 }
 
 strategy pipeline_rank::step(pipeline_step x) {
@@ -85,7 +88,8 @@ task<activation_gradient> pipeline_rank::whole(const activation_gradient& x) {
   co_return co_await self_.all_gather(x, tensor_);
 }
 
-// Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the positions.
+// Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the
+// positions.
 task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, const activation& x) {
   weight gathered;
   if (zero_ >= 3)
@@ -148,8 +152,8 @@ strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradi
 }
 
 // The gradient by the layer's input, but where only that by the weight is wanted.
-task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, const activation& input, const activation_gradient& g,
-                                                      kind what) {
+task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, const activation& input,
+                                                      const activation_gradient& g, kind what) {
   weight gathered;
   activation all;
   activation_gradient all_by_output;
@@ -294,7 +298,8 @@ strategy run_pipeline(rank& self, const model& m, pipeline_plan plan) {
 
 pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
   auto count = static_cast<uint32_t>(all.size());
-  return {count, [steps = std::make_shared<std::vector<pipeline_step>>(std::move(all))](uint32_t i) { return (*steps)[i]; }};
+  return {count,
+          [steps = std::make_shared<std::vector<pipeline_step>>(std::move(all))](uint32_t i) { return (*steps)[i]; }};
 }
 
 mesh pipeline_mesh(const model& m, uint32_t world_size) {
@@ -309,7 +314,10 @@ uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
 
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
   if (stages > m.layers)
-    return make_error(errc::invalid_argument, fmt::format("{} stages need at least as many layers, not {}; more of --tensor or --data leaves fewer", stages, m.layers));
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("{} stages need at least as many layers, not {}; more of --tensor or --data leaves fewer", stages,
+                  m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);
   return caf::none;

@@ -18,9 +18,9 @@ struct pipeline_step {
 
 /// Where the stages are, of p ranks with v chunks each.
 enum class placement : uint8_t {
-  loop,      ///< Rank r has r, r + p, r + 2p, ... of v p stages.
-  vee,       ///< There and back: rank r has r and 2p-1-r of 2p stages.
-  both_ways, ///< Each of p stages twice: rank r has r of a pipeline for the first half of the samples, p-1-r of one for the others.
+  loop, ///< Rank r has r, r + p, r + 2p, ... of v p stages.
+  vee,  ///< There and back: rank r has r and 2p-1-r of 2p stages.
+  both_ways, ///< Each of p stages twice: rank r has r for the first half of the samples, p-1-r for the others.
 };
 
 /// The steps of one rank.
@@ -39,13 +39,14 @@ struct pipeline_plan {
   bool sharded = false; ///< As with m.zero 3.
 };
 
-/// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the backwards that
-/// are left.
+/// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the
+/// backwards that are left.
 pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t micro_batches);
 
-/// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of contiguous layers:
-/// activations to the next stage, their gradients to the previous one. Layers may be shared by tensor-parallel ranks. Gradients
-/// are summed over the data-parallel ranks in the end, or scattered as m.zero has it, and every layer is updated.
+/// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of
+/// contiguous layers: activations to the next stage, their gradients to the previous one. Layers may be shared by
+/// tensor-parallel ranks. Gradients are summed over the data-parallel ranks in the end, or scattered as m.zero has
+/// it, and every layer is updated.
 strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
 
 /// The world as a pipeline strategy sees it: m.tensor and m.data ranks, one where they are not given, share each stage.

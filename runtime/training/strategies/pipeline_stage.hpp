@@ -7,15 +7,16 @@
 
 namespace ringmaster::training {
 
-/// What of a micro-batch in a stage is there for some only: at the ends of the model, or between the halves of a backward.
+/// What of a micro-batch in a stage is there for some only: at the ends of the model, or between the halves of a
+/// backward.
 struct passage_ends {
-  activation output;             ///< The model's, until the loss.
-  activation_gradient by_output; ///< Where the next stage is on this same rank.
+  activation output;                           ///< The model's, until the loss.
+  activation_gradient by_output;               ///< Where the next stage is on this same rank.
   std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
 };
 
-/// The micro-batches that are in a stage, each with its layers' inputs. Large pipelines have millions: they lie in a ring, and a
-/// rank meets them in its order.
+/// The micro-batches that are in a stage, each with its layers' inputs. Large pipelines have millions: they lie in a
+/// ring, and a rank meets them in its order.
 class passages {
 public:
   explicit passages(size_t layers = 1) : layers_(layers), inputs_(layers), entered_(1), ends_(1) {}

@@ -1,6 +1,6 @@
-// Pipeline with FSDP: the ranks of a stage are data parallel and share its weights, gradients and optimizer states, as with ZeRO
-// stage 3. A layer is gathered for each micro-batch's forward and backward; its gradient is summed and scattered after each
-// backward. In GPipe's order. Where --data is not given it is 2 if the ranks can be
+// Pipeline with FSDP: the ranks of a stage are data parallel and share its weights, gradients and optimizer states,
+// as with ZeRO stage 3. A layer is gathered for each micro-batch's forward and backward; its gradient is summed and
+// scattered after each backward. In GPipe's order. Where --data is not given it is 2 if the ranks can be
 // halved, or what leaves no more stages than layers.
 // Time: GPipe's, and for each micro-batch and layer 2 all_gathers and a reduce_scatter among a stage's ranks.
 // Memory: 3 / (p d) of the weights, one whole layer and gradient, activations of all micro-batches, 1/p of the layers.
@@ -46,7 +46,7 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy sharded_pipeline{"pipeline-fsdp", "GPipe whose stages are each sharded over data-parallel ranks (--data)", run,
-                                      check, shape_of, true};
+const known_strategy sharded_pipeline{
+  "pipeline-fsdp", "GPipe whose stages are each sharded over data-parallel ranks (--data)", run, check, shape_of, true};
 
 } // namespace ringmaster::training

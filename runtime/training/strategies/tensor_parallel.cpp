@@ -1,9 +1,11 @@
-// Tensor parallel (Shoeybi et al., Megatron-LM, 2019): T ranks share every layer, whose first matrix is cut by columns and whose
-// second by rows, so that each makes a summand of the output and one all_reduce makes it whole; another one makes the gradient
-// whole on the way back. With sequence parallelism (Korthikanti et al. 2022) the ranks share the positions between layers:
-// an all_gather before and a reduce_scatter behind each layer, which move as many bytes, and 1/T of the activations.
+// Tensor parallel (Shoeybi et al., Megatron-LM, 2019): T ranks share every layer, whose first matrix is cut by
+// columns and whose second by rows, so that each makes a summand of the output and one all_reduce makes it whole;
+// another one makes the gradient whole on the way back. With sequence parallelism (Korthikanti et al. 2022) the
+// ranks share the positions between layers: an all_gather before and a reduce_scatter behind each layer, which move
+// as many bytes, and 1/T of the activations.
 // Groups of T ranks are data parallel to each other.
-// Time: 1/T of forward, backward and update; 2 L all_reduces of activations a micro-batch, and L of gradients of 1/T of a layer.
+// Time: 1/T of forward, backward and update; 2 L all_reduces of activations a micro-batch, and L of gradients of 1/T
+// of a layer.
 // Memory: 3/T weights a layer; activations of one micro-batch.
 #include "runtime/training/strategies.hpp"
 
@@ -23,7 +25,8 @@ mesh shape_of(const model& m, uint32_t world_size) {
 /// From what a rank has between layers to the whole, and from a layer's summands back to it.
 class between_layers {
 public:
-  between_layers(rank& self, const model& m, group tensor) : self_(self), tensor_(tensor), in_sequence_(m.sequence_parallel) {}
+  between_layers(rank& self, const model& m, group tensor)
+    : self_(self), tensor_(tensor), in_sequence_(m.sequence_parallel) {}
 
   template <class Value>
   task<Value> keep(Value x) {
@@ -60,7 +63,8 @@ strategy run(rank& self, const model& m) {
   std::vector<weight_gradient> sums(m.layers);
   std::vector<activation> inputs(m.layers + 1);
   for (uint32_t l = 0; l < m.layers; ++l)
-    std::tie(weights[l], states[l]) = co_await self.load_weights(l, {}, {}, {shape.tensor_index(self.index()), shape.tensor});
+    std::tie(weights[l], states[l]) = co_await self.load_weights(l, {}, {},
+                                                                 {shape.tensor_index(self.index()), shape.tensor});
 
   for (auto samples : micro_batches(m, samples_of(m, shape.data_index(self.index()), shape.data))) {
     inputs[0] = co_await between.keep(co_await self.input(samples));
@@ -106,14 +110,15 @@ caf::error check(const model& m, uint32_t world_size) {
     return problem;
   const auto shape = shape_of(m, world_size);
   if (shape.size() != world_size || (m.data != 0 && m.data != shape.data))
-    return make_error(errc::invalid_argument, fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks",
-                                                          shape.tensor, std::max(m.data, 1u), world_size));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks", shape.tensor,
+                                  std::max(m.data, 1u), world_size));
   return check_data_parallel(m, shape.data);
 }
 
 } // namespace
 
-const known_strategy tensor_parallel{"tensor", "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)",
-                                     run, check, shape_of};
+const known_strategy tensor_parallel{
+  "tensor", "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)", run, check, shape_of};
 
 } // namespace ringmaster::training

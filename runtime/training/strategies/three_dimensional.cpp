@@ -1,7 +1,8 @@
-// Data, tensor and pipeline parallel together (Narayanan et al., Megatron-LM, 2021): the world is a box of tensor x data x
-// pipeline ranks; layers are shared along the first axis, samples along the second, stages along the third, in 1F1B's order.
-// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved, tensor first, and
-// data is more where there would be more stages than layers.
+// Data, tensor and pipeline parallel together (Narayanan et al., Megatron-LM, 2021): the world is a box of tensor x
+// data x pipeline ranks; layers are shared along the first axis, samples along the second, stages along the third,
+// in 1F1B's order.
+// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved,
+// tensor first, and data is more where there would be more stages than layers.
 // Time: the bubble of 1F1B over global batch / data micro-batches; the sides' collectives as by themselves.
 // Memory: 3 / (tensor x pipeline) of the weights, and activations of at most p micro-batches, 1/p of the layers.
 #include "runtime/training/strategies/pipeline.hpp"
@@ -38,7 +39,7 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy three_dimensional{"3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run,
-                                       check, shape_of, true};
+const known_strategy three_dimensional{
+  "3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run, check, shape_of, true};
 
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
-// Weight-sharded data parallel: each rank keeps 1/W of every layer's weight and optimizer state, and gathers a layer when it
-// needs it. Its gradients are whole until they are summed.
-// Time: that of data parallel + 2 L all_gathers. Memory: 2/W weights a layer, L gradients, one whole weight, and activations.
+// Weight-sharded data parallel: each rank keeps 1/W of every layer's weight and optimizer state, and gathers a layer
+// when it needs it. Its gradients are whole until they are summed.
+// Time: that of data parallel + 2 L all_gathers. Memory: 2/W weights a layer, L gradients, one whole weight, and
+// activations.
 #include "runtime/training/strategies.hpp"
 
 namespace ringmaster::training {
@@ -40,7 +41,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy weight_sharded{"wsdp", "data parallel with sharded weights: a layer is gathered when it is needed", run,
-                                    check_data_parallel, data_parallel_shape, false, false};
+const known_strategy weight_sharded{"wsdp",
+                                    "data parallel with sharded weights: a layer is gathered when it is needed",
+                                    run,
+                                    check_data_parallel,
+                                    data_parallel_shape,
+                                    false,
+                                    false};
 
 } // namespace ringmaster::training

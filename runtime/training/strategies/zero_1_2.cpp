@@ -45,9 +45,19 @@ strategy run(rank& self, const model& m, bool scatters_at_once) {
 
 } // namespace
 
-const known_strategy zero_1{"zero1", "ZeRO stage 1: optimizer states sharded",
-                            [](rank& self, const model& m) { return run(self, m, false); }, check_data_parallel, data_parallel_shape, false, false};
-const known_strategy zero_2{"zero2", "ZeRO stage 2: optimizer states and gradients sharded",
-                            [](rank& self, const model& m) { return run(self, m, true); }, check_data_parallel, data_parallel_shape, false, false};
+const known_strategy zero_1{"zero1",
+                            "ZeRO stage 1: optimizer states sharded",
+                            [](rank& self, const model& m) { return run(self, m, false); },
+                            check_data_parallel,
+                            data_parallel_shape,
+                            false,
+                            false};
+const known_strategy zero_2{"zero2",
+                            "ZeRO stage 2: optimizer states and gradients sharded",
+                            [](rank& self, const model& m) { return run(self, m, true); },
+                            check_data_parallel,
+                            data_parallel_shape,
+                            false,
+                            false};
 
 } // namespace ringmaster::training

@@ -42,7 +42,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy zero_3{"zero3", "ZeRO stage 3 (FSDP): weights, gradients and optimizer states sharded", run, check_data_parallel,
-                            data_parallel_shape, false, false};
+const known_strategy zero_3{"zero3",
+                            "ZeRO stage 3 (FSDP): weights, gradients and optimizer states sharded",
+                            run,
+                            check_data_parallel,
+                            data_parallel_shape,
+                            false,
+                            false};
 
 } // namespace ringmaster::training

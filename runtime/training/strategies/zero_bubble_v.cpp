@@ -1,7 +1,8 @@
-// Zero-bubble pipeline ZB-V (Qi et al., Pipeline Parallelism with Controllable Memory, 2024): the model's 2p stages go there and
-// back, rank r has stages r and 2p-1-r, so that the rank which begins a micro-batch also ends it, and all hold alike.
-// Where F, B and W are equal and there are 2p-1 micro-batches or more, no rank waits between its first and its last operation;
-// each holds the activations of p micro-batches, as the first one of 1F1B does.
+// Zero-bubble pipeline ZB-V (Qi et al., Pipeline Parallelism with Controllable Memory, 2024): the model's 2p stages
+// go there and back, rank r has stages r and 2p-1-r, so that the rank which begins a micro-batch also ends it, and
+// all hold alike.
+// Where F, B and W are equal and there are 2p-1 micro-batches or more, no rank waits between its first and its last
+// operation; each holds the activations of p micro-batches, as the first one of 1F1B does.
 #include "runtime/training/strategies/pipeline.hpp"
 
 #include "messages/errc.hpp"
@@ -92,6 +93,8 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy zero_bubble_v{"zb-v", "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory", run, check, pipeline_mesh, true};
+const known_strategy zero_bubble_v{
+  "zb-v", "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory", run, check, pipeline_mesh,
+  true};
 
 } // namespace ringmaster::training

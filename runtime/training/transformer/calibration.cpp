@@ -39,9 +39,14 @@ double misfit(std::span<const measured_iteration> rows, const gpu_system& on) {
 } // namespace
 
 std::span<const calibrated_constant> calibrated_constants() {
-  static constexpr std::array<calibrated_constant, 8> all{{{"matrix_efficiency", 0.85}, {"kernel_s", 20e-6}, {"logit_bytes", 60},
-                                                           {"launch_s", 2.5e-3}, {"launch_tensor_s", 80e-6}, {"launch_unfused_s", 1e-3},
-                                                           {"launch_ends_s", 5e-3}, {"unhidden", 0.3}}};
+  static constexpr std::array<calibrated_constant, 8> all{{{"matrix_efficiency", 0.85},
+                                                           {"kernel_s", 20e-6},
+                                                           {"logit_bytes", 60},
+                                                           {"launch_s", 2.5e-3},
+                                                           {"launch_tensor_s", 80e-6},
+                                                           {"launch_unfused_s", 1e-3},
+                                                           {"launch_ends_s", 5e-3},
+                                                           {"unhidden", 0.3}}};
   return all;
 }
 

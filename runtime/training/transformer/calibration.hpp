@@ -26,16 +26,18 @@ struct deviation {
 };
 deviation deviation_of(std::span<const measured_iteration> rows, const gpu_system& on);
 
-/// The constants that are fitted, and from where; the others are set by hand from data sheets and what such software reaches.
+/// The constants that are fitted, and from where; the others are set by hand from data sheets and what such software
+/// reaches.
 struct calibrated_constant {
   std::string_view name;
   double start;
 };
 std::span<const calibrated_constant> calibrated_constants();
 
-/// `others` with those constants under which the rows are best explained: the sum over rows of soft-L1 of log(estimate / measured),
-/// beyond 5 % an outlier counts by its size only, both kinds of software with 5 and 3 parts of the weight, and a weak pull of
-/// each constant to its start. A pattern search over their logarithms; deterministic.
+/// `others` with those constants under which the rows are best explained: the sum over rows of soft-L1 of
+/// log(estimate / measured), beyond 5 % an outlier counts by its size only, both kinds of software with 5 and 3
+/// parts of the weight, and a weak pull of each constant to its start. A pattern search over their logarithms;
+/// deterministic.
 gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows);
 
 } // namespace ringmaster::training

@@ -10,13 +10,14 @@
 namespace ringmaster::training {
 
 std::span<const gpt> known_gpts() {
-  static const std::array all{
-    // Radford et al. 2019
-    gpt{"gpt2-117m", 768, 12, 12, 1024}, gpt{"gpt2-1.5b", 1600, 25, 48, 1024},
-    // Brown et al. 2020
-    gpt{"gpt3-1.3b", 2048, 16, 24}, gpt{"gpt3-6.7b", 4096, 32, 32}, gpt{"gpt3-13b", 5120, 40, 40}, gpt{"gpt3-175b", 12288, 96, 96},
-    // Korthikanti et al. 2022, table 3
-    gpt{"megatron-22b", 6144, 64, 48}, gpt{"megatron-530b", 20480, 128, 105}, gpt{"megatron-1t", 25600, 160, 128}};
+  static const std::array all{// Radford et al. 2019
+                              gpt{"gpt2-117m", 768, 12, 12, 1024}, gpt{"gpt2-1.5b", 1600, 25, 48, 1024},
+                              // Brown et al. 2020
+                              gpt{"gpt3-1.3b", 2048, 16, 24}, gpt{"gpt3-6.7b", 4096, 32, 32},
+                              gpt{"gpt3-13b", 5120, 40, 40}, gpt{"gpt3-175b", 12288, 96, 96},
+                              // Korthikanti et al. 2022, table 3
+                              gpt{"megatron-22b", 6144, 64, 48}, gpt{"megatron-530b", 20480, 128, 105},
+                              gpt{"megatron-1t", 25600, 160, 128}};
   return all;
 }
 

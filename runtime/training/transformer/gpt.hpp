@@ -28,17 +28,18 @@ double parameters_of(const gpt& x);
 /// Of a step without recomputation, as Megatron-LM counts them (Narayanan et al. 2021, equation 3 without recomputation).
 double flops_of(const gpt& x, double global_batch);
 
-/// Whether a backward runs its forward again: not at all, the attention's core only (Korthikanti et al. 2022), or all of it.
+/// Whether a backward runs its forward again: not at all, the attention's core only (Korthikanti et al. 2022), or
+/// all of it.
 enum class recomputation : uint8_t { none, selective, full };
 
 std::string_view name_of(recomputation x);
 
-/// Bytes that a layer keeps for its backward, of `samples` samples at 2 bytes an element, on each of `tensor` ranks that share it
-/// (Korthikanti et al. 2022, table 2).
+/// Bytes that a layer keeps for its backward, of `samples` samples at 2 bytes an element, on each of `tensor` ranks
+/// that share it (Korthikanti et al. 2022, table 2).
 double activation_bytes(const gpt& x, double samples, uint32_t tensor, bool sequence_parallel, recomputation again);
 
-/// Bytes a parameter, on each of `ranks` data-parallel ones, in mixed precision with Adam (Rajbhandari et al. 2020): 16 without
-/// sharding, 4 + 12/N, 2 + 14/N and 16/N in stages 1 to 3. Megatron-LM keeps gradients in 4 bytes: 2 more.
+/// Bytes a parameter, on each of `ranks` data-parallel ones, in mixed precision with Adam (Rajbhandari et al. 2020):
+/// 16 without sharding, 4 + 12/N, 2 + 14/N and 16/N in stages 1 to 3. Megatron-LM keeps gradients in 4 bytes: 2 more.
 double zero_bytes(uint32_t stage, double ranks, double gradient_bytes = 2);
 
 } // namespace ringmaster::training

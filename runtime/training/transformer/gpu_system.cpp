@@ -73,8 +73,8 @@ gpu_system h200() {
   return x;
 }
 
-/// A virtual machine with two cores: 2 x 16 float32 multiply-adds at 2.5 GHz, 24 GB, a memory of 17 GB/s, 10 Gb/s Ethernet; no
-/// kernels to launch.
+/// A virtual machine with two cores: 2 x 16 float32 multiply-adds at 2.5 GHz, 24 GB, a memory of 17 GB/s, 10 Gb/s
+/// Ethernet; no kernels to launch.
 gpu_system two_core_host() {
   auto x = a100();
   x.name = "cpu-2core";
@@ -97,7 +97,8 @@ caf::error refused(std::string_view document, size_t offset, const std::string& 
 }
 
 bool may_be_zero(std::string_view name) {
-  return name.ends_with("_s") || name == "reserved_bytes" || name == "unhidden" || name == "logit_bytes" || name == "optimizer_bytes";
+  return name.ends_with("_s") || name == "reserved_bytes" || name == "unhidden" || name == "logit_bytes"
+         || name == "optimizer_bytes";
 }
 
 /// What is wrong with a member's value.
@@ -154,14 +155,28 @@ std::span<const gpu_system> known_systems() {
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
   static const std::array<system_constant, 22> all{{
-    {"peak_flops", &s::peak_flops}, {"memory_bytes", &s::memory_bytes}, {"reserved_bytes", &s::reserved_bytes},
-    {"memory_bandwidth", &s::memory_bandwidth}, {"matrix_efficiency", &s::matrix_efficiency},
-    {"attention_efficiency", &s::attention_efficiency}, {"kernel_s", &s::kernel_s}, {"devices_per_host", &s::devices_per_host},
-    {"host_bandwidth", &s::host_bandwidth}, {"host_latency_s", &s::host_latency_s}, {"network_bandwidth", &s::network_bandwidth},
-    {"hop_bandwidth", &s::hop_bandwidth}, {"hop_latency_s", &s::hop_latency_s}, {"launch_s", &s::launch_s},
-    {"launch_tensor_s", &s::launch_tensor_s}, {"launch_unfused_s", &s::launch_unfused_s}, {"launch_ends_s", &s::launch_ends_s},
-    {"launch_scale", &s::launch_scale}, {"unhidden", &s::unhidden}, {"logit_bytes", &s::logit_bytes},
-    {"optimizer_bytes", &s::optimizer_bytes}, {"iteration_s", &s::iteration_s},
+    {"peak_flops", &s::peak_flops},
+    {"memory_bytes", &s::memory_bytes},
+    {"reserved_bytes", &s::reserved_bytes},
+    {"memory_bandwidth", &s::memory_bandwidth},
+    {"matrix_efficiency", &s::matrix_efficiency},
+    {"attention_efficiency", &s::attention_efficiency},
+    {"kernel_s", &s::kernel_s},
+    {"devices_per_host", &s::devices_per_host},
+    {"host_bandwidth", &s::host_bandwidth},
+    {"host_latency_s", &s::host_latency_s},
+    {"network_bandwidth", &s::network_bandwidth},
+    {"hop_bandwidth", &s::hop_bandwidth},
+    {"hop_latency_s", &s::hop_latency_s},
+    {"launch_s", &s::launch_s},
+    {"launch_tensor_s", &s::launch_tensor_s},
+    {"launch_unfused_s", &s::launch_unfused_s},
+    {"launch_ends_s", &s::launch_ends_s},
+    {"launch_scale", &s::launch_scale},
+    {"unhidden", &s::unhidden},
+    {"logit_bytes", &s::logit_bytes},
+    {"optimizer_bytes", &s::optimizer_bytes},
+    {"iteration_s", &s::iteration_s},
   }};
   return all;
 }
@@ -184,7 +199,8 @@ caf::expected<gpu_system> parse_system(std::string_view document) {
       continue;
     auto* found = known(value.text);
     if (found == nullptr)
-      return refused(document, value.offset, fmt::format("there is no system \"{}\"; there are: {}", value.text, names_of_systems()));
+      return refused(document, value.offset,
+                     fmt::format("there is no system \"{}\"; there are: {}", value.text, names_of_systems()));
     x = *found;
   }
   if (x.peak_flops == 0)
@@ -206,8 +222,8 @@ caf::expected<gpu_system> system_of(const std::string& name_or_file) {
   std::error_code unreadable;
   std::ifstream in{name_or_file};
   if (!in || std::filesystem::is_directory(name_or_file, unreadable))
-    return make_error(errc::invalid_argument, fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
-                                                          names_of_systems()));
+    return make_error(errc::invalid_argument, fmt::format("there is no system and no file \"{}\"; systems are: {}",
+                                                          name_or_file, names_of_systems()));
   auto x = parse_system(std::string{std::istreambuf_iterator<char>{in}, {}});
   if (!x)
     return make_error(errc::invalid_argument, fmt::format("{}: {}", name_or_file, render(x.error())));

@@ -61,7 +61,8 @@ double parameters_on_rank(const gpt& m, const mesh& shape) {
   return (12 * h * h * layers + padded_vocabulary(m, shape.tensor) * h) / shape.tensor;
 }
 
-/// What a stage's rank holds of micro-batches: their activations, and the gradients by outputs whose weights' half is postponed.
+/// What a stage's rank holds of micro-batches: their activations, and the gradients by outputs whose weights' half
+/// is postponed.
 struct held_micro_batches {
   double activations = 0, gradients = 0;
 };
@@ -104,14 +105,16 @@ double memory_of(const gpt& m, const parallel_setting& how) {
   auto with = [&](const held_micro_batches& held) {
     return layers * (held.activations * layer + held.gradients * hidden_bytes / (how.sequence_parallel ? t : 1));
   };
-  const auto logits = logit_bytes * rows * padded_vocabulary(m, shape.tensor) / t; // of one micro-batch, on the last stage
-  const bool both_ends = shape.pipeline == 1 || how.schedule == pipeline_schedule::zb_v || how.schedule == pipeline_schedule::dualpipe;
+  const auto logits = logit_bytes * rows * padded_vocabulary(m, shape.tensor)
+                      / t; // of one micro-batch, on the last stage
+  const bool both_ends = shape.pipeline == 1 || how.schedule == pipeline_schedule::zb_v
+                         || how.schedule == pipeline_schedule::dualpipe;
   const auto first = with(held_by_first(how)) + (both_ends ? logits : 0), last = with(held_by_last(how)) + logits;
   return always + std::max(first, last);
 }
 
-/// Seconds of filling and draining, beside hops; F, I and W are a stage's forward and its backward's halves. ZB-H2 and ZB-V start
-/// their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W differ.
+/// Seconds of filling and draining, beside hops; F, I and W are a stage's forward and its backward's halves. ZB-H2
+/// and ZB-V start their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W differ.
 double bubble_of(const parallel_setting& how, const layer_times& layer, double layers, double plain) {
   const double p = how.shape.pipeline;
   const auto forward = layers * layer.forward, by_weight = layers * layer.by_weight, backward = layers * layer.backward,
@@ -127,8 +130,8 @@ double bubble_of(const parallel_setting& how, const layer_times& layer, double l
   }
 }
 
-/// How often the gradients' all_reduce, of two halves, is paid: ZeRO 2 scatters each micro-batch's gradients, ZeRO 3 gathers the
-/// weights for each forward and backward, too.
+/// How often the gradients' all_reduce, of two halves, is paid: ZeRO 2 scatters each micro-batch's gradients, ZeRO 3
+/// gathers the weights for each forward and backward, too.
 double gradient_exchanges(const parallel_setting& how) {
   const double m = how.micro_batches();
   return how.zero == 2 ? (m + 1) / 2 : how.zero == 3 ? 3 * m / 2 : 1;
@@ -183,7 +186,8 @@ layer_times layer_times_of(const gpt& m, const gpu_system& on, const parallel_se
   const auto forward = x.weights + x.core + x.elements + result.exchange;
   const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? x.core : 0;
   const auto backward = x.weights_backward + x.core_backward + 2 * x.elements + result.exchange + again;
-  const auto launch = (on.launch_s + on.launch_tensor_s * (how.shape.tensor - 1) + (fused_softmax(m, how) ? 0 : on.launch_unfused_s))
+  const auto launch = (on.launch_s + on.launch_tensor_s * (how.shape.tensor - 1)
+                       + (fused_softmax(m, how) ? 0 : on.launch_unfused_s))
                       * on.launch_scale * (how.again == recomputation::full ? 1.5 : 1);
   const auto stretched = beside(forward + backward, launch, on) / (forward + backward);
   result.forward = stretched * forward;
@@ -216,13 +220,13 @@ iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const 
   return estimate_iteration(m, on, how, layer_times_of(m, on, how), end_times_of(m, on, how));
 }
 
-iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how, const layer_times& layer,
-                                      const end_times& ends) {
+iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how,
+                                      const layer_times& layer, const end_times& ends) {
   const double p = how.shape.pipeline, count = how.micro_batches(), layers = m.layers / p;
   const auto body = layers * (layer.forward + layer.backward);
   const auto chunks = how.schedule == pipeline_schedule::interleaved_1f1b ? how.chunks
-                      : how.schedule == pipeline_schedule::zb_v      ? 2
-                                                                     : 1;
+                      : how.schedule == pipeline_schedule::zb_v           ? 2
+                                                                          : 1;
   const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how);
   const auto slowest = body + std::max(ends.embedding, ends.loss);
   const auto plain_bubble = (p - 1) * body + std::min(ends.embedding, ends.loss);
@@ -234,7 +238,8 @@ iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const 
   if (copies == 2)
     gradients += mirror_all_reduce_time(parameters, on, how.shape);
   if (p > 1) // the embedding is on the first and on the last stage
-    gradients += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on, how.shape);
+    gradients += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on,
+                                        how.shape);
   const auto updated = how.zero > 0 ? parameters / how.shape.data : parameters;
   result.seconds = count * (slowest + hops * chunks) + result.bubble + gradients
                    + updated * on.optimizer_bytes / on.memory_bandwidth + on.iteration_s;

@@ -6,7 +6,15 @@
 
 namespace ringmaster::training {
 
-enum class pipeline_schedule : uint8_t { all_forwards_first, one_f_one_b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe };
+enum class pipeline_schedule : uint8_t {
+  all_forwards_first,
+  one_f_one_b,
+  interleaved_1f1b,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe
+};
 
 /// The strategy's name: gpipe, 1f1b, ...
 std::string_view name_of(pipeline_schedule x);
@@ -27,9 +35,9 @@ struct parallel_setting {
 
 /// A transformer layer and a micro-batch, on each of the ranks that share it. Seconds.
 struct layer_times {
-  double forward = 0;  ///< With its collectives; host and device together.
-  double backward = 0; ///< With its collectives, and with what is computed again.
-  double exchange = 0; ///< Of each of these, in the tensor-parallel group's collectives.
+  double forward = 0;   ///< With its collectives; host and device together.
+  double backward = 0;  ///< With its collectives, and with what is computed again.
+  double exchange = 0;  ///< Of each of these, in the tensor-parallel group's collectives.
   double by_weight = 0; ///< The part of backward that is by the weights.
 };
 
@@ -58,13 +66,14 @@ struct iteration_estimate {
   double mfu = 0;           ///< Model FLOPs utilization, a part.
 };
 
-/// Layers' worth of a micro-batch's activations that a rank of the first stage keeps: L under 1F1B, L (1 + (p-1)/(pv)) interleaved.
+/// Layers' worth of a micro-batch's activations that a rank of the first stage keeps: L under 1F1B, L (1 +
+/// (p-1)/(pv)) interleaved.
 double layers_kept_by_first(const gpt& m, const parallel_setting& how);
 
 /// In closed form: the slowest stage's time for all micro-batches, the bubble, gradients and optimizer.
 iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how);
 /// The same with the layer's and the ends' times known.
-iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how, const layer_times& layer,
-                                      const end_times& ends);
+iteration_estimate estimate_iteration(const gpt& m, const gpu_system& on, const parallel_setting& how,
+                                      const layer_times& layer, const end_times& ends);
 
 } // namespace ringmaster::training

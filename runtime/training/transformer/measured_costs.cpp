@@ -34,7 +34,8 @@ gpu_system this_host(const cost_constants& network, double memory_bandwidth) {
 class measured final : public cost_model {
 public:
   measured(const gpt& trained, const cost_constants& network, double memory_bandwidth, const parallel_setting& how)
-    : gpt_(trained), network_(network), layers_(transformer_costs(trained, this_host(network, memory_bandwidth), how)) {}
+    : gpt_(trained), network_(network), layers_(transformer_costs(trained, this_host(network, memory_bandwidth), how)) {
+  }
 
   std::string_view name() const override { return "measured"; }
   std::string about() const override { return layers_->about(); }
@@ -51,11 +52,14 @@ public:
   double time_of(const pending& x, uint32_t world_size) const override {
     if (!is_collective(x.what))
       return layers_->time_of(x, world_size);
-    const bool samples = x.argument.kind == value_kind::activation || x.argument.kind == value_kind::activation_gradient;
+    const bool samples = x.argument.kind == value_kind::activation
+                         || x.argument.kind == value_kind::activation_gradient;
     const double h = gpt_.hidden;
-    const auto count = samples ? static_cast<double>(x.argument.samples.count()) * gpt_.sequence * h
-                               : (12 * h * h + (x.argument.layer == 0 ? h * gpt_.vocabulary : 0)) / x.argument.tensor.count;
-    return (samples ? 2 : 1) * seconds(kind_of(x.what), x.among.count, static_cast<uint64_t>(count)); // a layer has two exchanges
+    const auto count = samples
+                         ? static_cast<double>(x.argument.samples.count()) * gpt_.sequence * h
+                         : (12 * h * h + (x.argument.layer == 0 ? h * gpt_.vocabulary : 0)) / x.argument.tensor.count;
+    return (samples ? 2 : 1)
+           * seconds(kind_of(x.what), x.among.count, static_cast<uint64_t>(count)); // a layer has two exchanges
   }
 
 private:

@@ -119,7 +119,8 @@ private:
                                    [&](auto& y) { return y.cost.memory_bytes <= x.cost.memory_bytes; });
     if (at != pareto_.begin() && std::prev(at)->cost.seconds <= x.cost.seconds)
       return;
-    at = std::partition_point(pareto_.begin(), pareto_.end(), [&](auto& y) { return y.cost.memory_bytes < x.cost.memory_bytes; });
+    at = std::partition_point(pareto_.begin(), pareto_.end(),
+                              [&](auto& y) { return y.cost.memory_bytes < x.cost.memory_bytes; });
     auto end = std::find_if(at, pareto_.end(), [&](auto& y) { return y.cost.seconds < x.cost.seconds; });
     pareto_.insert(pareto_.erase(at, end), x);
   }
@@ -138,7 +139,8 @@ private:
 
 } // namespace
 
-transformer_plans plan_transformer(const gpt& m, const gpu_system& on, uint32_t devices, uint32_t global_batch, size_t count) {
+transformer_plans plan_transformer(const gpt& m, const gpu_system& on, uint32_t devices, uint32_t global_batch,
+                                   size_t count) {
   return search{m, on, devices, global_batch, count}.run();
 }
 

@@ -19,8 +19,9 @@ struct transformer_plans {
   std::vector<planned> pareto;    ///< No other that fits is both as fast and as small; fastest first.
 };
 
-/// Every way to train m with so many devices that divides: tensor x data x pipeline, micro-batch, schedule, chunks, recomputation,
-/// sequence parallelism, ZeRO stage; in closed form. The `count` best, by time, then by memory.
-transformer_plans plan_transformer(const gpt& m, const gpu_system& on, uint32_t devices, uint32_t global_batch, size_t count = 10);
+/// Every way to train m with so many devices that divides: tensor x data x pipeline, micro-batch, schedule, chunks,
+/// recomputation, sequence parallelism, ZeRO stage; in closed form. The `count` best, by time, then by memory.
+transformer_plans plan_transformer(const gpt& m, const gpu_system& on, uint32_t devices, uint32_t global_batch,
+                                   size_t count = 10);
 
 } // namespace ringmaster::training

@@ -18,7 +18,8 @@ bool of_activation(const value_tag& x) {
 
 class transformer final : public cost_model {
 public:
-  transformer(const gpt& trained, const gpu_system& on, const parallel_setting& how) : gpt_(trained), on_(on), how_(how) {}
+  transformer(const gpt& trained, const gpu_system& on, const parallel_setting& how)
+    : gpt_(trained), on_(on), how_(how) {}
 
   std::string_view name() const override { return "transformer"; }
   std::string about() const override {
@@ -32,7 +33,9 @@ public:
   uint64_t memory_of(const value_tag& x) const override {
     if (of_activation(x))
       return static_cast<uint64_t>(activation_memory(x));
-    const auto each = x.kind == value_kind::weight ? element_bytes : x.kind == value_kind::weight_gradient ? gradient_bytes : state_bytes;
+    const auto each = x.kind == value_kind::weight            ? element_bytes
+                      : x.kind == value_kind::weight_gradient ? gradient_bytes
+                                                              : state_bytes;
     return static_cast<uint64_t>(each * parameters(x));
   }
 
@@ -42,8 +45,8 @@ public:
     const bool runs_again = x.what == op::backward || x.what == op::backward_input;
     if (how_.again == recomputation::none || !runs_again)
       return 0;
-    return static_cast<uint64_t>(activation_bytes(gpt_, static_cast<double>(x.argument.samples.count()), how_.shape.tensor,
-                                                  in_sequence(), recomputation::none));
+    return static_cast<uint64_t>(activation_bytes(gpt_, static_cast<double>(x.argument.samples.count()),
+                                                  how_.shape.tensor, in_sequence(), recomputation::none));
   }
 
   double mfu_percent(const model& trained, uint32_t world_size, double time) const override {
@@ -68,7 +71,8 @@ private:
     if (x.kind == value_kind::activation && x.layer == gpt_.layers && x.has == form::whole) // the logits come of it
       return plain + 2 * plain / gpt_.hidden * gpt_.vocabulary / how_.shape.tensor;
     const bool part = x.has == form::sequence || x.has == form::heads;
-    const bool kept = x.kind == value_kind::activation && x.layer < gpt_.layers && x.has != form::summand && part == in_sequence();
+    const bool kept = x.kind == value_kind::activation && x.layer < gpt_.layers && x.has != form::summand
+                      && part == in_sequence();
     if (!kept)
       return part ? plain / x.part.count : plain;
     const auto bytes = activation_bytes(gpt_, samples, how_.shape.tensor, in_sequence(), how_.again);
@@ -97,8 +101,10 @@ double transformer::collective_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
   if (of_activation(tag)) // a layer has two of them on its way
-    return halves * 2 * tensor_all_reduce_time(element_bytes * static_cast<double>(tag.samples.count()) * gpt_.sequence * gpt_.hidden,
-                                               x.among.count, on_);
+    return halves * 2
+           * tensor_all_reduce_time(element_bytes * static_cast<double>(tag.samples.count()) * gpt_.sequence
+                                      * gpt_.hidden,
+                                    x.among.count, on_);
   auto whole = tag;
   whole.part = {};
   if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
@@ -121,10 +127,12 @@ double transformer::time_of(const pending& x, uint32_t) const {
         return layer.forward - layer.exchange + embedding;
       if (x.what == op::backward)
         return layer.backward - layer.exchange + 2 * embedding;
-      return x.what == op::backward_weight ? layer.by_weight : layer.backward - layer.exchange - layer.by_weight + 2 * embedding;
+      return x.what == op::backward_weight ? layer.by_weight
+                                           : layer.backward - layer.exchange - layer.by_weight + 2 * embedding;
     }
     case op::loss: return times_of(tag.samples.count()).ends.loss;
-    case op::update: return parameters(tag) * on_.optimizer_bytes / on_.memory_bandwidth + (tag.layer == 0 ? on_.iteration_s : 0);
+    case op::update:
+      return parameters(tag) * on_.optimizer_bytes / on_.memory_bandwidth + (tag.layer == 0 ? on_.iteration_s : 0);
     case op::receive: {
       auto how = how_;
       how.micro_batch = static_cast<uint32_t>(tag.samples.count());

@@ -19,130 +19,161 @@ std::string error_of(const strategy_function& program, const model& m, uint32_t 
 }
 
 // A value of one kind cannot be made from one of another, nor assigned through what they have in common.
-static_assert(!std::is_constructible_v<weight_gradient, activation> && !std::is_constructible_v<weight, optimizer_state&&>);
+static_assert(
+  !std::is_constructible_v<weight_gradient, activation> && !std::is_constructible_v<weight, optimizer_state&&>);
 static_assert(!std::is_move_assignable_v<value> && !std::is_copy_constructible_v<weight>);
 
 } // namespace
 
 TEST_CASE("forgery: a broadcast gives nobody another kind") {
-  CHECK(error_of([](rank& self) -> strategy {
-          if (self.index() == 0) {
-            auto x = co_await self.input({0, 1});
-            auto y = co_await self.broadcast(x, 0, self.world());
-          } else {
-            auto gradient = co_await self.broadcast(weight_gradient{}, 0, self.world());
-          }
-        }, {1, 1, 1}, 2).find("the ranks' collectives do not match: rank 0 calls broadcast of the input of layer 0") == 0);
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            if (self.index() == 0) {
+              auto x = co_await self.input({0, 1});
+              auto y = co_await self.broadcast(x, 0, self.world());
+            } else {
+              auto gradient = co_await self.broadcast(weight_gradient{}, 0, self.world());
+            }
+          },
+          {1, 1, 1}, 2)
+          .find("the ranks' collectives do not match: rank 0 calls broadcast of the input of layer 0")
+        == 0);
 }
 
 TEST_CASE("forgery: what is made and never awaited is told") {
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          auto never = self.finish(std::move(w));
-        }, {1, 1, 1}, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            auto never = self.finish(std::move(w));
+          },
+          {1, 1, 1}, 1)
         == "rank 0 has never awaited its finish of the weight of layer 0, step 0");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          auto x = co_await self.input({0, 1});
-          auto beside = self.aside(self.forward(x, w));
-          auto y = co_await std::move(beside);
-        }, {1, 1, 1}, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            auto x = co_await self.input({0, 1});
+            auto beside = self.aside(self.forward(x, w));
+            auto y = co_await std::move(beside);
+          },
+          {1, 1, 1}, 1)
         == "rank 0 cannot do aside its forward of the input of layer 0, samples 0");
 }
 
 TEST_CASE("forgery: a handle that is overwritten, empty or used twice is told") {
   const model m{1, 2, 1};
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0, {self.index(), 2});
-          auto first = self.aside(self.all_gather(w));
-          first = self.aside(self.all_gather(w));
-          auto whole = co_await std::move(first);
-        }, m, 2).find("has never waited for its all_gather of the weight of layer 0, step 0, shard 0 of 2") != std::string::npos);
-  CHECK(error_of([](rank&) -> strategy {
-          handle<weight> none;
-          auto w = co_await std::move(none);
-        }, m, 1)
-        == "a strategy has thrown an exception, the latest operation being rank 0's: a handle is waited for that is empty, or was waited for before");
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0, {self.index(), 2});
+            auto first = self.aside(self.all_gather(w));
+            first = self.aside(self.all_gather(w));
+            auto whole = co_await std::move(first);
+          },
+          m, 2)
+          .find("has never waited for its all_gather of the weight of layer 0, step 0, shard 0 of 2")
+        != std::string::npos);
+  CHECK(error_of(
+          [](rank&) -> strategy {
+            handle<weight> none;
+            auto w = co_await std::move(none);
+          },
+          m, 1)
+        == "a strategy has thrown an exception, the latest operation being rank 0's: a handle is waited for that is "
+           "empty, or was waited for before");
 }
 
 TEST_CASE("forgery: a weight that was updated meanwhile is another one") {
   // The natural mistake of a zero-bubble schedule: the update before the other half of the backward.
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          auto x = co_await self.input({0, 1});
-          auto y = co_await self.forward(x, w);
-          auto by_output = co_await self.loss(y);
-          auto gradient = co_await self.backward_weight(x, w, by_output);
-          co_await self.update(w, state, std::move(gradient));
-          auto by_input = co_await self.backward_input(x, w, by_output);
-        }, {1, 1, 1}, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            auto x = co_await self.input({0, 1});
+            auto y = co_await self.forward(x, w);
+            auto by_output = co_await self.loss(y);
+            auto gradient = co_await self.backward_weight(x, w, by_output);
+            co_await self.update(w, state, std::move(gradient));
+            auto by_input = co_await self.backward_input(x, w, by_output);
+          },
+          {1, 1, 1}, 1)
         == "rank 0, backward_input: the input of layer 0, samples 0 is not for the weight of layer 0, step 1");
 }
 
 TEST_CASE("forgery: another rank's value must be sent") {
   activation smuggled;
-  CHECK(error_of([&](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          if (self.index() == 0)
-            smuggled = co_await self.input({0, 1});
-          else
-            auto y = co_await self.forward(smuggled, w);
-        }, {1, 1, 1}, 2)
+  CHECK(error_of(
+          [&](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            if (self.index() == 0)
+              smuggled = co_await self.input({0, 1});
+            else
+              auto y = co_await self.forward(smuggled, w);
+          },
+          {1, 1, 1}, 2)
         == "rank 1, forward: the input of layer 0, samples 0 is another rank's, which has not sent it");
 }
 
 TEST_CASE("forgery: shards are gathered in the ranks' order") {
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0, {1 - self.index(), 2});
-          auto whole = co_await self.all_gather(w);
-        }, {1, 1, 1}, 2)
-        == "rank 0, all_gather: the weight of layer 0, step 0, shard 1 of 2 is not shard 0, which its place in the group is");
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0, {1 - self.index(), 2});
+            auto whole = co_await self.all_gather(w);
+          },
+          {1, 1, 1}, 2)
+        == "rank 0, all_gather: the weight of layer 0, step 0, shard 1 of 2 is not shard 0, which its place in the "
+           "group is");
 }
 
 TEST_CASE("forgery: a sum on the host, a group beyond all ranks") {
   const model m{1, 2, 1};
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          weight_gradient sum;
-          for (uint64_t i = 0; i < 2; ++i) {
-            auto x = co_await self.input({i, i + 1});
-            auto y = co_await self.forward(x, w);
-            auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
-            co_await self.add(sum, std::move(gradient));
-            sum = co_await self.offload(std::move(sum));
-          }
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            weight_gradient sum;
+            for (uint64_t i = 0; i < 2; ++i) {
+              auto x = co_await self.input({i, i + 1});
+              auto y = co_await self.forward(x, w);
+              auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+              co_await self.add(sum, std::move(gradient));
+              sum = co_await self.offload(std::move(sum));
+            }
+          },
+          m, 1)
         == "rank 0, add: the gradient by the weight of layer 0, samples 0, on the host is to be fetched first");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto x = co_await self.input({0, 1});
-          x = co_await self.all_reduce(std::move(x), {0, 65537, 65536});
-        }, m, 1).find("a group of 65537 ranks from rank 0 in steps of 65536 is none of the 1 ranks there are") != std::string::npos);
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto x = co_await self.input({0, 1});
+            x = co_await self.all_reduce(std::move(x), {0, 65537, 65536});
+          },
+          m, 1)
+          .find("a group of 65537 ranks from rank 0 in steps of 65536 is none of the 1 ranks there are")
+        != std::string::npos);
 }
 
 TEST_CASE("forgery: second streams may hang on each other through any number of ranks") {
   const uint32_t ranks = 65536;
-  auto found = simulate([](rank& self) -> strategy {
-    handle<activation> arrives;
-    handle<> leaves;
-    if (!self.first())
-      arrives = self.aside(self.receive<activation>(self.previous()));
-    auto x = co_await self.input({0, 1});
-    if (!self.last() && !self.first())
-      leaves = self.aside(self.send(self.next(), x));
-    if (self.first())
-      co_await self.send(self.next(), x);
-    if (arrives.valid())
-      x = co_await std::move(arrives);
-    if (leaves.valid())
-      co_await std::move(leaves);
-    if (self.index() > 0)
-      co_return;
-    auto [w, state] = co_await self.load_weights(0);
-    auto y = co_await self.forward(x, w);
-    auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
-    co_await self.update(w, state, std::move(gradient));
-    co_await self.finish(std::move(w));
-  }, {1, 1, 1}, ranks, puzzle_costs());
+  auto found = simulate(
+    [](rank& self) -> strategy {
+      handle<activation> arrives;
+      handle<> leaves;
+      if (!self.first())
+        arrives = self.aside(self.receive<activation>(self.previous()));
+      auto x = co_await self.input({0, 1});
+      if (!self.last() && !self.first())
+        leaves = self.aside(self.send(self.next(), x));
+      if (self.first())
+        co_await self.send(self.next(), x);
+      if (arrives.valid())
+        x = co_await std::move(arrives);
+      if (leaves.valid())
+        co_await std::move(leaves);
+      if (self.index() > 0)
+        co_return;
+      auto [w, state] = co_await self.load_weights(0);
+      auto y = co_await self.forward(x, w);
+      auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+      co_await self.update(w, state, std::move(gradient));
+      co_await self.finish(std::move(w));
+    },
+    {1, 1, 1}, ranks, puzzle_costs());
   REQUIRE_MESSAGE(found.engaged(), render(found.error()));
   CHECK(found->operations > ranks);
 }

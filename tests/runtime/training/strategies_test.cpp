@@ -14,7 +14,8 @@ using namespace ringmaster::training;
 
 namespace {
 
-training_outcome outcome_of(std::string_view name, const model& m, uint32_t world_size, const cost_model& costs, bool with_events = false) {
+training_outcome outcome_of(std::string_view name, const model& m, uint32_t world_size, const cost_model& costs,
+                            bool with_events = false) {
   auto* which = strategy_of(name);
   REQUIRE(which != nullptr);
   auto refused = which->check(m, world_size);
@@ -40,7 +41,9 @@ struct stages_only : cost_model {
   std::string_view name() const override { return "stages"; }
   std::string_view time_unit() const override { return "stages"; }
   std::string_view memory_unit() const override { return "samples"; }
-  uint64_t memory_of(const value_tag& x) const override { return x.kind == value_kind::activation ? x.samples.count() : 0; }
+  uint64_t memory_of(const value_tag& x) const override {
+    return x.kind == value_kind::activation ? x.samples.count() : 0;
+  }
   double time_of(const pending& x, uint32_t) const override {
     switch (x.what) {
       case op::forward: return forward;
@@ -61,8 +64,8 @@ bool near(double a, double b) {
 } // namespace
 
 TEST_CASE("strategies: the puzzles' data parallel takes the original's time and memory") {
-  // Two layers, a batch a rank: forward 2, backward 2, all_reduce 0.6, update 1; the last update starts at 5.1. Held then, in
-  // weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they went.
+  // Two layers, a batch a rank: forward 2, backward 2, all_reduce 0.6, update 1; the last update starts at 5.1. Held
+  // then, in weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they went.
   auto& costs = puzzle_costs();
   auto found = outcome_of("ddp", {2, 4, 1}, 4, costs);
   CHECK(near(found.time, 5.1));
@@ -88,7 +91,8 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
   for (int round = 0; round < 100; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 9);
-      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7, static_cast<uint32_t>(1 + random() % 4)};
+      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7,
+              static_cast<uint32_t>(1 + random() % 4)};
       CAPTURE(which.name);
       CAPTURE(world_size);
       CAPTURE(m.layers);
@@ -166,7 +170,8 @@ double longest_span(const training_outcome& found, uint32_t world_size) {
   return longest;
 }
 
-TEST_CASE("strategies: a rank of ZB-H2 waits for (p-1)(F+B-2W) between its first and last operation, of ZB-V for nothing") {
+TEST_CASE(
+  "strategies: a rank of ZB-H2 waits for (p-1)(F+B-2W) between its first and last operation, of ZB-V for nothing") {
   stages_only costs;
   for (double weight : {1.0, 0.75})
     for (uint32_t p : {2, 3, 4, 8})
@@ -175,7 +180,9 @@ TEST_CASE("strategies: a rank of ZB-H2 waits for (p-1)(F+B-2W) between its first
         CAPTURE(m);
         costs.by_weight = weight;
         auto ideal = static_cast<double>(m) * (2 + weight);
-        CHECK(std::abs(longest_span(outcome_of("zb-h2", {p, m, 1}, p, costs, true), p) - ideal - (p - 1) * (2 - 2 * weight)) < 1e-9);
+        CHECK(
+          std::abs(longest_span(outcome_of("zb-h2", {p, m, 1}, p, costs, true), p) - ideal - (p - 1) * (2 - 2 * weight))
+          < 1e-9);
       }
   costs.by_weight = 1;
   for (uint32_t p : {2, 3, 4, 8})
@@ -211,8 +218,14 @@ TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than
   for (int round = 0; round < 40; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 12);
-      model m{static_cast<uint32_t>(1 + random() % 24), 1 + random() % 48, 1 + random() % 4, static_cast<uint32_t>(1 + random() % 3),
-              static_cast<uint32_t>(random() % 3), static_cast<uint32_t>(random() % 3), random() % 2 == 0, static_cast<uint32_t>(random() % 4)};
+      model m{static_cast<uint32_t>(1 + random() % 24),
+              1 + random() % 48,
+              1 + random() % 4,
+              static_cast<uint32_t>(1 + random() % 3),
+              static_cast<uint32_t>(random() % 3),
+              static_cast<uint32_t>(random() % 3),
+              random() % 2 == 0,
+              static_cast<uint32_t>(random() % 4)};
       CAPTURE(which.name);
       CAPTURE(world_size);
       if (which.check(m, world_size))
@@ -221,7 +234,8 @@ TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than
       CHECK(shape.size() == world_size);
       auto found = outcome_of(which.name, m, world_size, costs);
       CHECK(found.end >= 2.0 * m.layers + 1 - 1e-9); // what is by the weights may be done beside
-      const auto part = m.global_batch / shape.data, passes = !which.in_micro_batches ? 1 : (part - 1) / m.micro_batch + 1;
+      const auto part = m.global_batch / shape.data,
+                 passes = !which.in_micro_batches ? 1 : (part - 1) / m.micro_batch + 1;
       CHECK(found.end >= 3.0 * static_cast<double>(passes) * m.layers / shape.pipeline - 1e-9);
     }
 }
@@ -232,7 +246,8 @@ TEST_CASE("strategies: the same input gives the same outcome") {
     auto a = outcome_of(name, m, 4, lab_costs(), true), b = outcome_of(name, m, 4, lab_costs(), true);
     REQUIRE(a.events.size() == b.events.size());
     for (size_t i = 0; i < a.events.size(); ++i)
-      CHECK((a.events[i].start == b.events[i].start && a.events[i].rank == b.events[i].rank && a.events[i].memory == b.events[i].memory));
+      CHECK((a.events[i].start == b.events[i].start && a.events[i].rank == b.events[i].rank
+             && a.events[i].memory == b.events[i].memory));
   }
 }
 
@@ -256,56 +271,67 @@ TEST_CASE("strategies: what goes on aside is waited for in virtual time, and mus
   auto found = simulate(step(true), m, 2, puzzle_costs(), true);
   REQUIRE_MESSAGE(found.engaged(), render(found.error()));
   CHECK(found->end == 1 + 1 + 1 + 0.5); // 0.3 of the all_reduce are hidden behind the second forward
-  CHECK(error_of(step(false), m, 2).find("has never waited for its all_reduce of the gradient by the weight of layer 0") != std::string::npos);
+  CHECK(error_of(step(false), m, 2).find("has never waited for its all_reduce of the gradient by the weight of layer 0")
+        != std::string::npos);
 }
 
 TEST_CASE("strategies: a circle through the second streams is told, too") {
   const model m{2, 4, 2};
-  CHECK(error_of([](rank& self) -> strategy {
-          auto arrives = self.aside(self.receive<activation>(1 - self.index()));
-          auto x = co_await std::move(arrives);
-        }, m, 2)
-        == "rank 0 waits for rank 1 to send it an activation, rank 1 waits for rank 0 to send it an activation: none of them can go on");
-  CHECK(error_of([](rank& self) -> strategy {
-          if (self.index() == 1)
-            co_return;
-          auto [w, state] = co_await self.load_weights(0, {0, 2});
-          auto first = self.aside(self.all_gather(w));
-          auto second = self.aside(self.all_gather(w)); // behind the first
-          auto whole = co_await std::move(second);
-          whole = co_await std::move(first);
-        }, m, 2)
-        == "rank 0 waits for rank 1 to call all_gather of the weight of layer 0, step 0, shard 0 of 2, which has ended");
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto arrives = self.aside(self.receive<activation>(1 - self.index()));
+            auto x = co_await std::move(arrives);
+          },
+          m, 2)
+        == "rank 0 waits for rank 1 to send it an activation, rank 1 waits for rank 0 to send it an activation: none "
+           "of them can go on");
+  CHECK(
+    error_of(
+      [](rank& self) -> strategy {
+        if (self.index() == 1)
+          co_return;
+        auto [w, state] = co_await self.load_weights(0, {0, 2});
+        auto first = self.aside(self.all_gather(w));
+        auto second = self.aside(self.all_gather(w)); // behind the first
+        auto whole = co_await std::move(second);
+        whole = co_await std::move(first);
+      },
+      m, 2)
+    == "rank 0 waits for rank 1 to call all_gather of the weight of layer 0, step 0, shard 0 of 2, which has ended");
 }
 
 TEST_CASE("strategies: what is off-loaded takes no memory, and is fetched before it is used") {
   const model m{1, 1, 1};
   auto held = [&](bool offloads) {
-    auto found = simulate([offloads](rank& self) -> strategy {
-      auto [w, state] = co_await self.load_weights(0);
-      if (offloads)
-        state = co_await self.offload(std::move(state));
-      auto x = co_await self.input({0, 1});
-      auto y = co_await self.forward(x, w);
-      auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
-      y.drop();
-      x.drop();
-      rest.drop();
-      if (offloads)
-        state = co_await self.fetch(std::move(state));
-      co_await self.update(w, state, std::move(gradient));
-      co_await self.finish(std::move(w));
-    }, m, 1, puzzle_costs());
+    auto found = simulate(
+      [offloads](rank& self) -> strategy {
+        auto [w, state] = co_await self.load_weights(0);
+        if (offloads)
+          state = co_await self.offload(std::move(state));
+        auto x = co_await self.input({0, 1});
+        auto y = co_await self.forward(x, w);
+        auto [gradient, rest] = co_await self.backward(x, w, co_await self.loss(y));
+        y.drop();
+        x.drop();
+        rest.drop();
+        if (offloads)
+          state = co_await self.fetch(std::move(state));
+        co_await self.update(w, state, std::move(gradient));
+        co_await self.finish(std::move(w));
+      },
+      m, 1, puzzle_costs());
     REQUIRE_MESSAGE(found.engaged(), render(found.error()));
     return found->ranks[0].peak_memory;
   };
   CHECK(held(true) < held(false));
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          w = co_await self.offload(std::move(w));
-          auto x = co_await self.input({0, 1});
-          co_await self.forward(x, w);
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            w = co_await self.offload(std::move(w));
+            auto x = co_await self.input({0, 1});
+            co_await self.forward(x, w);
+          },
+          m, 1)
         == "rank 0, forward: the weight of layer 0, step 0, on the host is to be fetched first");
 }
 
@@ -321,9 +347,15 @@ TEST_CASE("strategies: a summand is no output, and a group's ranks must be its o
   };
   CHECK(error_of(shared([](rank& self, activation& y) { return self.loss(y); }), m, 2)
         == "rank 0, loss: it needs the whole, and has the input of layer 1, samples 0, summand 0 of 2");
-  CHECK(error_of(shared([](rank& self, activation& y) { return self.all_reduce(std::move(y), {0, 3, 1}); }), m, 2)
+  CHECK(error_of(shared([](rank& self, activation& y) {
+                   return self.all_reduce(std::move(y), {0, 3, 1});
+                 }),
+                 m, 2)
         == "rank 0, all_reduce: a group of 3 ranks from rank 0 in steps of 1 is none of the 2 ranks there are");
-  CHECK(error_of(shared([](rank& self, activation& y) { return self.all_reduce(std::move(y), {1, 1, 1}); }), m, 2)
+  CHECK(error_of(shared([](rank& self, activation& y) {
+                   return self.all_reduce(std::move(y), {1, 1, 1});
+                 }),
+                 m, 2)
         == "rank 0, all_reduce: it is none of the group's ranks, 1 from rank 1 in steps of 1");
 }
 
@@ -342,33 +374,35 @@ TEST_CASE("strategies: the lines of a box are its groups") {
 
 TEST_CASE("strategies: a forward may be run again from an input that was kept") {
   auto peak = [](bool again) {
-    auto found = simulate([again](rank& self) -> strategy {
-      std::vector<weight> w(3);
-      std::vector<optimizer_state> states(3);
-      for (uint32_t l = 0; l < 3; ++l)
-        std::tie(w[l], states[l]) = co_await self.load_weights(l);
-      std::vector<activation> x(4);
-      x[0] = co_await self.input({0, 64});
-      for (uint32_t l = 0; l < 3; ++l) {
-        x[l + 1] = co_await self.forward(x[l], w[l]);
-        if (again && l > 0)
-          x[l].drop();
-      }
-      auto by_output = co_await self.loss(x[3]);
-      x[3].drop();
-      for (uint32_t l = 3; l-- > 0;) {
-        for (uint32_t k = 0; again && k < l; ++k) {
-          x[k + 1] = co_await self.forward(x[k], w[k]);
-          if (k > 0)
-            x[k].drop();
+    auto found = simulate(
+      [again](rank& self) -> strategy {
+        std::vector<weight> w(3);
+        std::vector<optimizer_state> states(3);
+        for (uint32_t l = 0; l < 3; ++l)
+          std::tie(w[l], states[l]) = co_await self.load_weights(l);
+        std::vector<activation> x(4);
+        x[0] = co_await self.input({0, 64});
+        for (uint32_t l = 0; l < 3; ++l) {
+          x[l + 1] = co_await self.forward(x[l], w[l]);
+          if (again && l > 0)
+            x[l].drop();
         }
-        weight_gradient gradient;
-        std::tie(gradient, by_output) = co_await self.backward(x[l], w[l], by_output);
-        x[l > 0 ? l : 3].drop();
-        co_await self.update(w[l], states[l], std::move(gradient));
-        co_await self.finish(std::move(w[l]));
-      }
-    }, {3, 64, 64}, 1, puzzle_costs());
+        auto by_output = co_await self.loss(x[3]);
+        x[3].drop();
+        for (uint32_t l = 3; l-- > 0;) {
+          for (uint32_t k = 0; again && k < l; ++k) {
+            x[k + 1] = co_await self.forward(x[k], w[k]);
+            if (k > 0)
+              x[k].drop();
+          }
+          weight_gradient gradient;
+          std::tie(gradient, by_output) = co_await self.backward(x[l], w[l], by_output);
+          x[l > 0 ? l : 3].drop();
+          co_await self.update(w[l], states[l], std::move(gradient));
+          co_await self.finish(std::move(w[l]));
+        }
+      },
+      {3, 64, 64}, 1, puzzle_costs());
     REQUIRE_MESSAGE(found.engaged(), render(found.error()));
     return std::pair{found->ranks[0].peak_memory, found->end};
   };
@@ -378,63 +412,76 @@ TEST_CASE("strategies: a forward may be run again from an input that was kept") 
 
 TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence shards into heads shards") {
   const model m{1, 1, 1};
-  auto found = simulate([](rank& self) -> strategy {
-    weight w;
-    optimizer_state state;
-    if (self.index() == 0)
-      std::tie(w, state) = co_await self.load_weights(0);
-    auto copy = co_await self.broadcast(w, 0, self.world());
-    w.drop();
-    auto x = co_await self.input({0, 1});
-    auto mine = co_await self.slice(std::move(x), {self.index(), 2});
-    mine = co_await self.all_to_all(std::move(mine), self.world());
-    CHECK(mine.tag().has == form::heads);
-    mine = co_await self.all_to_all(std::move(mine), self.world());
-    x = co_await self.all_gather(mine, self.world());
-    auto y = co_await self.forward(x, copy);
-    auto [gradient, rest] = co_await self.backward(x, copy, co_await self.loss(y));
-    if (self.index() == 0) {
-      co_await self.update(copy, state, std::move(gradient));
-      co_await self.finish(std::move(copy));
-    }
-  }, m, 2, puzzle_costs());
+  auto found = simulate(
+    [](rank& self) -> strategy {
+      weight w;
+      optimizer_state state;
+      if (self.index() == 0)
+        std::tie(w, state) = co_await self.load_weights(0);
+      auto copy = co_await self.broadcast(w, 0, self.world());
+      w.drop();
+      auto x = co_await self.input({0, 1});
+      auto mine = co_await self.slice(std::move(x), {self.index(), 2});
+      mine = co_await self.all_to_all(std::move(mine), self.world());
+      CHECK(mine.tag().has == form::heads);
+      mine = co_await self.all_to_all(std::move(mine), self.world());
+      x = co_await self.all_gather(mine, self.world());
+      auto y = co_await self.forward(x, copy);
+      auto [gradient, rest] = co_await self.backward(x, copy, co_await self.loss(y));
+      if (self.index() == 0) {
+        co_await self.update(copy, state, std::move(gradient));
+        co_await self.finish(std::move(copy));
+      }
+    },
+    m, 2, puzzle_costs());
   CHECK_MESSAGE(found.engaged(), render(found.error()));
 }
 
 TEST_CASE("strategies: what cannot be right is refused with the rank, the operation and what was missing") {
   model m{2, 4, 2};
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0, {1, 4});
-          auto x = co_await self.input({0, 4});
-          co_await self.forward(x, w);
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0, {1, 4});
+            auto x = co_await self.input({0, 4});
+            co_await self.forward(x, w);
+          },
+          m, 1)
         == "rank 0, forward: it needs the whole, and has the weight of layer 0, step 0, shard 1 of 4");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(1);
-          auto x = co_await self.input({0, 4});
-          co_await self.forward(x, w);
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(1);
+            auto x = co_await self.input({0, 4});
+            co_await self.forward(x, w);
+          },
+          m, 1)
         == "rank 0, forward: the input of layer 0, samples 0-3 is not for the weight of layer 1, step 0");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto x = co_await self.input({0, 2});
-          co_await self.loss(x);
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto x = co_await self.input({0, 2});
+            co_await self.loss(x);
+          },
+          m, 1)
         == "rank 0, loss: the input of layer 0, samples 0-1 is not the output of the last layer, 1");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          co_await self.update(w, state, weight_gradient{});
-        }, m, 1)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            co_await self.update(w, state, weight_gradient{});
+          },
+          m, 1)
         == "rank 0, update: its gradient has been dropped or given away");
   CHECK(error_of([](rank& self) -> strategy { co_await self.load_weights(2); }, m, 1)
         == "rank 0, load_weights: there is no layer 2, only 0 to 1");
-  CHECK(error_of([](rank&) -> strategy { co_return; }, m, 1) == "no rank has finished the weight of layer 0: update it, and finish it");
+  CHECK(error_of([](rank&) -> strategy { co_return; }, m, 1)
+        == "no rank has finished the weight of layer 0: update it, and finish it");
 }
 
 TEST_CASE("strategies: an exception ends the run with its text") {
-  CHECK(error_of([](rank&) -> strategy {
-          throw std::runtime_error{"out of range"};
-          co_return;
-        }, {1, 1, 1}, 1)
+  CHECK(error_of(
+          [](rank&) -> strategy {
+            throw std::runtime_error{"out of range"};
+            co_return;
+          },
+          {1, 1, 1}, 1)
         == "a strategy has thrown an exception, the latest operation being rank 0's: out of range");
 }
 
@@ -453,39 +500,49 @@ TEST_CASE("strategies: a sum that is incomplete, or counts a sample twice, is re
       co_await self.update(w, state, std::move(sum));
     };
   };
-  CHECK(error_of(half(true), m, 1)
-        == "rank 0, add: the gradient by the weight of layer 0, samples 0-1 would count twice: the sum has samples 0-1");
+  CHECK(
+    error_of(half(true), m, 1)
+    == "rank 0, add: the gradient by the weight of layer 0, samples 0-1 would count twice: the sum has samples 0-1");
   CHECK(error_of(half(false), m, 1) == "rank 0, update: the gradient is incomplete: it has samples 0-2 of 0-3");
 }
 
 TEST_CASE("strategies: ranks that call different collectives, or wait in a circle, are told so at once") {
   model m{2, 4, 2};
-  CHECK(error_of([](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(self.index(), {self.index(), 2});
-          co_await self.all_gather(w);
-        }, m, 2)
-        == "the ranks' collectives do not match: rank 0 calls all_gather of the weight of layer 0, step 0, shard 0 of 2, rank 1 "
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(self.index(), {self.index(), 2});
+            co_await self.all_gather(w);
+          },
+          m, 2)
+        == "the ranks' collectives do not match: rank 0 calls all_gather of the weight of layer 0, step 0, shard 0 of "
+           "2, rank 1 "
            "all_gather of the weight of layer 1, step 0, shard 1 of 2");
   CHECK(error_of([](rank& self) -> strategy { co_await self.receive<activation>((self.index() + 1) % 3); }, m, 3)
         == "rank 0 waits for rank 1 to send it an activation, rank 1 waits for rank 2 to send it an activation, "
            "rank 2 waits for rank 0 to send it an activation: none of them can go on");
-  CHECK(error_of([](rank& self) -> strategy {
-          if (self.index() == 0)
-            co_await self.receive<activation>(1);
-        }, m, 2)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            if (self.index() == 0)
+              co_await self.receive<activation>(1);
+          },
+          m, 2)
         == "rank 0 waits for rank 1 to send it an activation, which has ended");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto x = co_await self.input({0, 2});
-          if (self.index() == 0)
-            co_await self.send(1, x);
-        }, m, 2)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto x = co_await self.input({0, 2});
+            if (self.index() == 0)
+              co_await self.send(1, x);
+          },
+          m, 2)
         == "rank 1 has ended without receiving what rank 0 sent: the input of layer 0, samples 0-1");
-  CHECK(error_of([](rank& self) -> strategy {
-          auto x = co_await self.input({0, 2});
-          if (self.index() == 0)
-            co_await self.send(1, x);
-          else
-            co_await self.receive<activation_gradient>(0);
-        }, m, 2)
+  CHECK(error_of(
+          [](rank& self) -> strategy {
+            auto x = co_await self.input({0, 2});
+            if (self.index() == 0)
+              co_await self.send(1, x);
+            else
+              co_await self.receive<activation_gradient>(0);
+          },
+          m, 2)
         == "rank 1 waits for rank 0 to send it an activation's gradient, which has ended");
 }

@@ -1,4 +1,5 @@
-// Small cases by hand, a cell a unit of time: forward 1, backward 2 or two halves of 1, a collective and an update 1, hops nothing.
+// Small cases by hand, a cell a unit of time: forward 1, backward 2 or two halves of 1, a collective and an update
+// 1, hops nothing.
 #include "runtime/training/simulator.hpp"
 #include "runtime/training/strategies.hpp"
 
@@ -61,7 +62,9 @@ std::string timeline(std::string_view name, const model& m, uint32_t world_size,
     for (auto at = std::lround(x.start); at < std::lround(x.start + x.duration); ++at) {
       while (line.size() < 3 * static_cast<size_t>(at))
         line += " . ";
-      line += fmt::format("{}{} ", letter_of(x.what), by_layer || is_collective(x.what) || x.what == op::update ? x.layer : x.samples.begin / m.micro_batch);
+      line += fmt::format("{}{} ", letter_of(x.what),
+                          by_layer || is_collective(x.what) || x.what == op::update ? x.layer
+                                                                                    : x.samples.begin / m.micro_batch);
     }
   }
   std::string text;
@@ -71,23 +74,30 @@ std::string timeline(std::string_view name, const model& m, uint32_t world_size,
   return text;
 }
 
-std::string by_layer(std::string_view name, const model& m, uint32_t world_size) { return timeline(name, m, world_size, true); }
-std::string by_batch(std::string_view name, const model& m, uint32_t world_size) { return timeline(name, m, world_size, false); }
+std::string by_layer(std::string_view name, const model& m, uint32_t world_size) {
+  return timeline(name, m, world_size, true);
+}
+std::string by_batch(std::string_view name, const model& m, uint32_t world_size) {
+  return timeline(name, m, world_size, false);
+}
 
 } // namespace
 
 TEST_CASE("timelines: data parallel reduces a layer right behind its backward, or all in the end") {
   // Two ranks, two layers, a sample each: forward 0 and 1, backward 1 and 0, a reduction behind each, updates.
-  CHECK(by_layer("ddp", {2, 2, 1}, 2) == "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n"
-                                         "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n");
+  CHECK(by_layer("ddp", {2, 2, 1}, 2)
+        == "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n"
+           "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n");
   // Two micro-batches a rank; each layer's sum is reduced once, before its update.
-  CHECK(by_layer("ddp-accumulate", {2, 4, 1}, 2) == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n"
-                                                    "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n");
+  CHECK(by_layer("ddp-accumulate", {2, 4, 1}, 2)
+        == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n"
+           "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n");
   // Layer 1's sum is complete after 10 units, and is reduced beside layer 0's backward; layer 0's beside the update of 1.
-  CHECK(by_layer("ddp-overlap", {2, 4, 1, 1}, 2) == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
-                                                    " .  .  .  .  .  .  .  .  .  . R1  . R0 \n"
-                                                    "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
-                                                    " .  .  .  .  .  .  .  .  .  . R1  . R0 \n");
+  CHECK(by_layer("ddp-overlap", {2, 4, 1, 1}, 2)
+        == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
+           " .  .  .  .  .  .  .  .  .  . R1  . R0 \n"
+           "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
+           " .  .  .  .  .  .  .  .  .  . R1  . R0 \n");
 }
 
 TEST_CASE("timelines: what is sharded is gathered where it is needed, and scattered where it comes about") {
@@ -104,59 +114,74 @@ TEST_CASE("timelines: what is sharded is gathered where it is needed, and scatte
 }
 
 TEST_CASE("timelines: tensor-parallel ranks make each output and each gradient by an input whole") {
-  // Behind the forward of layer 0 its output, layer 1's input, is summed (R1), behind that of 1 the model's (R2); behind the
-  // backward of a layer the gradient by its input.
-  CHECK(by_layer("tensor", {2, 1, 1}, 2) == "F0 R1 F1 R2 B1 B1 R1 B0 B0 R0 U0 U1 \n"
-                                            "F0 R1 F1 R2 B1 B1 R1 B0 B0 R0 U0 U1 \n");
+  // Behind the forward of layer 0 its output, layer 1's input, is summed (R1), behind that of 1 the model's (R2);
+  // behind the backward of a layer the gradient by its input.
+  CHECK(by_layer("tensor", {2, 1, 1}, 2)
+        == "F0 R1 F1 R2 B1 B1 R1 B0 B0 R0 U0 U1 \n"
+           "F0 R1 F1 R2 B1 B1 R1 B0 B0 R0 U0 U1 \n");
 }
 
 TEST_CASE("timelines: pipelines") {
   // One stage works at a time: rank 1 may begin at 1, rank 0's backward at 4.
-  CHECK(by_layer("pipeline", {2, 1, 1}, 2) == "F0  .  .  . B0 B0 U0 \n"
-                                              " . F1 B1 B1 U1 \n");
-  // Rank r begins at r; the last rank's backwards at p - 1 + m = 6, and they come through two units later at each rank before.
-  CHECK(by_batch("gpipe", {3, 4, 1}, 3) == "F0 F1 F2 F3  .  .  .  .  .  . B0 B0 B1 B1 B2 B2 B3 B3 U0 \n"
-                                           " . F0 F1 F2 F3  .  .  . B0 B0 B1 B1 B2 B2 B3 B3 U1 \n"
-                                           " .  . F0 F1 F2 F3 B0 B0 B1 B1 B2 B2 B3 B3 U2 \n");
+  CHECK(by_layer("pipeline", {2, 1, 1}, 2)
+        == "F0  .  .  . B0 B0 U0 \n"
+           " . F1 B1 B1 U1 \n");
+  // Rank r begins at r; the last rank's backwards at p - 1 + m = 6, and they come through two units later at each
+  // rank before.
+  CHECK(by_batch("gpipe", {3, 4, 1}, 3)
+        == "F0 F1 F2 F3  .  .  .  .  .  . B0 B0 B1 B1 B2 B2 B3 B3 U0 \n"
+           " . F0 F1 F2 F3  .  .  . B0 B0 B1 B1 B2 B2 B3 B3 U1 \n"
+           " .  . F0 F1 F2 F3 B0 B0 B1 B1 B2 B2 B3 B3 U2 \n");
   // Rank r is p - 1 - r forwards ahead; the last one never waits from 2 on, so it ends at 2 + 4 x 3, as with GPipe.
-  CHECK(by_batch("1f1b", {3, 4, 1}, 3) == "F0 F1 F2  .  .  .  . B0 B0 F3 B1 B1  . B2 B2  . B3 B3 U0 \n"
-                                          " . F0 F1  .  . B0 B0 F2 B1 B1 F3 B2 B2  . B3 B3 U1 \n"
-                                          " .  . F0 B0 B0 F1 B1 B1 F2 B2 B2 F3 B3 B3 U2 \n");
+  CHECK(by_batch("1f1b", {3, 4, 1}, 3)
+        == "F0 F1 F2  .  .  .  . B0 B0 F3 B1 B1  . B2 B2  . B3 B3 U0 \n"
+           " . F0 F1  .  . B0 B0 F2 B1 B1 F3 B2 B2  . B3 B3 U1 \n"
+           " .  . F0 B0 B0 F1 B1 B1 F2 B2 B2 F3 B3 B3 U2 \n");
   // Two stages a rank, 0 and 2, 1 and 3: two micro-batches through the first two, then through the others.
-  CHECK(by_batch("interleaved", {4, 2, 1, 2}, 2) == "F0 F1 F0 F1  .  .  . B0 B0 B1 B1 B0 B0 B1 B1 U0 U2 \n"
-                                                    " . F0 F1 F0 F1 B0 B0 B1 B1 B0 B0 B1 B1 U1 U3 \n");
+  CHECK(by_batch("interleaved", {4, 2, 1, 2}, 2)
+        == "F0 F1 F0 F1  .  .  . B0 B0 B1 B1 B0 B0 B1 B1 U0 U2 \n"
+           " . F0 F1 F0 F1 B0 B0 B1 B1 B0 B0 B1 B1 U1 U3 \n");
 }
 
 TEST_CASE("timelines: zero-bubble pipelines split the backward") {
-  // Gradients by inputs (I) go on at once, so rank 0's first is at 5, not 7; rank r keeps r gradients by weights (W) back.
-  CHECK(by_batch("zb-h1", {3, 4, 1}, 3) == "F0 F1 F2  .  . I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
-                                           " . F0 F1  . I0 F2 I1 W0 F3 I2 W1 I3 W2 W3 U1 \n"
-                                           " .  . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3 U2 \n");
-  // Rank 0 is 2 (p - 1) forwards ahead: its first I, at 3, finds it busy until then, and nobody waits between first and last.
-  CHECK(by_batch("zb-h2", {2, 4, 1}, 2) == "F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
-                                           " . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3 U1 \n");
-  // Stages 0 and 3 on rank 0, 1 and 2 on rank 1, which takes each micro-batch on at once; 18 operations each, without a gap.
-  CHECK(by_batch("zb-v", {4, 3, 1}, 2) == "F0 F1 F2 F0 I0 W0 F1 I1 W1 I0 W0 F2 I2 W2 I1 W1 I2 W2 U0 U3 \n"
-                                          " . F0 F0 F1 F1 I0 W0 F2 I0 W0 F2 I1 W1 I1 I2 I2 W1 W2 W2 U1 U2 \n");
+  // Gradients by inputs (I) go on at once, so rank 0's first is at 5, not 7; rank r keeps r gradients by weights (W)
+  // back.
+  CHECK(by_batch("zb-h1", {3, 4, 1}, 3)
+        == "F0 F1 F2  .  . I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
+           " . F0 F1  . I0 F2 I1 W0 F3 I2 W1 I3 W2 W3 U1 \n"
+           " .  . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3 U2 \n");
+  // Rank 0 is 2 (p - 1) forwards ahead: its first I, at 3, finds it busy until then, and nobody waits between first
+  // and last.
+  CHECK(by_batch("zb-h2", {2, 4, 1}, 2)
+        == "F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
+           " . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3 U1 \n");
+  // Stages 0 and 3 on rank 0, 1 and 2 on rank 1, which takes each micro-batch on at once; 18 operations each,
+  // without a gap.
+  CHECK(by_batch("zb-v", {4, 3, 1}, 2)
+        == "F0 F1 F2 F0 I0 W0 F1 I1 W1 I0 W0 F2 I2 W2 I1 W1 I2 W2 U0 U3 \n"
+           " . F0 F0 F1 F1 I0 W0 F2 I0 W0 F2 I1 W1 I1 I2 I2 W1 W2 W2 U1 U2 \n");
 }
 
 TEST_CASE("timelines: DualPipe runs two pipelines in opposite directions") {
-  // Micro-batches 0 and 1 begin at rank 0, 2 and 3 at rank 1. With p = 2 there is no bubble: (p/2-1)(...) = 0. Both ranks have
-  // both stages, so both sums are reduced between them.
-  CHECK(by_batch("dualpipe", {2, 4, 1}, 2) == "F0 F2 F1 B2 B2 F3 B0 B0 B3 B3 I1 W1 R0 U0 R1 U1 \n"
-                                              "F2 F0 F3 B0 B0 F1 B2 B2 B1 B1 I3 W3 R0 U0 R1 U1 \n");
+  // Micro-batches 0 and 1 begin at rank 0, 2 and 3 at rank 1. With p = 2 there is no bubble: (p/2-1)(...) = 0. Both
+  // ranks have both stages, so both sums are reduced between them.
+  CHECK(by_batch("dualpipe", {2, 4, 1}, 2)
+        == "F0 F2 F1 B2 B2 F3 B0 B0 B3 B3 I1 W1 R0 U0 R1 U1 \n"
+           "F2 F0 F3 B0 B0 F1 B2 B2 B1 B1 I3 W3 R0 U0 R1 U1 \n");
 }
 
 TEST_CASE("timelines: combinations") {
   // Ranks 0 and 1 share stage 0, 2 and 3 stage 1, in 1F1B's order with each forward's and backward's sum behind it.
-  CHECK(by_batch("3d", {2, 2, 1, 1, 2, 1}, 4) == "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
-                                                 "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
-                                                 " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n"
-                                                 " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n");
-  // Ranks 0 and 1 share stage 0's weights, and have micro-batches 0, 1 and 2, 3: GPipe with a gather before each step and a
-  // scatter behind each backward.
-  CHECK(by_batch("pipeline-fsdp", {2, 4, 1}, 4) == "G0 F0 G0 F1  .  .  .  .  .  . G0 B0 B0 S0 G0 B1 B1 S0 U0 \n"
-                                                   "G0 F2 G0 F3  .  .  .  .  .  . G0 B2 B2 S0 G0 B3 B3 S0 U0 \n"
-                                                   " .  . G1 F0 G1 F1 G1 B0 B0 S1 G1 B1 B1 S1 U1 \n"
-                                                   " .  . G1 F2 G1 F3 G1 B2 B2 S1 G1 B3 B3 S1 U1 \n");
+  CHECK(by_batch("3d", {2, 2, 1, 1, 2, 1}, 4)
+        == "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
+           "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
+           " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n"
+           " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n");
+  // Ranks 0 and 1 share stage 0's weights, and have micro-batches 0, 1 and 2, 3: GPipe with a gather before each
+  // step and a scatter behind each backward.
+  CHECK(by_batch("pipeline-fsdp", {2, 4, 1}, 4)
+        == "G0 F0 G0 F1  .  .  .  .  .  . G0 B0 B0 S0 G0 B1 B1 S0 U0 \n"
+           "G0 F2 G0 F3  .  .  .  .  .  . G0 B2 B2 S0 G0 B3 B3 S0 U0 \n"
+           " .  . G1 F0 G1 F1 G1 B0 B0 S1 G1 B1 B1 S1 U1 \n"
+           " .  . G1 F2 G1 F3 G1 B2 B2 S1 G1 B3 B3 S1 U1 \n");
 }

@@ -18,7 +18,9 @@ using namespace ringmaster::training;
 
 namespace {
 
-const gpu_system& a100() { return known_systems().front(); }
+const gpu_system& a100() {
+  return known_systems().front();
+}
 
 std::vector<measured_iteration> rows_of(const char* name) {
   auto rows = read_iteration_rows(std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/a100_iterations/" + name);
@@ -84,7 +86,8 @@ TEST_CASE("transformer: activations are Korthikanti's table 2") {
 TEST_CASE("transformer: the first stage keeps L layers of 1F1B, L (1 + (p-1)/(pv)) interleaved") {
   const auto m = *gpt_of("gpt3-175b");
   CHECK(layers_kept_by_first(m, published(8, 1, 64, 1, recomputation::selective)) == 96);
-  CHECK(std::abs(layers_kept_by_first(m, published(8, 3, 64, 1, recomputation::selective)) - 96 * (1 + 7.0 / 24)) < 1e-9);
+  CHECK(std::abs(layers_kept_by_first(m, published(8, 3, 64, 1, recomputation::selective)) - 96 * (1 + 7.0 / 24))
+        < 1e-9);
 }
 
 TEST_CASE("transformer: what was not calibrated on is predicted") {
@@ -102,7 +105,10 @@ TEST_CASE("transformer: what was not calibrated on is predicted") {
   for (auto& x : {row{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10}, row{"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}})
     for (auto again : {recomputation::full, recomputation::selective}) {
       const auto seconds = again == recomputation::full ? x.full : x.selective;
-      const auto off = estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds / seconds - 1;
+      const auto off =
+        estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds
+          / seconds
+        - 1;
       CHECK(std::abs(off) < 0.09);
       sum += std::abs(off);
     }
@@ -134,8 +140,9 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   };
   const auto plain = published(8, 1, 64, 1, recomputation::full);
   std::vector<planned_case> cases;
-  for (auto schedule : {pipeline_schedule::all_forwards_first, pipeline_schedule::one_f_one_b, pipeline_schedule::interleaved_1f1b,
-                        pipeline_schedule::zb_h1, pipeline_schedule::zb_h2, pipeline_schedule::zb_v, pipeline_schedule::dualpipe})
+  for (auto schedule :
+       {pipeline_schedule::all_forwards_first, pipeline_schedule::one_f_one_b, pipeline_schedule::interleaved_1f1b,
+        pipeline_schedule::zb_h1, pipeline_schedule::zb_h2, pipeline_schedule::zb_v, pipeline_schedule::dualpipe})
     for (uint32_t zero : {0, 1}) {
       auto how = with(published(4, 1, 128, 1, recomputation::none), {2, 2, 4});
       how.schedule = schedule;
@@ -144,13 +151,14 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
       cases.push_back({"gpt3-13b", 16, how});
     }
   for (auto& x : {planned_case{"megatron-22b", 8, published(1, 1, 4, 4, recomputation::full)},
-                  planned_case{"gpt3-175b", 64, published(8, 3, 64, 1, recomputation::full)}, planned_case{"gpt3-175b", 64, plain},
-                  planned_case{"gpt3-13b", 32, with(plain, {2, 4, 4})}})
+                  planned_case{"gpt3-175b", 64, published(8, 3, 64, 1, recomputation::full)},
+                  planned_case{"gpt3-175b", 64, plain}, planned_case{"gpt3-13b", 32, with(plain, {2, 4, 4})}})
     cases.push_back(x);
   for (auto& x : cases) {
     const auto m = *gpt_of(x.model);
     auto* which = strategy_of(name_of(x.how.schedule));
-    model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.chunks, x.how.shape.tensor, x.how.shape.data, false, x.how.zero};
+    model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.chunks, x.how.shape.tensor, x.how.shape.data,
+                  false,    x.how.zero};
     REQUIRE(!which->check(trained, x.ranks));
     auto costs = transformer_costs(m, a100(), x.how);
     auto found = simulate([&](rank& self) { return which->run(self, trained); }, trained, x.ranks, *costs);
@@ -175,21 +183,25 @@ TEST_CASE("transformer: a system from a file has another's constants where it sa
   CHECK(refusal(R"({"like": "a100"})").find("there is no system \"a100\"; there are: a100-80g") != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
   CHECK(refusal(R"({"like": "a100-80g", "kernel_s": "1"})") == "line 1, column 34: \"kernel_s\" must be a number");
-  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})") == "line 1, column 36: peak_flops is 0; it must be more than 0");
-  CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1") != std::string::npos);
+  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")
+        == "line 1, column 36: peak_flops is 0; it must be more than 0");
+  CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1")
+        != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g")").find("line 1") != std::string::npos);
   CHECK(render(system_of("nowhere").error()).find("there is no system and no file \"nowhere\"") != std::string::npos);
 }
 
 TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {
-  const std::string header = "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"
-                             "data parallelism,pipeline parallelism,iteration time (ms)\n";
+  const std::string header =
+    "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"
+    "data parallelism,pipeline parallelism,iteration time (ms)\n";
   CHECK(refusal_of_rows("GPUs\n") == "rows.csv: line 1 has no column \"global batch\"");
   CHECK(refusal_of_rows(header + "4,16,8,2048,16,20,1024,2,1,1,357\n")
         == "rows.csv, line 2: 2 tensor x 1 data x 1 pipeline parallelism is not 4 GPUs");
   CHECK(refusal_of_rows(header + "2,15,8,2048,16,20,1024,2,1,1,357\n")
         == "rows.csv, line 2: a global batch of 15 is no multiple of 8 samples x 1 data-parallel ranks");
-  CHECK(refusal_of_rows(header + "2,16,8,2048,16,20,1024,2,1,1,soon\n") == "rows.csv, line 2: \"soon\" is no iteration time (ms) (a number above 0)");
+  CHECK(refusal_of_rows(header + "2,16,8,2048,16,20,1024,2,1,1,soon\n")
+        == "rows.csv, line 2: \"soon\" is no iteration time (ms) (a number above 0)");
   CHECK(refusal_of_rows(header + "2,16,8\n") == "rows.csv, line 2: \"\" is no hidden size (a whole number above 0)");
 }
 
