@@ -144,8 +144,8 @@ caf::error too_large(const train_options& x) {
   return caf::none;
 }
 
-/// The cost model, and the model's layers; then whether the strategy can train it.
-caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
+/// Options of another cost model.
+caf::error misplaced_option(const train_options& x) {
   const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
@@ -154,6 +154,14 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   if (here && x.transformer.told)
     return make_error(errc::invalid_argument,
                       "--system is of --cost-model transformer; measured is about this machine");
+  return caf::none;
+}
+
+/// The cost model, and the model's layers; then whether the strategy can train it.
+caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
+  if (auto problem = misplaced_option(x))
+    return problem;
+  const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
   auto trained = x.transformer.model(layers);
   if (!trained)
     return std::move(trained.error());
@@ -222,6 +230,8 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
     return result;
   if (result.all && !(result.trace.empty() && result.svg.empty()))
     return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
+  if (auto problem = misplaced_option(result))
+    return problem;
   if (result.all)
     return result;
   if (result.which == nullptr)

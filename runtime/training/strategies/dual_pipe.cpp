@@ -109,7 +109,7 @@ caf::error check(const model& m, uint32_t world_size) {
   const auto shape = pipeline_mesh(m, world_size);
   const auto count = pipeline_micro_batches(m, shape);
   if (shape.pipeline % 2 != 0)
-    return refused(fmt::format("{} stages cannot be halved", shape.pipeline));
+    return refused(fmt::format("{} stages cannot be halved; it takes an even number", shape.pipeline));
   if (count % 2 != 0 || count < 2 * shape.pipeline)
     return refused(fmt::format("{} stages need an even number of micro-batches, {} or more, not {}", shape.pipeline,
                                2 * shape.pipeline, count));

@@ -45,7 +45,7 @@ caf::error check(const model& m, uint32_t world_size) {
   if (auto problem = check_pipeline_of(m, shape, p))
     return problem;
   if (auto count = pipeline_micro_batches(m, shape); count % p != 0)
-    return refused(fmt::format("{} micro-batches are no multiple of {} ranks", count, p));
+    return refused(fmt::format("{} micro-batches are no multiple of {} ranks; {} are", count, p, (count / p + 1) * p));
   return caf::none;
 }
 
