@@ -37,8 +37,8 @@ struct candidate {
   double bound;
 };
 
-constexpr uint64_t operations_for_front = 15'000'000; ///< Some seconds: with more to choose from, the front is longer.
-constexpr uint64_t operations_max = 60'000'000; ///< Some ten seconds.
+constexpr uint64_t operations_for_front = 10'000'000; ///< Some seconds: with more to choose from, the front is longer.
+constexpr uint64_t operations_max = 25'000'000; ///< Some ten seconds.
 constexpr std::string_view plain_name = "ddp-accumulate";
 
 bool before(const searched& a, const searched& b) {
