@@ -207,8 +207,6 @@ strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
     g = co_await gradient_by_output(s, step.micro_batch);
   else
     g = co_await self_.receive<activation_gradient>(s.next);
-  if (step.what == kind::backward_input)
-    at.ends(step.micro_batch).by_outputs.resize(s.layers.count());
   for (auto l = s.layers.count(); l-- > 0;) {
     auto& x = at.input(step.micro_batch, l);
     if (step.what == kind::backward_input) {
@@ -217,7 +215,7 @@ strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
         by_input = co_await self_.backward_input(x, s.weights[l], g);
       else
         by_input = co_await back_through(s, l, x, g, step.what);
-      at.ends(step.micro_batch).by_outputs[l] = std::exchange(g, std::move(by_input));
+      at.by_output(step.micro_batch, l) = std::exchange(g, std::move(by_input));
     } else if (plain()) {
       weight_gradient gradient;
       std::tie(gradient, g) = co_await self_.backward(x, s.weights[l], g);
@@ -237,15 +235,15 @@ strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
 }
 
 strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch) {
-  auto& by_outputs = s.under_way.ends(micro_batch).by_outputs;
   for (auto l = s.layers.count(); l-- > 0;) {
     auto& x = s.under_way.input(micro_batch, l);
+    auto& by_output = s.under_way.by_output(micro_batch, l);
     if (plain())
-      co_await self_.add(s.sums[l], co_await self_.backward_weight(x, s.weights[l], by_outputs[l]));
+      co_await self_.add(s.sums[l], co_await self_.backward_weight(x, s.weights[l], by_output));
     else
-      co_await back_through(s, l, x, by_outputs[l], kind::backward_weight);
+      co_await back_through(s, l, x, by_output, kind::backward_weight);
     x.drop();
-    by_outputs[l].drop();
+    by_output.drop();
   }
   s.under_way.leave(micro_batch);
 }

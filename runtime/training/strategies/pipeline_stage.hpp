@@ -7,12 +7,10 @@
 
 namespace ringmaster::training {
 
-/// What of a micro-batch in a stage is there for some only: at the ends of the model, or between the halves of a
-/// backward.
+/// What of a micro-batch in a stage is there for some only.
 struct passage_ends {
-  activation output;                           ///< The model's, until the loss.
-  activation_gradient by_output;               ///< Where the next stage is on this same rank.
-  std::vector<activation_gradient> by_outputs; ///< By layer, kept where the weights' gradients come later.
+  activation output;             ///< The model's, until the loss.
+  activation_gradient by_output; ///< Where the next stage is on this same rank.
 };
 
 /// The micro-batches that are in a stage, each with its layers' inputs. Large pipelines have millions: they lie in a
@@ -28,6 +26,11 @@ public:
     entered_[micro_batch & mask_] = true;
   }
   activation& input(uint32_t micro_batch, size_t layer) { return inputs_[(micro_batch & mask_) * layers_ + layer]; }
+  /// Of a layer, kept where the weight's gradient comes later.
+  activation_gradient& by_output(uint32_t micro_batch, size_t layer) {
+    by_outputs_.resize(inputs_.size());
+    return by_outputs_[(micro_batch & mask_) * layers_ + layer];
+  }
   passage_ends& ends(uint32_t micro_batch) {
     auto& found = ends_[micro_batch & mask_];
     if (!found)
@@ -47,6 +50,7 @@ private:
   uint32_t mask_ = 0; ///< The ring's size, a power of two, less one.
   uint32_t oldest_ = 0, newest_ = 0;
   std::vector<activation> inputs_;
+  std::vector<activation_gradient> by_outputs_; ///< As many, or none.
   std::vector<bool> entered_;
   std::vector<std::unique_ptr<passage_ends>> ends_;
 };
