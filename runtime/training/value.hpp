@@ -76,8 +76,8 @@ private:
   uint32_t rank_ = 0;
 };
 
-/// What ranks compute with: a handle whose lifetime is its memory. Only operations of a `rank` make valid ones, so
-/// none can be forged; each knows what it is of.
+/// What ranks compute with: a handle whose lifetime is its memory, and ends before its executor's. Only operations of a
+/// `rank` make valid ones, so none can be forged; each knows what it is of.
 class value {
 public:
   const value_tag& tag() const { return tag_; }
