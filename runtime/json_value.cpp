@@ -212,11 +212,11 @@ caf::expected<json_value> parse_json(std::string_view document) {
 
 std::string json_text(std::string_view text) {
   std::string result{'"'};
-  for (auto x : text) {
+  for (auto x : as_utf8(text)) {
     if (x == '"' || x == '\\')
       result += '\\';
     if (static_cast<unsigned char>(x) < 0x20)
-      result += fmt::format("\\u{:04x}", static_cast<int>(x));
+      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(x));
     else
       result += x;
   }

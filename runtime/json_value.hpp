@@ -35,7 +35,7 @@ struct json_value {
 /// must stand there; also for a name that is twice in an object, and for more than 64 levels.
 caf::expected<json_value> parse_json(std::string_view document);
 
-/// The text as JSON has it, in quotation marks.
+/// The text as JSON has it, in quotation marks; what is no UTF-8 is replaced, as as_utf8 does.
 std::string json_text(std::string_view text);
 
 /// "line 3, column 14": both from 1, the column in characters.

@@ -1,8 +1,8 @@
 #include "runtime/trace.hpp"
 
+#include "runtime/json_value.hpp"
 #include "runtime/record_filter.hpp"
 #include "runtime/record_text.hpp"
-#include "runtime/utf8.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,20 +23,6 @@ using proto::Record;
 constexpr int coordinator_pid = 1;
 constexpr int first_device_pid = 2;
 constexpr int default_stream_tid = 1;
-
-// As a JSON string.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (auto c : as_utf8(text)) {
-    if (c == '"' || c == '\\')
-      result += {'\\', c};
-    else if (static_cast<unsigned char>(c) < 0x20)
-      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result + '"';
-}
 
 std::string lower(std::string text) {
   for (auto& c : text)
@@ -160,7 +146,7 @@ std::string trace_writer::write() {
 
 void trace_writer::write_names() {
   auto name = [&](std::string_view what, int process, int track, std::string_view text) {
-    event(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, track, quoted(text));
+    event(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, track, json_text(text));
   };
   name("process_name", coordinator_pid, 0, "coordinator");
   name("thread_name", coordinator_pid, default_stream_tid, "events");
@@ -179,24 +165,24 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
   auto label = known == operations_.end() ? operation_label{} : known->second;
   event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
         R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
-        quoted(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
+        json_text(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
         time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(),
-        x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), quoted(label.algorithm), label.bytes,
-        x.bytes_received(), quoted(x.error()));
+        x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), json_text(label.algorithm), label.bytes,
+        x.bytes_received(), json_text(x.error()));
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
   event(R"({{"ph":"X","cat":"command","name":{},"pid":{},"tid":{},"ts":{},"dur":{},)"
         R"("args":{{"bytes":{},"error":{}}}}})",
-        quoted(x.kind()), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())), time(when.started_ns),
-        microseconds(when.ended_ns - when.started_ns), x.bytes(), quoted(x.error()));
+        json_text(x.kind()), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())), time(when.started_ns),
+        microseconds(when.ended_ns - when.started_ns), x.bytes(), json_text(x.error()));
 }
 
 void trace_writer::write_instant(const Record& record) {
   record_text_options opts;
   auto line = text_of(record, opts);
   auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
-  event(R"({{"ph":"i","s":"g","cat":"{}","name":{},"pid":{},"tid":{},"ts":{}}})", kind_of(record), quoted(text),
+  event(R"({{"ph":"i","s":"g","cat":"{}","name":{},"pid":{},"tid":{},"ts":{}}})", kind_of(record), json_text(text),
         coordinator_pid, default_stream_tid, time(record.time_ns()));
 }
 

@@ -136,8 +136,7 @@ caf::error too_large(const train_options& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
                                   x.ranks, weights, weights_max));
-  const auto part = x.trained.global_batch / shape.data;
-  if (auto count = (part - 1) / x.trained.micro_batch + 1; x.which->in_micro_batches && count > micro_batches_max)
+  if (auto count = micro_batch_count(x.trained, shape.data); x.which->in_micro_batches && count > micro_batches_max)
     return make_error(errc::invalid_argument,
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
                                   count, micro_batches_max));
@@ -159,8 +158,6 @@ caf::error misplaced_option(const train_options& x) {
 
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
-  if (auto problem = misplaced_option(x))
-    return problem;
   const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
   auto trained = x.transformer.model(layers);
   if (!trained)
@@ -180,7 +177,7 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
     return make_error(errc::invalid_argument, fmt::format("{} heads do not divide among {} tensor-parallel ranks",
                                                           trained->heads, shape.tensor));
   parallel_setting how;
-  how.shape = x.which->shape(x.trained, x.ranks);
+  how.shape = shape;
   how.again = x.transformer.again;
   how.sequence_parallel = x.trained.sequence_parallel;
   if (here) {

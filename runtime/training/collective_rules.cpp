@@ -15,10 +15,6 @@ std::string refused(const pending& x, std::string_view why) {
   return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
 }
 
-bool of_activation(const value_tag& x) {
-  return x.kind == value_kind::activation || x.kind == value_kind::activation_gradient;
-}
-
 /// The same but for what differs among shards: part and samples.
 bool alike(const value_tag& a, const value_tag& b) {
   return a.kind == b.kind && a.has == b.has && a.layer == b.layer && a.step == b.step && a.part.count == b.part.count;
@@ -39,7 +35,7 @@ std::string complete(arguments all) {
   for (auto* each : all) {
     auto& x = each->argument;
     if (!alike(x, first.argument) || there[x.part.index]
-        || (of_activation(x) ? x.samples != first.argument.samples : x.tensor != first.argument.tensor))
+        || (of_activation(x.kind) ? x.samples != first.argument.samples : x.tensor != first.argument.tensor))
       return refused(*each, fmt::format("the {} does not go with the {} of rank {}", text_of(x),
                                         text_of(first.argument), first.rank));
     there[x.part.index] = true;
@@ -67,7 +63,7 @@ std::string sum_samples(arguments all, value_tag& total) {
 std::string sum(arguments all, value_tag& total) {
   if (total.kind == value_kind::weight_gradient)
     return sum_samples(all, total);
-  if (!of_activation(total) || total.has != form::summand)
+  if (!of_activation(total.kind) || total.has != form::summand)
     return refused(*all.front(), fmt::format("the {} is nothing that is summed over ranks", text_of(total)));
   auto problem = complete(all);
   total.has = form::whole;
@@ -76,7 +72,7 @@ std::string sum(arguments all, value_tag& total) {
 }
 
 std::string gather(arguments all, value_tag& whole) {
-  if (whole.kind != value_kind::weight && !(of_activation(whole) && whole.has == form::sequence))
+  if (whole.kind != value_kind::weight && !(of_activation(whole.kind) && whole.has == form::sequence))
     return refused(*all.front(), fmt::format("the {} is no shard", text_of(whole)));
   auto problem = complete(all);
   whole.has = form::whole;
@@ -85,7 +81,7 @@ std::string gather(arguments all, value_tag& whole) {
 }
 
 std::string exchange(arguments all, value_tag& x) {
-  if (!of_activation(x) || (x.has != form::sequence && x.has != form::heads))
+  if (!of_activation(x.kind) || (x.has != form::sequence && x.has != form::heads))
     return refused(*all.front(), fmt::format("the {} is neither a sequence nor a heads shard", text_of(x)));
   x.has = x.has == form::sequence ? form::heads : form::sequence;
   auto problem = complete(all);
@@ -128,7 +124,7 @@ std::string combine(arguments all) {
     mine = result;
     if (what == op::reduce_scatter || what == op::all_to_all)
       mine.part = {i, count};
-    if (what == op::reduce_scatter && of_activation(result))
+    if (what == op::reduce_scatter && of_activation(result.kind))
       mine.has = form::sequence;
   }
   return {};

@@ -40,10 +40,6 @@ network network_of(uint32_t world_size) {
   return world_size <= 8 ? network{450e9, 0.65, 1e-5, 1} : network{50e9, 0.9, 2e-5, 0};
 }
 
-bool samples_move(const value_tag& x) {
-  return x.kind == value_kind::activation || x.kind == value_kind::activation_gradient;
-}
-
 class lab final : public cost_model {
 public:
   std::string_view name() const override { return "lab"; }
@@ -53,7 +49,7 @@ public:
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t row = 4096 * 1024;
-    if (x.kind == value_kind::activation || x.kind == value_kind::activation_gradient)
+    if (of_activation(x.kind))
       return x.samples.count() * row / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
     return 4096 * 4096 / x.tensor.count / x.part.count;
   }
@@ -91,7 +87,7 @@ public:
                            == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
-        const auto bytes = element_bytes * (samples_move(x.argument) ? hidden * positions * samples : matrix / tensor);
+        const auto bytes = element_bytes * (of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor);
         return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
       }
       case op::offload:

@@ -14,7 +14,7 @@ public:
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t hidden = 512, length = 256;
-    if (x.kind == value_kind::activation || x.kind == value_kind::activation_gradient)
+    if (of_activation(x.kind))
       return x.samples.count() * hidden * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
     return hidden * hidden / x.tensor.count / x.part.count;
   }

@@ -214,7 +214,7 @@ operation<Value> rank::sliced(Value x, shard part) {
   work.argument = x.tag();
   work.results[0] = x.tag();
   work.results[0].part = part;
-  if constexpr (Value::kind == value_kind::activation || Value::kind == value_kind::activation_gradient)
+  if constexpr (of_activation(Value::kind))
     work.results[0].has = form::sequence;
   auto problem = first_of({expects(x, "value"), is_whole(x.tag()), no_shard(part)});
   work.consumed = std::move(x.memory_);

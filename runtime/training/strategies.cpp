@@ -43,8 +43,8 @@ range samples_of(const model& m, uint32_t part, uint32_t parts) {
   return {each * part, each * (part + 1)};
 }
 
-uint64_t micro_batch_count(const model& m) {
-  return (m.global_batch - 1) / m.micro_batch + 1;
+uint64_t micro_batch_count(const model& m, uint32_t parts) {
+  return (m.global_batch / parts - 1) / m.micro_batch + 1;
 }
 
 std::vector<range> micro_batches(const model& m, range samples) {

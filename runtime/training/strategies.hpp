@@ -43,8 +43,8 @@ extern const known_strategy data_parallel, accumulating_data_parallel, weight_sh
 
 /// The contiguous samples of one of `parts` ranks, all as many: global_batch / parts.
 range samples_of(const model& m, uint32_t part, uint32_t parts);
-/// Of the whole global batch.
-uint64_t micro_batch_count(const model& m);
+/// Of each of `parts` ranks, with the last one's rest.
+uint64_t micro_batch_count(const model& m, uint32_t parts);
 /// The samples, in micro-batches.
 std::vector<range> micro_batches(const model& m, range samples);
 /// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.

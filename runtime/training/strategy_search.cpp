@@ -16,12 +16,8 @@ struct choices {
 
 /// What a strategy looks at.
 choices choices_of(const known_strategy& which) {
-  const auto name = which.name;
-  if (name == "ddp-accumulate" || name == "ddp-overlap")
-    return {.micro_batches = true};
-  if (name == "interleaved")
-    return {true, true, true};
-  return {which.in_micro_batches, which.in_micro_batches && name != "3d", false}; // 3d is 1f1b with sides
+  const bool cut = which.in_micro_batches, shared = which.staged || which.name == "tensor";
+  return {cut, cut && shared && which.name != "3d", which.name == "interleaved"}; // 3d is 1f1b with sides
 }
 
 std::vector<uint64_t> powers_up_to(uint64_t most) {
@@ -140,8 +136,7 @@ private:
   /// About.
   uint64_t operations_of(const candidate& x) const {
     const auto shape = x.which->shape(x.trained, world_size_);
-    const auto batch = x.trained.global_batch / shape.data;
-    const auto count = x.which->in_micro_batches ? (batch - 1) / x.trained.micro_batch + 1 : 1;
+    const auto count = x.which->in_micro_batches ? micro_batch_count(x.trained, shape.data) : 1;
     return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
   }
 

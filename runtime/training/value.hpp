@@ -19,6 +19,11 @@ struct shard {
 
 enum class value_kind : uint8_t { none, weight, optimizer_state, activation, activation_gradient, weight_gradient };
 
+/// An activation, or a gradient by one.
+constexpr bool of_activation(value_kind x) {
+  return x == value_kind::activation || x == value_kind::activation_gradient;
+}
+
 /// How much of an activation, or of its gradient, a rank has.
 enum class form : uint8_t {
   whole,

@@ -17,9 +17,7 @@ class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
     : self_(self), model_(m), plan_(plan), tensor_(plan_.shape.tensor_group(self.index())),
-      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0
-                                                         : plan_.sharded  ? 3
-                                                                          : m.zero) {
+      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0 : m.zero) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(m, plan_, self.index(), c));
   }
@@ -307,7 +305,17 @@ mesh pipeline_mesh(const model& m, uint32_t world_size) {
 }
 
 uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
-  return static_cast<uint32_t>((m.global_batch / shape.data - 1) / m.micro_batch + 1);
+  return static_cast<uint32_t>(micro_batch_count(m, shape.data));
+}
+
+model with_data(model m, uint32_t world_size) {
+  m.tensor = std::max(m.tensor, 1u);
+  if (m.data != 0)
+    return m;
+  m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
+  while (world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
+    m.data *= 2;
+  return m;
 }
 
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {

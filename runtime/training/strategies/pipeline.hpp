@@ -36,7 +36,6 @@ struct pipeline_plan {
   pipeline_order order;
   uint32_t chunks = 1;
   placement where = placement::loop;
-  bool sharded = false; ///< As with m.zero 3.
 };
 
 /// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the
@@ -51,6 +50,8 @@ strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
 
 /// The world as a pipeline strategy sees it: m.tensor and m.data ranks, one where they are not given, share each stage.
 mesh pipeline_mesh(const model& m, uint32_t world_size);
+/// Where m.data is not given it is 2 if the ranks can be halved, or what leaves no more stages than layers.
+model with_data(model m, uint32_t world_size);
 /// Micro-batches of a data-parallel rank.
 uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
 caf::error check_pipeline(const model& m, uint32_t world_size);

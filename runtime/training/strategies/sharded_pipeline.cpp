@@ -6,34 +6,14 @@
 // Memory: 3 / (p d) of the weights, one whole layer and gradient, activations of all micro-batches, 1/p of the layers.
 #include "runtime/training/strategies/pipeline.hpp"
 
-#include <algorithm>
-
 namespace ringmaster::training {
 
 namespace {
 
-using kind = pipeline_step::kind;
-
-model with_data(model m, uint32_t world_size) {
-  const bool free = m.data == 0;
-  m.tensor = std::max(m.tensor, 1u);
-  if (free)
-    m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
-  while (free && world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
-    m.data *= 2; // no more stages than layers
-  return m;
-}
-
 strategy run(rank& self, const model& m) {
   auto mine = with_data(m, self.world_size());
-  const auto shape = pipeline_mesh(mine, self.world_size());
-  const auto count = pipeline_micro_batches(mine, shape);
-  auto step = [count](uint32_t i) {
-    return i < count ? pipeline_step{kind::forward, i} : pipeline_step{kind::backward, i - count};
-  };
-  pipeline_plan plan{shape, {2 * count, step}};
-  plan.sharded = shape.data > 1;
-  co_await run_pipeline(self, mine, std::move(plan));
+  mine.zero = 3;
+  co_await gpipe.run(self, mine);
 }
 
 mesh shape_of(const model& m, uint32_t world_size) {

@@ -14,14 +14,9 @@ namespace ringmaster::training {
 namespace {
 
 model with_sides(model m, uint32_t world_size) {
-  const bool free = m.data == 0;
   if (m.tensor == 0)
     m.tensor = world_size % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
-  if (m.data == 0)
-    m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
-  while (free && world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
-    m.data *= 2; // no more stages than layers
-  return m;
+  return with_data(m, world_size);
 }
 
 strategy run(rank& self, const model& m) {

@@ -36,6 +36,11 @@ double parameters_of(const gpt& x) {
   return layers * (12 * h * h + 13 * h) + (double{1} * x.vocabulary + x.sequence) * h;
 }
 
+double layer_parameters(const gpt& x, uint32_t layer) {
+  const double h = x.hidden;
+  return 12 * h * h + (layer == 0 ? h * x.vocabulary : 0);
+}
+
 double flops_of(const gpt& x, double global_batch) {
   const double h = x.hidden, s = x.sequence, layers = x.layers;
   return 72 * global_batch * s * layers * h * h * (1 + s / (6 * h) + x.vocabulary / (12 * h * layers));

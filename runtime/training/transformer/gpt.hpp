@@ -25,6 +25,8 @@ std::span<const gpt> known_gpts();
 caf::expected<gpt> gpt_of(std::string_view name);
 
 double parameters_of(const gpt& x);
+/// Of its matrices; the first layer's has the embedding's with it.
+double layer_parameters(const gpt& x, uint32_t layer);
 /// Of a step without recomputation, as Megatron-LM counts them (Narayanan et al. 2021, equation 3 without recomputation).
 double flops_of(const gpt& x, double global_batch);
 

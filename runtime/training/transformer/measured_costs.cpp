@@ -52,12 +52,9 @@ public:
   double time_of(const pending& x, uint32_t world_size) const override {
     if (!is_collective(x.what))
       return layers_->time_of(x, world_size);
-    const bool samples = x.argument.kind == value_kind::activation
-                         || x.argument.kind == value_kind::activation_gradient;
-    const double h = gpt_.hidden;
-    const auto count = samples
-                         ? static_cast<double>(x.argument.samples.count()) * gpt_.sequence * h
-                         : (12 * h * h + (x.argument.layer == 0 ? h * gpt_.vocabulary : 0)) / x.argument.tensor.count;
+    const bool samples = of_activation(x.argument.kind);
+    const auto count = samples ? static_cast<double>(x.argument.samples.count()) * gpt_.sequence * gpt_.hidden
+                               : layer_parameters(gpt_, x.argument.layer) / x.argument.tensor.count;
     return (samples ? 2 : 1)
            * seconds(kind_of(x.what), x.among.count, static_cast<uint64_t>(count)); // a layer has two exchanges
   }

@@ -12,10 +12,6 @@ namespace {
 constexpr double element_bytes = 2, gradient_bytes = 4, state_bytes = 12;
 constexpr double host_link_bandwidth = 25e9; ///< PCI Express 4, 16 lanes.
 
-bool of_activation(const value_tag& x) {
-  return x.kind == value_kind::activation || x.kind == value_kind::activation_gradient;
-}
-
 class transformer final : public cost_model {
 public:
   transformer(const gpt& trained, const gpu_system& on, const parallel_setting& how)
@@ -31,7 +27,7 @@ public:
   bool leaves_at_end() const override { return false; }
 
   uint64_t memory_of(const value_tag& x) const override {
-    if (of_activation(x))
+    if (of_activation(x.kind))
       return static_cast<uint64_t>(activation_memory(x));
     const auto each = x.kind == value_kind::weight            ? element_bytes
                       : x.kind == value_kind::weight_gradient ? gradient_bytes
@@ -60,10 +56,9 @@ private:
   };
 
   bool in_sequence() const { return how_.sequence_parallel && how_.shape.tensor > 1; }
-  /// Of a layer's shard; the first layer's has the embedding.
+  /// Of a layer's shard.
   double parameters(const value_tag& x) const {
-    const double h = gpt_.hidden;
-    return (12 * h * h + (x.layer == 0 ? h * gpt_.vocabulary : 0)) / x.tensor.count / x.part.count;
+    return layer_parameters(gpt_, x.layer) / x.tensor.count / x.part.count;
   }
   double activation_memory(const value_tag& x) const {
     const auto samples = static_cast<double>(x.samples.count());
@@ -100,7 +95,7 @@ const transformer::times& transformer::times_of(uint64_t samples) const {
 double transformer::collective_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
-  if (of_activation(tag)) // a layer has two of them on its way
+  if (of_activation(tag.kind)) // a layer has two of them on its way
     return halves * 2
            * tensor_all_reduce_time(element_bytes * static_cast<double>(tag.samples.count()) * gpt_.sequence
                                       * gpt_.hidden,
