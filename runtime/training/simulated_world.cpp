@@ -31,7 +31,7 @@ std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kin
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
                                  uint64_t operations_max)
   : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), ranks_(world_size),
-    finished_(trained.layers) {
+    finished_(trained.layers), ready_(world_size) {
   outcome_.ranks.resize(world_size);
 }
 
@@ -119,7 +119,7 @@ void simulated_world::end_aside(pending& x) {
     return;
   state.waits = nullptr;
   await(x);
-  ready_.push_back(x.waiter);
+  ready_.push(x.rank, x.waiter);
 }
 
 bool simulated_world::await(pending& x) {
@@ -143,7 +143,7 @@ void simulated_world::end_later(pending& x) {
   }
   ranks_[x.rank].waits = nullptr;
   give_results(x);
-  ready_.push_back(x.waiter);
+  ready_.push(x.rank, x.waiter);
 }
 
 bool simulated_world::go(pending& x) {
@@ -271,8 +271,8 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
     std::vector<strategy> bodies;
     for (auto& each : ranks)
       bodies.push_back(program(each));
-    for (auto i = bodies.rbegin(); i != bodies.rend(); ++i)
-      ready_.push_back(i->body());
+    for (auto i = world_size(); i-- > 0;)
+      ready_.push(i, bodies[i].body());
     while ((!ready_.empty() || !restarts_.empty()) && error_.empty()) {
       if (!restarts_.empty()) {
         const auto rank = restarts_.back();
@@ -280,10 +280,8 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
         start_next(rank);
         continue;
       }
-      auto next = ready_.back();
-      ready_.pop_back();
       try {
-        next.resume();
+        ready_.pop().resume();
       } catch (const std::exception& problem) {
         fail(0, fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}", latest_,
                             problem.what()));

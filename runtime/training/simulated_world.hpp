@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/training/run_queue.hpp"
 #include "runtime/training/simulator.hpp"
 
 #include <array>
@@ -103,7 +104,7 @@ private:
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>
     finished_; ///< By layer: tensor shards and parts, of how many.
-  std::vector<std::coroutine_handle<>> ready_;
+  run_queue ready_;
   std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
   uint32_t latest_ = 0;            ///< The rank that began the latest operation.
   std::string error_;
