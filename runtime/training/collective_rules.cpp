@@ -11,10 +11,6 @@ namespace {
 
 using arguments = std::span<pending* const>;
 
-std::string refused(const pending& x, std::string_view why) {
-  return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
-}
-
 /// The same but for what differs among shards: part and samples.
 bool alike(const value_tag& a, const value_tag& b) {
   return a.kind == b.kind && a.has == b.has && a.layer == b.layer && a.step == b.step && a.part.count == b.part.count;

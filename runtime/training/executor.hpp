@@ -59,6 +59,9 @@ struct pending {
   double note = 0;                    ///< The executor's own.
 };
 
+/// "rank 3, forward: why".
+std::string refused(const pending& x, std::string_view why);
+
 /// What carries out the operations of a strategy's ranks: a simulator, or devices.
 class executor {
 public:

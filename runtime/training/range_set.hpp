@@ -26,12 +26,14 @@ public:
   range_set(const range_set& other)
     : begin_(other.begin_), end_(other.end_), more_(other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr) {}
   range_set(range_set&&) = default;
-  range_set& operator=(range_set other) {
+  range_set& operator=(const range_set& other) {
+    if (more_ || other.more_)
+      more_ = other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr;
     begin_ = other.begin_;
     end_ = other.end_;
-    more_ = std::move(other.more_);
     return *this;
   }
+  range_set& operator=(range_set&&) = default;
 
   bool empty() const { return begin_ == end_; }
   range first() const { return {begin_, end_}; }

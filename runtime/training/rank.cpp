@@ -15,19 +15,20 @@ void add_up(value_tag& made, const weight& w) {
 }
 
 /// Of a gradient by something of x's layer, for x's samples.
-value_tag gradient_tag(value_kind kind, const activation& x, const weight& w) {
-  value_tag result{.kind = kind, .step = x.tag().step, .layer = x.layer(), .samples = x.tag().samples};
+void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w) {
+  made.kind = kind;
+  made.step = x.tag().step;
+  made.layer = x.layer();
+  made.samples = x.tag().samples;
   if (kind == value_kind::weight_gradient)
-    result.tensor = w.tag().tensor;
+    made.tensor = w.tag().tensor;
   else
-    add_up(result, w);
-  return result;
+    add_up(made, w);
 }
 
-value_tag about(const activation& x, const weight& w) {
-  auto result = x.tag();
-  result.tensor = w.tag().tensor;
-  return result;
+void set_about(value_tag& argument, const activation& x, const weight& w) {
+  argument = x.tag();
+  argument.tensor = w.tag().tensor;
 }
 
 /// Sentences, the first of which counts.
@@ -61,15 +62,17 @@ std::string no_shard(shard x) {
 } // namespace
 
 std::string rank::expects(const value& x, const char* name) const {
+  if (usable(x))
+    return {};
   if (!x.valid())
     return fmt::format("its {} has been dropped or given away", name);
   if (!x.memory_.belongs_to(on_, index_))
     return fmt::format("the {} is another rank's, which has not sent it", text_of(x.tag()));
-  return x.tag().on_host ? fmt::format("the {} is to be fetched first", text_of(x.tag())) : "";
+  return fmt::format("the {} is to be fetched first", text_of(x.tag()));
 }
 
 bool rank::ready(const value& x) const {
-  return x.memory_.belongs_to(on_, index_) && !x.tag().on_host && x.tag().part.whole() && x.tag().has == form::whole;
+  return usable(x) && x.tag().part.whole() && x.tag().has == form::whole;
 }
 
 /// Most operations are right, and need no sentence.
@@ -77,148 +80,144 @@ bool rank::fits(const activation& x, const weight& w) const {
   return ready(x) && ready(w) && x.layer() == w.layer() && x.tag().step == w.tag().step;
 }
 
-pending rank::start(op what) const {
-  pending result;
-  result.what = what;
-  result.rank = index_;
-  return result;
-}
-
-std::string rank::refusal(op what, std::string_view why) const {
-  return why.empty() ? std::string{} : fmt::format("rank {}, {}: {}", index_, name_of(what), why);
-}
-
-std::string rank::no_rank(op what, uint32_t peer) const {
+std::string rank::no_rank(uint32_t peer) const {
   if (peer < world_size_ && peer != index_)
     return {};
-  return refusal(what, peer == index_ ? std::string{"a rank cannot do that with itself"}
-                                      : fmt::format("there is no rank {}, only 0 to {}", peer, world_size_ - 1));
+  return peer == index_ ? std::string{"a rank cannot do that with itself"}
+                        : fmt::format("there is no rank {}, only 0 to {}", peer, world_size_ - 1);
 }
 
 operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part, shard state_part, shard tensor) {
-  auto work = start(op::load_weights);
+  auto result = start<weight, optimizer_state>(op::load_weights);
+  auto& work = result.work_;
   work.results[0] = value_tag{.kind = value_kind::weight, .layer = layer, .part = part, .tensor = tensor};
   work.results[1] = value_tag{
     .kind = value_kind::optimizer_state, .layer = layer, .part = state_part, .tensor = tensor};
   work.argument = work.results[0];
-  return {*on_, std::move(work),
-          refusal(op::load_weights, first_of({unless(layer < model_->layers,
-                                                     [&] {
-                                                       return fmt::format("there is no layer {}, only 0 to {}", layer,
-                                                                          model_->layers - 1);
-                                                     }),
-                                              no_shard(part), no_shard(state_part), no_shard(tensor)}))};
+  if (layer >= model_->layers)
+    result.refuse(fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1));
+  for (auto x : {part, state_part, tensor})
+    result.refuse(no_shard(x));
+  return result;
 }
 
 operation<activation> rank::input(range samples) {
-  auto work = start(op::input);
+  auto result = start<activation>(op::input);
+  auto& work = result.work_;
   work.results[0] = value_tag{.kind = value_kind::activation, .samples = range_set{samples}};
   work.argument = work.results[0];
-  return {*on_, std::move(work),
-          refusal(op::input, unless(samples.begin < samples.end && samples.end <= model_->global_batch, [&] {
-                    return fmt::format("samples {} to {} are none of the global batch's {}", samples.begin, samples.end,
-                                       model_->global_batch);
-                  }))};
+  if (samples.begin >= samples.end || samples.end > model_->global_batch)
+    result.refuse(fmt::format("samples {} to {} are none of the global batch's {}", samples.begin, samples.end,
+                              model_->global_batch));
+  return result;
 }
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
-  auto work = start(op::forward);
-  std::string problem;
+  auto result = start<activation>(op::forward);
+  auto& work = result.work_;
   if (!fits(x, w))
-    problem = first_of(
-      {expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)});
-  work.argument = about(x, w);
+    result.refuse(first_of(
+      {expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)}));
+  set_about(work.argument, x, w);
   work.results[0] = x.tag();
   ++work.results[0].layer;
   add_up(work.results[0], w);
-  return {*on_, std::move(work), refusal(op::forward, problem)};
+  return result;
 }
 
 operation<activation_gradient> rank::loss(const activation& output) {
-  auto work = start(op::loss);
+  auto result = start<activation_gradient>(op::loss);
+  auto& work = result.work_;
   work.argument = output.tag();
   work.results[0] = output.tag();
   work.results[0].kind = value_kind::activation_gradient;
-  return {*on_, std::move(work),
-          refusal(op::loss, first_of({expects(output, "output"), is_whole(output.tag()),
-                                      unless(output.layer() == model_->layers, [&] {
-                                        return fmt::format("the {} is not the output of the last layer, {}",
-                                                           text_of(output.tag()), model_->layers - 1);
-                                      })}))};
+  result.refuse(expects(output, "output"));
+  result.refuse(is_whole(output.tag()));
+  if (output.layer() != model_->layers)
+    result.refuse(fmt::format("the {} is not the output of the last layer, {}", text_of(output.tag()),
+                              model_->layers - 1));
+  return result;
 }
 
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
-  if (fits(x, w) && ready(by_output) && by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step
-      && by_output.tag().samples == x.tag().samples)
+  const bool next = by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step;
+  const bool same = by_output.tag().samples == x.tag().samples;
+  if (fits(x, w) && ready(by_output) && next && same)
     return {};
   return first_of(
     {expects(x, "input"), expects(w, "weight"), expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()),
      is_whole(by_output.tag()), not_for(x, w),
-     unless(
-       by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step,
-       [&] { return fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()); }),
-     unless(by_output.tag().samples == x.tag().samples, [&] {
-       return fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()));
-     })});
+     next ? "" : fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()),
+     same ? ""
+          : fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()))});
 }
 
 operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
                                                                const activation_gradient& by_output) {
-  auto work = start(op::backward);
-  work.argument = about(x, w);
-  work.results[0] = gradient_tag(value_kind::weight_gradient, x, w);
-  work.results[1] = gradient_tag(value_kind::activation_gradient, x, w);
-  return {*on_, std::move(work), refusal(op::backward, mismatch(x, w, by_output))};
+  auto result = start<weight_gradient, activation_gradient>(op::backward);
+  auto& work = result.work_;
+  set_about(work.argument, x, w);
+  set_gradient(work.results[0], value_kind::weight_gradient, x, w);
+  set_gradient(work.results[1], value_kind::activation_gradient, x, w);
+  result.refuse(mismatch(x, w, by_output));
+  return result;
 }
 
 operation<activation_gradient> rank::backward_input(const activation& x, const weight& w,
                                                     const activation_gradient& by_output) {
-  auto work = start(op::backward_input);
-  work.argument = about(x, w);
-  work.results[0] = gradient_tag(value_kind::activation_gradient, x, w);
-  return {*on_, std::move(work), refusal(op::backward_input, mismatch(x, w, by_output))};
+  auto result = start<activation_gradient>(op::backward_input);
+  auto& work = result.work_;
+  set_about(work.argument, x, w);
+  set_gradient(work.results[0], value_kind::activation_gradient, x, w);
+  result.refuse(mismatch(x, w, by_output));
+  return result;
 }
 
 operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w,
                                                  const activation_gradient& by_output) {
-  auto work = start(op::backward_weight);
-  work.argument = about(x, w);
-  work.results[0] = gradient_tag(value_kind::weight_gradient, x, w);
-  return {*on_, std::move(work), refusal(op::backward_weight, mismatch(x, w, by_output))};
+  auto result = start<weight_gradient>(op::backward_weight);
+  auto& work = result.work_;
+  set_about(work.argument, x, w);
+  set_gradient(work.results[0], value_kind::weight_gradient, x, w);
+  result.refuse(mismatch(x, w, by_output));
+  return result;
 }
 
 operation<> rank::add(weight_gradient& sum, weight_gradient more) {
-  auto work = start(op::add);
-  work.argument = more.tag();
-  auto problem = expects(more, "gradient");
-  if (problem.empty() && !sum.valid()) {
+  auto result = start<>(op::add);
+  result.work_.argument = more.tag();
+  if (!usable(more)) {
+    result.refuse(expects(more, "gradient"));
+  } else if (!sum.valid()) {
     sum = std::move(more);
-    return {*on_, std::move(work), {}};
+    return result;
+  } else if (!usable(sum)) {
+    result.refuse(expects(sum, "sum"));
+  } else if (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
+             || sum.tag().tensor != more.tag().tensor) {
+    result.refuse(fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag())));
+  } else if (!sum.tag_.samples.add(more.tag().samples)) {
+    result.refuse(fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()),
+                              sum.tag().samples.text()));
   }
-  if (problem.empty())
-    problem = expects(sum, "sum");
-  if (problem.empty()
-      && (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
-          || sum.tag().tensor != more.tag().tensor))
-    problem = fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag()));
-  if (problem.empty() && !sum.tag_.samples.add(more.tag().samples))
-    problem = fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()),
-                          sum.tag().samples.text());
-  work.consumed = std::move(more.memory_);
-  return {*on_, std::move(work), refusal(op::add, problem)};
+  result.work_.consumed = std::move(more.memory_);
+  return result;
 }
 
 template <class Value>
 operation<Value> rank::sliced(Value x, shard part) {
-  auto work = start(op::slice);
+  auto result = start<Value>(op::slice);
+  auto& work = result.work_;
   work.argument = x.tag();
   work.results[0] = x.tag();
   work.results[0].part = part;
   if constexpr (of_activation(Value::kind))
     work.results[0].has = form::sequence;
-  auto problem = first_of({expects(x, "value"), is_whole(x.tag()), no_shard(part)});
+  result.refuse(expects(x, "value"));
+  result.refuse(is_whole(x.tag()));
+  result.refuse(no_shard(part));
   work.consumed = std::move(x.memory_);
-  return {*on_, std::move(work), refusal(op::slice, problem)};
+  return result;
 }
 
 template operation<weight> rank::sliced(weight, shard);
@@ -227,78 +226,66 @@ template operation<activation> rank::sliced(activation, shard);
 template operation<activation_gradient> rank::sliced(activation_gradient, shard);
 
 operation<> rank::update(weight& w, optimizer_state& state, weight_gradient gradient) {
-  auto work = start(op::update);
+  auto result = start<>(op::update);
   const range all{0, model_->global_batch};
-  auto problem = first_of({expects(w, "weight"), expects(state, "optimizer state"), expects(gradient, "gradient"),
-                           unless(gradient.layer() == w.layer() && state.layer() == w.layer()
-                                    && gradient.tag().part == w.tag().part && state.tag().part == w.tag().part
-                                    && gradient.tag().tensor == w.tag().tensor && state.tag().tensor == w.tag().tensor
-                                    && state.tag().step == w.tag().step && gradient.tag().step == w.tag().step,
-                                  [&] {
-                                    return fmt::format("the {}, the {} and the {} do not go together", text_of(w.tag()),
-                                                       text_of(state.tag()), text_of(gradient.tag()));
-                                  }),
-                           unless(gradient.tag().samples.contains(all), [&] {
-                             return fmt::format("the gradient is incomplete: it has samples {} of 0-{}",
-                                                gradient.tag().samples.text(), all.end - 1);
-                           })});
-  work.argument = w.tag();
-  work.consumed = std::move(gradient.memory_);
-  if (problem.empty()) {
-    ++w.tag_.step;
-    ++state.tag_.step;
-  }
-  return {*on_, std::move(work), refusal(op::update, problem)};
+  const auto &a = w.tag(), &b = state.tag(), &c = gradient.tag();
+  result.refuse(expects(w, "weight"));
+  result.refuse(expects(state, "optimizer state"));
+  result.refuse(expects(gradient, "gradient"));
+  if (c.layer != a.layer || b.layer != a.layer || c.part != a.part || b.part != a.part || c.tensor != a.tensor
+      || b.tensor != a.tensor || b.step != a.step || c.step != a.step)
+    result.refuse(
+      fmt::format("the {}, the {} and the {} do not go together", text_of(a), text_of(b), text_of(c)));
+  if (!c.samples.contains(all))
+    result.refuse(fmt::format("the gradient is incomplete: it has samples {} of 0-{}", c.samples.text(), all.end - 1));
+  result.work_.argument = a;
+  result.work_.consumed = std::move(gradient.memory_);
+  if (result.error_)
+    return result;
+  ++w.tag_.step;
+  ++state.tag_.step;
+  return result;
 }
 
 operation<> rank::finish(weight w) {
-  auto work = start(op::finish);
-  work.argument = w.tag();
-  auto problem = first_of({expects(w, "weight"), unless(w.tag().step == 1, [&] {
-                             return fmt::format("the {} is not at step 1", text_of(w.tag()));
-                           })});
-  work.consumed = std::move(w.memory_);
-  return {*on_, std::move(work), refusal(op::finish, problem)};
+  auto result = start<>(op::finish);
+  result.work_.argument = w.tag();
+  result.refuse(expects(w, "weight"));
+  if (w.tag().step != 1)
+    result.refuse(fmt::format("the {} is not at step 1", text_of(w.tag())));
+  result.work_.consumed = std::move(w.memory_);
+  return result;
 }
 
 std::string rank::no_member(const pending& x, const value& argument) const {
   auto among = x.among;
-  std::string problem;
   if (among.count == 0 || among.stride == 0 || among.last() >= world_size_)
-    problem = fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are",
-                          among.count, among.first, among.stride, world_size_);
-  else if (!among.contains(index_))
-    problem = fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first,
-                          among.stride);
-  else if (x.what == op::broadcast && !among.contains(x.peer))
-    problem = fmt::format("the root, rank {}, is none of the group's", x.peer);
-  else if (x.what != op::broadcast || x.peer == index_)
-    problem = expects(argument, "value");
-  return refusal(x.what, problem);
+    return fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are",
+                       among.count, among.first, among.stride, world_size_);
+  if (!among.contains(index_))
+    return fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first,
+                       among.stride);
+  if (x.what == op::broadcast && !among.contains(x.peer))
+    return fmt::format("the root, rank {}, is none of the group's", x.peer);
+  return x.what != op::broadcast || x.peer == index_ ? expects(argument, "value") : "";
 }
 
 std::string rank::not_there(const pending& x, const value& argument) const {
   if (!argument.memory_.belongs_to(on_, index_))
-    return refusal(x.what, expects(argument, "value"));
-  return refusal(x.what, unless(argument.tag().on_host == (x.what == op::fetch),
-                                [&] { return fmt::format("the {} is there already", text_of(argument.tag())); }));
+    return expects(argument, "value");
+  return argument.tag().on_host == (x.what == op::fetch)
+           ? ""
+           : fmt::format("the {} is there already", text_of(argument.tag()));
 }
 
 operation<> rank::send(uint32_t to, const value& x) {
-  auto work = start(op::send);
-  work.peer = to;
-  work.argument = x.tag();
-  auto problem = no_rank(op::send, to);
-  if (problem.empty())
-    problem = refusal(op::send, expects(x, "value"));
-  return {*on_, std::move(work), problem};
-}
-
-pending rank::receiving(uint32_t from, value_kind kind) const {
-  auto work = start(op::receive);
-  work.peer = from;
-  work.argument.kind = kind;
-  return work;
+  auto result = start<>(op::send);
+  result.work_.peer = to;
+  result.work_.argument = x.tag();
+  result.refuse(no_rank(to));
+  if (!usable(x))
+    result.refuse(expects(x, "value"));
+  return result;
 }
 
 } // namespace ringmaster::training

@@ -116,53 +116,61 @@ public:
   /// The next Value that `from` has sent; values of each kind come in the order in which they were sent.
   template <class Value>
   operation<Value> receive(uint32_t from) {
-    return {*on_, receiving(from, Value::kind), no_rank(op::receive, from)};
+    auto result = start<Value>(op::receive);
+    result.work_.peer = from;
+    result.work_.argument.kind = Value::kind;
+    result.refuse(no_rank(from));
+    return result;
   }
 
 private:
-  pending start(op what) const;
+  // Operations are made where they are awaited, and never copied: there are millions.
+  template <class... Values>
+  operation<Values...> start(op what) const {
+    return {*on_, what, index_};
+  }
   template <class Value>
   operation<Value> sliced(Value x, shard part);
   template <class Value>
   operation<Value> together(op what, Value x, group among) {
-    auto work = start(what);
-    work.among = among;
-    work.argument = x.tag();
-    auto problem = no_member(work, x);
-    work.consumed = std::move(x.memory_);
-    return {*on_, std::move(work), std::move(problem)};
+    auto result = start<Value>(what);
+    result.work_.among = among;
+    result.work_.argument = x.tag();
+    result.refuse(no_member(result.work_, x));
+    result.work_.consumed = std::move(x.memory_);
+    return result;
   }
   template <class Value>
   operation<Value> shown(op what, const Value& x, group among, uint32_t root) {
-    auto work = start(what);
-    work.among = among;
-    work.peer = root;
-    work.argument = x.tag();
-    work.argument.kind = Value::kind; // where it shows nothing, too
-    auto problem = no_member(work, x);
-    return {*on_, std::move(work), std::move(problem)};
+    auto result = start<Value>(what);
+    result.work_.among = among;
+    result.work_.peer = root;
+    result.work_.argument = x.tag();
+    result.work_.argument.kind = Value::kind; // where it shows nothing, too
+    result.refuse(no_member(result.work_, x));
+    return result;
   }
   template <class Value>
   operation<Value> moved(op what, Value x) {
-    auto work = start(what);
+    auto result = start<Value>(what);
+    auto& work = result.work_;
     work.argument = work.results[0] = x.tag();
     work.results[0].on_host = what == op::offload;
-    auto problem = not_there(work, x);
+    result.refuse(not_there(work, x));
     work.consumed = std::move(x.memory_);
-    return {*on_, std::move(work), std::move(problem)};
+    return result;
   }
-  /// Why it cannot use the value; on the device, whole and its own, or why not.
+  /// Whether it can use the value, and why not; on the device, whole and its own.
+  bool usable(const value& x) const { return x.memory_.belongs_to(on_, index_) && !x.tag().on_host; }
   std::string expects(const value& x, const char* name) const;
   bool ready(const value& x) const;
   bool fits(const activation& x, const weight& w) const;
   /// What is wrong with a backward's arguments.
   std::string mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const;
-  pending receiving(uint32_t from, value_kind kind) const;
-  std::string no_rank(op what, uint32_t peer) const;
+  std::string no_rank(uint32_t peer) const;
   /// What is wrong with a collective's group or argument; with where a value is that is to be moved.
   std::string no_member(const pending& x, const value& argument) const;
   std::string not_there(const pending& x, const value& argument) const;
-  std::string refusal(op what, std::string_view why) const;
 
   executor* on_;
   uint32_t index_;

@@ -198,20 +198,17 @@ bool simulated_world::meet(pending& x) {
   auto& all = meetings_[{x.among, x.aside}];
   all.ranks.resize(x.among.count);
   all.ranks[x.among.index_of(x.rank)] = &x;
-  if (all.count > 0) {
-    auto& other = **std::find_if(all.ranks.begin(), all.ranks.end(), [&](auto* y) { return y != nullptr && y != &x; });
-    auto& first = other.rank < x.rank ? other : x;
-    auto& second = other.rank < x.rank ? x : other;
-    if (!match(first, second)) {
-      fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
-                               first.rank, name_of(first.what), text_of(first.argument), second.rank,
-                               name_of(second.what), text_of(second.argument)));
-      return false;
-    }
-  }
-  if (++all.count < x.among.count)
+  if (all.count++ == 0)
+    all.earliest = &x;
+  auto& first = all.earliest->rank < x.rank ? *all.earliest : x;
+  auto& second = all.earliest->rank < x.rank ? x : *all.earliest;
+  if (!match(first, second)) {
+    fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
+                             first.rank, name_of(first.what), text_of(first.argument), second.rank,
+                             name_of(second.what), text_of(second.argument)));
     return false;
-  if (!hold(all))
+  }
+  if (all.count < x.among.count || !hold(all))
     return false;
   auto ranks = std::exchange(all.ranks, {});
   all.count = 0;

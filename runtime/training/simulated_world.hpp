@@ -39,6 +39,7 @@ struct rank_clock {
 struct meeting {
   std::vector<pending*> ranks;
   uint32_t count = 0;
+  pending* earliest = nullptr; ///< Of those here.
 };
 
 /// The executor in virtual time: all ranks' operations, as far as they can go.

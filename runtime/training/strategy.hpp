@@ -17,11 +17,6 @@ using strategy = task<void>;
 template <class... Values>
 class [[nodiscard]] operation {
 public:
-  /// With an error the operation is refused.
-  operation(executor& on, pending work, std::string error)
-    : on_(on), work_(std::move(work)),
-      error_(error.empty() ? nullptr : std::make_unique<std::string>(std::move(error))) {}
-
   operation(operation&& other) noexcept
     : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)),
       begun_(std::exchange(other.begun_, true)) {}
@@ -46,7 +41,17 @@ public:
 private:
   template <class...>
   friend class handle;
+  friend class rank;
 
+  operation(executor& on, op what, uint32_t rank) : on_(on) {
+    work_.what = what;
+    work_.rank = rank;
+  }
+  /// Unless `why` is empty. The first sentence counts.
+  void refuse(std::string_view why) {
+    if (!why.empty() && !error_)
+      error_ = std::make_unique<std::string>(refused(work_, why));
+  }
   std::string describe(const char* what) const {
     return "rank " + std::to_string(work_.rank) + " " + what + " " + std::string{name_of(work_.what)} + " of the "
            + text_of(work_.argument);

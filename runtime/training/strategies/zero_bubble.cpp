@@ -18,6 +18,7 @@ using kind = pipeline_step::kind;
 
 pipeline_order split_order(uint32_t ahead, uint32_t kept_back, uint32_t micro_batches) {
   std::vector<pipeline_step> order;
+  order.reserve(3 * size_t{micro_batches});
   uint32_t weights_done = 0;
   for (uint32_t i = 0; i < 2 * micro_batches; ++i) {
     auto step = one_forward_one_backward_step(i, ahead, micro_batches);

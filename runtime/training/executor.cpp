@@ -1,0 +1,37 @@
+#include "runtime/training/executor.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster::training {
+
+std::string_view name_of(op x) {
+  switch (x) {
+    case op::load_weights: return "load_weights";
+    case op::input: return "input";
+    case op::forward: return "forward";
+    case op::backward: return "backward";
+    case op::backward_input: return "backward_input";
+    case op::backward_weight: return "backward_weight";
+    case op::loss: return "loss";
+    case op::add: return "add";
+    case op::slice: return "slice";
+    case op::update: return "update";
+    case op::finish: return "finish";
+    case op::offload: return "offload";
+    case op::fetch: return "fetch";
+    case op::all_to_all: return "all_to_all";
+    case op::broadcast: return "broadcast";
+    case op::all_reduce: return "all_reduce";
+    case op::all_gather: return "all_gather";
+    case op::reduce_scatter: return "reduce_scatter";
+    case op::send: return "send";
+    case op::receive: return "receive";
+  }
+  return "nothing";
+}
+
+std::string refused(const pending& x, std::string_view why) {
+  return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
+}
+
+} // namespace ringmaster::training
