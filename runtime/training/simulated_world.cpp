@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t events_max = 10'000'000; ///< Some hundred bytes each.
 
+constexpr size_t meetings_noted = 8; ///< A rank's own; few have more.
+
 /// Whether an operation shows up in the time line.
 bool is_event(op x) {
   return x != op::input && x != op::add && x != op::slice && x != op::finish;
@@ -194,9 +196,21 @@ void simulated_world::deliver(pending& x, const inbox::message& arrived) {
   take_place(x);
 }
 
+meeting& simulated_world::meeting_of(const pending& x) {
+  const meeting_key key{x.among, x.aside};
+  auto& known = ranks_[x.rank].meetings;
+  for (auto& [of, its] : known)
+    if (of == key)
+      return *its;
+  auto& found = meetings_[key];
+  found.ranks.resize(x.among.count);
+  if (known.size() < meetings_noted)
+    known.emplace_back(key, &found);
+  return found;
+}
+
 bool simulated_world::meet(pending& x) {
-  auto& all = meetings_[{x.among, x.aside}];
-  all.ranks.resize(x.among.count);
+  auto& all = meeting_of(x);
   all.ranks[x.among.index_of(x.rank)] = &x;
   if (all.count++ == 0)
     all.earliest = &x;
@@ -210,11 +224,10 @@ bool simulated_world::meet(pending& x) {
   }
   if (all.count < x.among.count || !hold(all))
     return false;
-  auto ranks = std::exchange(all.ranks, {});
   all.count = 0;
-  for (auto* each : ranks)
-    if (each != &x)
-      end_later(*each);
+  for (auto*& each : all.ranks)
+    if (auto* there = std::exchange(each, nullptr); there != &x)
+      end_later(*there);
   return true;
 }
 

@@ -23,6 +23,20 @@ struct inbox {
   std::deque<message> sent;
 };
 
+/// A group's next collective, on one of its ranks' streams.
+struct meeting_key {
+  group among;
+  bool aside = false;
+  friend bool operator==(const meeting_key&, const meeting_key&) = default;
+};
+
+/// A group's ranks that have come to its next collective, by their index.
+struct meeting {
+  std::vector<pending*> ranks;
+  uint32_t count = 0;
+  pending* earliest = nullptr; ///< Of those here.
+};
+
 /// A rank's second stream has its own clock, and does its operations one after the other.
 struct rank_clock {
   double now = 0;
@@ -31,15 +45,9 @@ struct rank_clock {
   pending* waits = nullptr;    ///< What its strategy waits for: a receive, a collective, or something aside.
   std::deque<pending*> beside; ///< Begun on the second stream and not ended.
   std::vector<inbox> inboxes;  ///< There are few, so they are searched in turn.
+  std::vector<std::pair<meeting_key, meeting*>> meetings; ///< The first few that it has come to.
 
   std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind);
-};
-
-/// A group's ranks that have come to its next collective, by their index.
-struct meeting {
-  std::vector<pending*> ranks;
-  uint32_t count = 0;
-  pending* earliest = nullptr; ///< Of those here.
 };
 
 /// The executor in virtual time: all ranks' operations, as far as they can go.
@@ -60,11 +68,6 @@ public:
   void release(uint32_t rank, uint64_t memory) noexcept override { ranks_[rank].held -= memory; }
 
 private:
-  struct meeting_key {
-    group among;
-    bool aside = false;
-    friend bool operator==(const meeting_key&, const meeting_key&) = default;
-  };
   struct key_hash {
     size_t operator()(const meeting_key& x) const {
       return ((uint64_t{x.among.first} << 32 | x.among.count) * 0x9e3779b97f4a7c15 ^ x.among.stride * 2 ^ x.aside)
@@ -83,6 +86,7 @@ private:
   void send(pending& x);
   bool receive(pending& x);
   void deliver(pending& x, const inbox::message& arrived);
+  meeting& meeting_of(const pending& x);
   bool meet(pending& x);
   bool hold(const meeting& all);
   /// Not in its own call of go.
