@@ -151,11 +151,11 @@ std::string json_of(const plan_question& asked, const transformer_plans& found,
 
 std::string report_of(const search_question& asked, const search_outcome& found) {
   auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated; "
-                          "the others are slower than the ten best by a lower bound\n\n",
+                          "the others, by lower bounds, are slower or larger\n\n",
                           asked.layers, asked.global_batch, asked.ranks, asked.costs->name(), found.candidates,
                           found.simulated);
   if (found.too_long > 0)
-    text += fmt::format("{} that might be faster were left out, since to simulate them would take too long\n\n",
+    text += fmt::format("{} that might be among the best were left out, since to simulate them would take too long\n\n",
                         found.too_long);
   if (found.best.empty())
     return text
@@ -174,7 +174,9 @@ std::string report_of(const search_question& asked, const search_outcome& found)
     text += gain > 0 ? fmt::format("The best takes {:.2f} % less time.\n", 100 * gain)
                      : std::string{"Nothing beats it.\n"};
   }
-  text += "\nThe Pareto front of time and memory, of the simulated ones:\n" + header;
+  text += fmt::format("\nThe Pareto front of time and memory{}:\n{}",
+                      found.open == 0 ? "" : fmt::format(", of those simulated; {} others might be on it", found.open),
+                      header);
   for (auto& x : found.pareto)
     text += line_of(asked, x);
   return text;
@@ -183,10 +185,10 @@ std::string report_of(const search_question& asked, const search_outcome& found)
 std::string json_of(const search_question& asked, const search_outcome& found) {
   auto list = [&](const std::vector<searched>& all) { return joined(all, [&](auto& x) { return json_of(asked, x); }); };
   return fmt::format(
-    R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"best":{},"plain":{},"pareto":{}}})"
+    R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"left_out":{},"best":{},"plain":{},"pareto":{}}})"
     "\n",
     asked.costs->name(), asked.ranks, asked.layers, asked.global_batch, found.candidates, found.simulated,
-    list(found.best), found.plain ? json_of(asked, *found.plain) : "null", list(found.pareto));
+    found.too_long + found.open, list(found.best), found.plain ? json_of(asked, *found.plain) : "null", list(found.pareto));
 }
 
 } // namespace ringmaster

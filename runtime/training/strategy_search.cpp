@@ -1,6 +1,7 @@
 #include "runtime/training/strategy_search.hpp"
 
 #include "runtime/training/simulator.hpp"
+#include "runtime/training/strategy_bounds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,11 +31,11 @@ std::vector<uint64_t> powers_up_to(uint64_t most) {
 struct candidate {
   const known_strategy* which;
   model trained;
-  double bound;
+  strategy_bounds bound;
+  bool simulated = false;
 };
 
-constexpr uint64_t operations_for_front = 10'000'000; ///< Some seconds: with more to choose from, the front is longer.
-constexpr uint64_t operations_max = 25'000'000; ///< Some ten seconds.
+constexpr uint64_t operations_max = 100'000'000; ///< Some ten seconds.
 constexpr std::string_view plain_name = "ddp-accumulate";
 
 bool before(const searched& a, const searched& b) {
@@ -49,26 +50,14 @@ public:
   search_outcome run() {
     for (auto& which : strategies())
       list(which);
-    std::ranges::stable_sort(candidates_, {}, &candidate::bound);
+    std::ranges::stable_sort(candidates_, {}, [](auto& x) { return x.bound.time; });
     found_.candidates = candidates_.size();
-    for (auto& x : candidates_) {
-      const auto slower_than = [&](double time) { return x.bound >= time; };
-      const bool for_best = found_.best.size() < count_ || !slower_than(found_.best.back().time);
-      const bool for_plain = x.which->name == plain_name && !(found_.plain && slower_than(found_.plain->time));
-      if (!for_best && !for_plain && operations_ >= operations_for_front)
-        continue;
-      if (operations_of(x) > operations_max - std::min(operations_, operations_max))
+    for (auto& x : candidates_)
+      if (may_be_best(x) && !try_it(x))
         ++found_.too_long;
-      else
-        try_it(x);
-    }
-    std::ranges::stable_sort(found_.pareto, before);
-    auto least = UINT64_MAX;
-    std::erase_if(found_.pareto, [&](auto& x) {
-      const bool dominated = x.peak_memory >= least;
-      least = std::min(least, x.peak_memory);
-      return dominated;
-    });
+    for (auto& x : candidates_)
+      if (!x.simulated && may_be_on_front(x) && !try_it(x))
+        ++found_.open;
     return std::move(found_);
   }
 
@@ -96,41 +85,23 @@ private:
             if (open.sides && (which.name == "tensor" ? shape.tensor : shape.pipeline) == 1
                 && world_size_ > 1) // another one, then
               continue;
-            candidates_.push_back({&which, m, bound_of(which, m)});
+            candidates_.push_back({&which, m, bounds_of(which, m, world_size_, costs_)});
           }
   }
 
-  double time_of(op what, value_kind kind, uint64_t samples, const mesh& shape, group among = {}) const {
-    pending x;
-    x.what = what;
-    x.among = among;
-    x.argument.kind = kind;
-    x.argument.tensor.count = shape.tensor;
-    x.argument.samples = range_set{{0, samples}};
-    return costs_.time_of(x, world_size_);
+  bool may_be_best(const candidate& x) const {
+    if (x.bound.memory > memory_limit_)
+      return false;
+    const auto faster_than = [&](double time) { return x.bound.time < time; };
+    return found_.best.size() < count_ || faster_than(found_.best.back().time)
+           || (x.which->name == plain_name && (!found_.plain || faster_than(found_.plain->time)));
   }
 
-  /// Of the rank that has the least to do beside its layers.
-  double bound_of(const known_strategy& which, const model& m) const {
-    const auto shape = which.shape(m, world_size_);
-    const auto batch = m.global_batch / shape.data, samples = std::min(m.micro_batch, batch),
-               count = (batch - 1) / samples + 1;
-    const auto rest = batch - (count - 1) * samples;
-    return static_cast<double>(count - 1) * pass_bound(m, shape, samples) + pass_bound(m, shape, rest);
-  }
-
-  /// Of a micro-batch of so many samples.
-  double pass_bound(const model& m, const mesh& shape, uint64_t samples) const {
-    const auto layers = static_cast<double>(m.layers) / shape.pipeline;
-    auto each = layers
-                * (time_of(op::forward, value_kind::activation, samples, shape)
-                   + time_of(op::backward, value_kind::activation, samples, shape));
-    if (shape.pipeline > 1)
-      each += time_of(op::send, value_kind::activation, samples, shape)
-              + time_of(op::receive, value_kind::activation, samples, shape);
-    if (shape.tensor > 1)
-      each += 2 * layers * time_of(op::all_reduce, value_kind::activation, samples, shape, shape.tensor_group(0));
-    return each;
+  /// No simulated one is as fast and as small as this could be.
+  bool may_be_on_front(const candidate& x) const {
+    return x.bound.memory <= memory_limit_ && std::ranges::none_of(found_.pareto, [&](auto& y) {
+      return y.time <= x.bound.time && y.peak_memory <= x.bound.memory;
+    });
   }
 
   /// About.
@@ -140,12 +111,16 @@ private:
     return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
   }
 
-  void try_it(const candidate& x) {
+  /// False where it would take too long.
+  bool try_it(candidate& x) {
+    if (operations_of(x) > operations_max - std::min(operations_, operations_max))
+      return false;
+    x.simulated = true;
     auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_);
     ++found_.simulated;
     assert(done); // its check has accepted it
     if (!done)
-      return;
+      return true;
     operations_ += done->operations;
     searched result{x.which,
                     x.trained,
@@ -155,14 +130,22 @@ private:
                     done->ranks[done->peak_rank].peak_memory,
                     done->bubble_fraction,
                     done->communication_fraction};
-    if (result.peak_memory > memory_limit_)
-      return;
-    found_.pareto.push_back(result);
-    if (result.which->name == plain_name && (!found_.plain || before(result, *found_.plain)))
-      found_.plain = result;
-    found_.best.insert(std::ranges::upper_bound(found_.best, result, before), result);
+    if (result.peak_memory <= memory_limit_)
+      note(result);
+    return true;
+  }
+
+  void note(const searched& x) {
+    if (x.which->name == plain_name && (!found_.plain || before(x, *found_.plain)))
+      found_.plain = x;
+    found_.best.insert(std::ranges::upper_bound(found_.best, x, before), x);
     if (found_.best.size() > count_)
       found_.best.pop_back();
+    auto& front = found_.pareto;
+    if (std::ranges::any_of(front, [&](auto& y) { return y.time <= x.time && y.peak_memory <= x.peak_memory; }))
+      return;
+    std::erase_if(front, [&](auto& y) { return x.time <= y.time && x.peak_memory <= y.peak_memory; });
+    front.insert(std::ranges::upper_bound(front, x, before), x);
   }
 
   model plain_;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/training/cost_model.hpp"
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategy_bounds.hpp"
 
 #include <optional>
 #include <vector>
@@ -13,24 +13,25 @@ struct searched {
   const known_strategy* which = nullptr;
   model trained;
   double time = 0, end = 0;
-  double bound = 0; ///< The lower one of its end.
+  strategy_bounds bound;
   uint64_t peak_memory = 0;
   double bubble = 0, communication = 0;
 };
 
 struct search_outcome {
   uint64_t candidates = 0;
-  uint64_t too_long = 0;         ///< Left out, since to simulate them would take too long.
-  uint64_t simulated = 0;        ///< The others are slower by a lower bound than the last of the best.
+  uint64_t simulated = 0;
+  uint64_t too_long = 0;         ///< Might be among the best, but to simulate them would take too long.
+  uint64_t open = 0;             ///< Might be on the front, and the same.
   std::vector<searched> best;    ///< Within the memory limit, fastest first; of equals the smallest first.
   std::optional<searched> plain; ///< The fastest ddp-accumulate within the limit.
-  std::vector<searched> pareto;  ///< Of the simulated ones; fastest first.
+  std::vector<searched> pareto;  ///< Faster than all that are as small; fastest first.
 };
 
 /// Every strategy with every choice of tensor and data sides, micro-batch and chunks that are powers of two, where
-/// it accepts them: simulated in the order of a lower bound, their compute, hops and tensor-parallel collectives,
-/// until that passes the last of the `count` best, and as many more as take some seconds, for the front. What needs
-/// more than `memory_limit` is left out.
+/// it accepts them. Simulated are those whose lower bounds leave it open whether they are among the `count` best, or on
+/// the front of time and memory, as far as some hundred million operations go. What needs more than `memory_limit` is
+/// left out.
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
                                  uint64_t memory_limit = UINT64_MAX, size_t count = 10);
 

@@ -67,14 +67,23 @@ TEST_CASE("plan: under the lab's costs every strategy is searched, and plain dat
     CHECK(member(best[i - 1], "time_s").number <= member(best[i], "time_s").number);
 }
 
-TEST_CASE("plan: a bound of the search is never above what is simulated") {
+TEST_CASE("plan: a bound of the search is never above what is simulated, and passes over nothing of the front") {
   // Else a candidate would be passed over that belongs among the best: with as many best as candidates all are simulated.
   for (auto* costs : {&training::lab_costs(), &training::puzzle_costs()})
     for (uint64_t batch : {32, 84, 12, 20}) {
       auto all = training::search_strategies(8, batch, 4, *costs, UINT64_MAX, 100'000);
       CHECK(all.simulated == all.candidates);
-      for (auto& x : all.best)
-        CHECK(x.bound <= x.time * (1 + 1e-9));
+      for (auto& x : all.best) {
+        CHECK(x.bound.time <= x.time * (1 + 1e-9));
+        CHECK(x.bound.memory <= x.peak_memory);
+      }
+      auto found = training::search_strategies(8, batch, 4, *costs);
+      CHECK(found.simulated < all.simulated);
+      REQUIRE(found.pareto.size() == all.pareto.size());
+      for (size_t i = 0; i < found.pareto.size(); ++i) {
+        CHECK(found.pareto[i].time == all.pareto[i].time);
+        CHECK(found.pareto[i].peak_memory == all.pareto[i].peak_memory);
+      }
     }
 }
 
