@@ -5,6 +5,7 @@
 #include "runtime/quantity_text.hpp"
 #include "tools/option_table.hpp"
 #include "tools/puzzle_check.hpp"
+#include "tools/time_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -116,11 +117,20 @@ std::string json_of(const puzzle& which, const puzzle_result& stub, const puzzle
     which.solution_file, time(solution), memory(solution));
 }
 
+/// The reader's program may never end.
+puzzle_result check_in_time(const puzzle& which) {
+  time_limit limit{std::chrono::seconds{20},
+                   fmt::format("ringmaster puzzles: {} has not ended in 20 s: does a rank go round in a loop in which it "
+                               "begins no operation?",
+                               which.stub_file())};
+  return check_stub(which);
+}
+
 std::string table_of_all() {
   auto text = fmt::format("{:<31} {:<28} {:>8} {:>12} {:>12} {:>12}\n", "puzzle", "verdict", "time", "peak memory",
                           "reference", "its memory");
   for (auto& which : puzzles()) {
-    auto stub = check_stub(which);
+    auto stub = check_in_time(which);
     text += fmt::format("{}  {:<28} {:<28} {} {:>12.6g} {:>12}\n", which.number, which.name, short_verdict(stub),
                         numbers_of(stub), which.reference_time, which.reference_memory);
   }
@@ -130,7 +140,7 @@ std::string table_of_all() {
 std::string list_of_all() {
   std::string text;
   for (auto& which : puzzles())
-    text += (text.empty() ? "[" : ",\n") + json_of(which, check_stub(which), check_solution(which));
+    text += (text.empty() ? "[" : ",\n") + json_of(which, check_in_time(which), check_solution(which));
   return text + "]\n";
 }
 
@@ -148,7 +158,7 @@ int puzzles_command(std::span<const std::string> args, std::FILE* out, std::FILE
     fmt::print(out, "{}", opts->json ? list_of_all() : table_of_all());
   } else {
     auto& which = *opts->only;
-    auto stub = check_stub(which), solution = check_solution(which);
+    auto stub = check_in_time(which), solution = check_solution(which);
     fmt::print(out, "{}", opts->json ? json_of(which, stub, solution) + "\n" : text_of(which, stub, solution));
   }
   return 0;
