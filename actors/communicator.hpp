@@ -192,6 +192,8 @@ private:
   bool changing() const { return state != phase::active && state != phase::aborted; }
   bool watching() const { return !operations_.empty() || changing(); }
   void keep_ticking();
+  /// Whether so many suspects are too many to be believed, for now.
+  bool overloaded(size_t suspects, size_t watched, std::chrono::steady_clock::time_point now);
 
   /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
@@ -251,6 +253,7 @@ private:
   bool ticking_ = false;
   uint64_t requests_ = 0;
   std::chrono::steady_clock::time_point last_progress_;
+  std::optional<std::chrono::steady_clock::time_point> most_late_since_;
 };
 
 /// `devices` and `handles` in rank order.

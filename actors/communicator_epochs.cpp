@@ -324,12 +324,16 @@ void communicator_state::tick() {
   ticking_ = false;
   auto now = self->clock().now();
   std::vector<std::pair<uint64_t, std::string>> suspects;
+  size_t watched = 0;
   for (auto& x : members)
-    if (!lost(x.id()))
+    if (!lost(x.id())) {
+      ++watched;
       if (auto verdict = x.suspect.evaluate(now); verdict.suspected)
         suspects.emplace_back(x.id(), verdict.reason);
-  for (auto& [device, reason] : suspects)
-    lose(device, reason, "suspicion", true);
+    }
+  if (!overloaded(suspects.size(), watched, now))
+    for (auto& [device, reason] : suspects)
+      lose(device, reason, "suspicion", true);
   if (!watching())
     return;
   proto::ProgressRequest request;
@@ -350,6 +354,23 @@ void communicator_state::tick() {
     quiesce(reason);
   }
   keep_ticking();
+}
+
+// Devices hang one by one. Where most of them answer late together, the hosts have too much to do, or their network:
+// to give them up would leave nobody. They get ten times as long.
+bool communicator_state::overloaded(size_t suspects, size_t watched, std::chrono::steady_clock::time_point now) {
+  if (2 * suspects <= watched) {
+    most_late_since_.reset();
+    return false;
+  }
+  const auto patience = 10 * options.suspect.late_after;
+  if (!most_late_since_) {
+    most_late_since_ = now;
+    spdlog::info("communicator {}: {} of {} devices answer late, as if the hosts or the network were overloaded: none is "
+                 "given up for {:.1f} s",
+                 options.id.value, suspects, watched, std::chrono::duration<double>{patience}.count());
+  }
+  return now - *most_late_since_ < patience;
 }
 
 void communicator_state::on_progress(const proto::Progress& x) {

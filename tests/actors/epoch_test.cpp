@@ -100,6 +100,21 @@ TEST_CASE("epoch: a little slow is slow, very slow is lost") {
   }
 }
 
+TEST_CASE("epoch: where most are slow together it is the hosts' load: nobody is lost, unless it lasts") {
+  for (auto delay : {900ms, 20'000ms}) {
+    simulated_cluster cluster{{}};
+    all_reduce_trial trial{cluster, {}};
+    for (uint32_t rank = 0; rank < 3; ++rank)
+      cluster.inject(trial.device(rank), fault(slow, std::nullopt, delay));
+    REQUIRE(trial.launch() == "");
+    auto status = cluster.wait(1);
+    CHECK(status.error() == "");
+    const auto there = delay > 5s ? std::vector<uint32_t>{3} : trial.ranks_but({});
+    CHECK(static_cast<size_t>(status.devices_size()) == there.size());
+    CHECK(trial.judge(there, there) == "");
+  }
+}
+
 TEST_CASE("epoch: a second member dies or hangs during the re-run") {
   uint64_t seed = 0;
   for (auto second : {kill, hang_up})
