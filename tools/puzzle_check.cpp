@@ -23,6 +23,7 @@ public:
   }
   bool await(pending&) override { return false; }
   void fail(uint32_t, std::string) override { seen_ = true; }
+  bool failed() const override { return seen_; }
   void release(uint32_t, uint64_t) noexcept override {}
 
 private:

@@ -47,7 +47,8 @@ constexpr bool is_communication(op x) {
 struct pending {
   op what{};
   bool aside = false; ///< On the rank's second stream, beside what it does meanwhile.
-  bool ended = false; ///< Of one aside.
+  bool begun = false; ///< Of one aside: it has come to its turn.
+  bool ended = false; ///< The results are there.
   uint32_t rank = 0;
   uint32_t peer = 0; ///< Of send and receive; the root of a broadcast.
   group among{};     ///< Of collectives.
@@ -74,6 +75,7 @@ public:
   virtual bool await(pending& x) = 0;
   /// The rank did what it must not: nothing of it goes on.
   virtual void fail(uint32_t rank, std::string why) = 0;
+  virtual bool failed() const = 0;
   virtual void release(uint32_t rank, uint64_t memory) noexcept = 0;
 };
 

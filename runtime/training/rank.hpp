@@ -105,13 +105,14 @@ public:
     return moved(op::fetch, std::move(x));
   }
 
-  /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results.
+  /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results. What it only
+  /// reads is copied: the copy takes its memory until then.
   template <class... Values>
   handle<Values...> aside(operation<Values...> x) {
     return handle<Values...>{std::move(x)};
   }
 
-  /// A copy of x for the other rank. Never waits for it.
+  /// A copy of x for the other rank. Never waits for it. What is sent aside is received aside, and nothing else.
   operation<> send(uint32_t to, const value& x);
   /// The next Value that `from` has sent; values of each kind come in the order in which they were sent.
   template <class Value>

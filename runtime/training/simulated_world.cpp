@@ -16,6 +16,12 @@ constexpr size_t events_max = 10'000'000; ///< Some hundred bytes each.
 
 constexpr size_t meetings_noted = 8; ///< A rank's own; few have more.
 
+/// Whether what a rank waits for is what is sent.
+bool takes(const pending& x, const pending& sent) {
+  return x.what == op::receive && x.peer == sent.rank && x.argument.kind == sent.argument.kind && x.aside == sent.aside
+         && (x.begun || !x.aside);
+}
+
 /// Whether an operation shows up in the time line.
 bool is_event(op x) {
   return x != op::input && x != op::add && x != op::slice && x != op::finish;
@@ -23,11 +29,11 @@ bool is_event(op x) {
 
 } // namespace
 
-std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kind) {
+std::deque<inbox::message>& rank_clock::inbox_of(uint32_t sender, value_kind kind, bool of_second) {
   for (auto& x : inboxes)
-    if (x.sender == sender && x.kind == kind)
+    if (x.sender == sender && x.kind == kind && x.aside == of_second)
       return x.sent;
-  return inboxes.emplace_back(inbox{sender, kind, {}}).sent;
+  return inboxes.emplace_back(inbox{sender, kind, of_second, {}}).sent;
 }
 
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
@@ -67,6 +73,21 @@ void simulated_world::give_results(pending& x) {
     x.memory[i] = x.results[i].on_host ? 0 : costs_.memory_of(x.results[i]);
     ranks_[x.rank].held += x.memory[i];
   }
+  x.ended = true;
+}
+
+uint64_t simulated_world::copied(const pending& x) const {
+  const bool reads = x.what == op::send || x.what == op::all_gather || (x.what == op::broadcast && x.peer == x.rank);
+  return x.aside && reads ? costs_.memory_of(x.argument) : 0;
+}
+
+bool simulated_world::waits_elsewhere(const pending& x) {
+  auto* other = ranks_[x.rank].waits;
+  if (other == nullptr)
+    return false;
+  fail(x.rank, fmt::format("rank {} goes on to its {} while it waits for its {}", x.rank, name_of(x.what),
+                           name_of(other->what)));
+  return true;
 }
 
 bool simulated_world::begin(pending& x) {
@@ -77,6 +98,8 @@ bool simulated_world::begin(pending& x) {
                              name_of(x.what), operations_max_));
     return false;
   }
+  if (waits_elsewhere(x))
+    return false;
   latest_ = x.rank;
   auto& state = ranks_[x.rank];
   if (!x.aside) {
@@ -88,6 +111,7 @@ bool simulated_world::begin(pending& x) {
     return false;
   }
   x.note = state.now;
+  state.held += copied(x);
   if (x.what == op::all_gather) { // its result is there from now on
     auto whole = x.argument;
     whole.part = {};
@@ -106,6 +130,7 @@ void simulated_world::start_next(uint32_t rank) {
   while (!state.beside.empty() && error_.empty()) {
     auto& next = *state.beside.front();
     state.aside = std::max(state.aside, next.note);
+    next.begun = true;
     if (!go(next))
       return;
     end_aside(next);
@@ -125,7 +150,7 @@ void simulated_world::end_aside(pending& x) {
 }
 
 bool simulated_world::await(pending& x) {
-  if (!error_.empty())
+  if (!error_.empty() || waits_elsewhere(x))
     return false;
   auto& state = ranks_[x.rank];
   if (!x.ended) {
@@ -133,6 +158,7 @@ bool simulated_world::await(pending& x) {
     return false;
   }
   state.now = std::max(state.now, x.note);
+  state.held -= copied(x);
   give_results(x);
   return true;
 }
@@ -167,13 +193,10 @@ void simulated_world::send(pending& x) {
   take_place(x);
   inbox::message sent{x.argument, costs_.leaves_at_end() ? clock_of(x) : begun};
   auto& receiver = ranks_[x.peer];
-  auto takes = [&](pending* y) {
-    return y != nullptr && y->what == op::receive && y->peer == x.rank && y->argument.kind == x.argument.kind;
-  };
-  auto* aside = receiver.beside.empty() ? nullptr : receiver.beside.front();
-  auto* waiting = takes(receiver.waits) && !receiver.waits->aside ? receiver.waits : takes(aside) ? aside : nullptr;
-  if (waiting == nullptr) {
-    receiver.inbox_of(x.rank, x.argument.kind).push_back(std::move(sent));
+  auto* front = receiver.beside.empty() ? nullptr : receiver.beside.front();
+  auto* waiting = x.aside ? front : receiver.waits;
+  if (waiting == nullptr || !takes(*waiting, x)) {
+    receiver.inbox_of(x.rank, x.argument.kind, x.aside).push_back(std::move(sent));
     return;
   }
   deliver(*waiting, sent);
@@ -181,7 +204,7 @@ void simulated_world::send(pending& x) {
 }
 
 bool simulated_world::receive(pending& x) {
-  auto& sent = ranks_[x.rank].inbox_of(x.peer, x.argument.kind);
+  auto& sent = ranks_[x.rank].inbox_of(x.peer, x.argument.kind, x.aside);
   if (sent.empty())
     return false;
   deliver(x, sent.front());
@@ -214,9 +237,10 @@ bool simulated_world::meet(pending& x) {
   all.ranks[x.among.index_of(x.rank)] = &x;
   if (all.count++ == 0)
     all.earliest = &x;
-  auto& first = all.earliest->rank < x.rank ? *all.earliest : x;
-  auto& second = all.earliest->rank < x.rank ? x : *all.earliest;
-  if (!match(first, second)) {
+  if (!match(*all.earliest, x)) {
+    auto& other = **std::ranges::find_if(all.ranks, [&](auto* y) { return y != nullptr && !match(*y, x); });
+    auto& first = other.rank < x.rank ? other : x;
+    auto& second = other.rank < x.rank ? x : other;
     fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
                              first.rank, name_of(first.what), text_of(first.argument), second.rank,
                              name_of(second.what), text_of(second.argument)));

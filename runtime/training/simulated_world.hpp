@@ -11,7 +11,7 @@
 
 namespace ringmaster::training {
 
-/// What one rank has sent another, in order.
+/// What a stream of one rank has sent the same one of another, in order.
 struct inbox {
   struct message {
     value_tag what;
@@ -20,6 +20,7 @@ struct inbox {
 
   uint32_t sender;
   value_kind kind;
+  bool aside;
   std::deque<message> sent;
 };
 
@@ -47,7 +48,7 @@ struct rank_clock {
   std::vector<inbox> inboxes;  ///< There are few, so they are searched in turn.
   std::vector<std::pair<meeting_key, meeting*>> meetings; ///< The first few that it has come to.
 
-  std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind);
+  std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind, bool of_second);
 };
 
 /// The executor in virtual time: all ranks' operations, as far as they can go.
@@ -65,6 +66,7 @@ public:
     if (error_.empty())
       error_ = std::move(why);
   }
+  bool failed() const override { return !error_.empty(); }
   void release(uint32_t rank, uint64_t memory) noexcept override { ranks_[rank].held -= memory; }
 
 private:
@@ -80,7 +82,11 @@ private:
   /// Puts it on its stream's time line.
   void take_place(pending& x, double duration);
   void take_place(pending& x) { take_place(x, costs_.time_of(x, world_size())); }
+  /// Whether the rank's main stream waits for something else.
+  bool waits_elsewhere(const pending& x);
   void give_results(pending& x);
+  /// Memory of the copy that an operation aside reads.
+  uint64_t copied(const pending& x) const;
   /// Goes on as far as it can; whether it has ended.
   bool go(pending& x);
   void send(pending& x);

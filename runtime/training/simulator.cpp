@@ -35,7 +35,8 @@ std::string simulated_world::waits_for(uint32_t rank, uint32_t& other) const {
   auto& x = its.waits->aside ? *its.beside.front() : *its.waits;
   if (x.what == op::receive) {
     other = x.peer;
-    return fmt::format("rank {} waits for rank {} to send it {}", rank, other, text_of(x.argument.kind));
+    return fmt::format("rank {} waits for rank {} to send it {}{}", rank, other, text_of(x.argument.kind),
+                       x.aside ? " aside" : "");
   }
   auto& met = meetings_.find({x.among, x.aside})->second.ranks;
   other = x.among.rank(static_cast<uint32_t>(std::find(met.begin(), met.end(), nullptr) - met.begin()));

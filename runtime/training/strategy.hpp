@@ -12,26 +12,25 @@ namespace ringmaster::training {
 /// What one rank does in a training step: a coroutine that an executor resumes.
 using strategy = task<void>;
 
-/// An operation to wait for with co_await, which begins it and gives its results: nothing, a value, or a tuple of two.
+/// An operation to wait for at once with co_await, which begins it and gives its results: nothing, a value, or a tuple of
+/// two.
 /// Where it is refused or fails the strategy does not go on; its executor has the error.
 template <class... Values>
 class [[nodiscard]] operation {
 public:
   operation(operation&& other) noexcept
     : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)),
-      begun_(std::exchange(other.begun_, true)) {}
+      made_at_(other.made_at_), begun_(std::exchange(other.begun_, true)) {}
   operation& operator=(operation&&) = delete;
   ~operation() {
     if (!begun_)
       on_.fail(work_.rank, describe("has never awaited its"));
   }
 
-  bool await_ready() {
-    begun_ = true;
-    return accepted() && on_.begin(work_);
-  }
+  bool await_ready() { return accepted() && on_.begin(work_); }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
   auto await_resume() {
+    check_ended();
     if constexpr (sizeof...(Values) == 1)
       return (made<Values>(0), ...);
     else if constexpr (sizeof...(Values) == 2)
@@ -56,11 +55,20 @@ private:
     return "rank " + std::to_string(work_.rank) + " " + what + " " + std::string{name_of(work_.what)} + " of the "
            + text_of(work_.argument);
   }
+  /// As it is begun. Its arguments are what they were when it was made.
+  /// As it is begun: once, and with its arguments as they were when it was made.
   bool accepted() {
-    if (!error_)
+    const bool again = std::exchange(begun_, true), late = detail::changes++ != made_at_;
+    if (!error_ && !again && !late)
       return true;
-    on_.fail(work_.rank, std::move(*error_));
+    on_.fail(work_.rank, error_   ? std::move(*error_)
+                         : again ? describe("has awaited twice its")
+                                 : describe("has done something else before it awaited its"));
     return false;
+  }
+  void check_ended() {
+    if (!std::exchange(work_.ended, false))
+      throw std::logic_error{describe("takes, before it has ended or twice, the result of its")};
   }
   template <class Value>
   Value made(size_t index) {
@@ -77,6 +85,7 @@ private:
   executor& on_;
   pending work_;
   std::unique_ptr<std::string> error_; ///< Rare, so it takes little room.
+  uint64_t made_at_ = detail::changes;
   bool begun_ = false;
 };
 
@@ -87,13 +96,15 @@ class [[nodiscard]] handle {
 public:
   explicit handle(operation<Values...> x) : operation_(std::make_unique<operation<Values...>>(std::move(x))) {
     auto& work = operation_->work_;
-    work.aside = operation_->begun_ = true;
-    if (!operation_->accepted())
-      return;
-    if (is_communication(work.what) || work.what == op::offload || work.what == op::fetch)
-      operation_->on_.begin(work);
-    else
-      operation_->on_.fail(work.rank, operation_->describe("cannot do aside its"));
+    work.aside = true;
+    auto& on = operation_->on_;
+    const bool moves = is_communication(work.what) || work.what == op::offload || work.what == op::fetch;
+    if (!moves)
+      on.fail(work.rank, operation_->describe("cannot do aside its"));
+    if (operation_->accepted())
+      on.begin(work);
+    if (on.failed())
+      throw std::logic_error{"the run has failed"}; // or it might begin more and more
   }
   handle() = default;
   handle(handle&&) = default;
@@ -114,6 +125,8 @@ public:
   }
   void await_suspend(std::coroutine_handle<> waiter) { operation_->work_.waiter = waiter; }
   auto await_resume() {
+    if (!waited_ || !operation_)
+      throw std::logic_error{"a handle's result is taken that is not waited for"};
     auto done = std::move(operation_);
     return done->await_resume();
   }

@@ -27,6 +27,7 @@ std::string of_form(const value_tag& x) {
 } // namespace
 
 void storage::give_back() noexcept {
+  ++detail::changes;
   std::exchange(owner_, nullptr)->release(rank_, token_);
 }
 

@@ -49,6 +49,13 @@ std::string text_of(value_kind x);
 /// "gradient by the weight of layer 3, samples 0-3".
 std::string text_of(const value_tag& x);
 
+namespace detail {
+
+/// How often this thread has given memory back or begun an operation: what changes an operation's arguments.
+inline thread_local uint64_t changes = 0;
+
+} // namespace detail
+
 /// Memory that an executor has given a rank, and gets back when this goes.
 class storage {
 public:
@@ -75,6 +82,7 @@ public:
 
 private:
   void give_back() noexcept;
+
 
   executor* owner_ = nullptr;
   uint64_t token_ = 0;
