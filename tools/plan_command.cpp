@@ -26,9 +26,10 @@ constexpr auto plan_help = R"(usage: ringmaster plan [--model G] --gpus N --glob
 
 Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, micro-batch,
 schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten best are then simulated
-operation by operation. A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of
-two, simulated. Prints the ten best with time, MFU and memory, why the next ones lose, and the Pareto front of time and
-memory.
+operation by operation. Prints the ten best with time, MFU and memory, why the next ones lose, and the Pareto front of
+time and memory. A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of two;
+simulated are those that lower bounds do not rule out. Prints the ten best, plain data parallel beside them, and the
+front.
 
   --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
   --system S          a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)

@@ -150,13 +150,15 @@ std::string json_of(const plan_question& asked, const transformer_plans& found,
 }
 
 std::string report_of(const search_question& asked, const search_outcome& found) {
-  auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated; "
-                          "the others, by lower bounds, are slower or larger\n\n",
+  auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated",
                           asked.layers, asked.global_batch, asked.ranks, asked.costs->name(), found.candidates,
                           found.simulated);
-  if (found.too_long > 0)
-    text += fmt::format("{} that might be among the best were left out, since to simulate them would take too long\n\n",
-                        found.too_long);
+  if (const auto rest = found.candidates - found.simulated - found.open; rest > 0)
+    text += fmt::format("; {} are slower or larger by lower bounds", rest);
+  if (found.open > 0)
+    text += fmt::format("; {} would take too long to simulate, of which {} might be among the best", found.open,
+                        found.open_best);
+  text += "\n\n";
   if (found.best.empty())
     return text
            + (found.candidates == 0
@@ -175,7 +177,7 @@ std::string report_of(const search_question& asked, const search_outcome& found)
                      : std::string{"Nothing beats it.\n"};
   }
   text += fmt::format("\nThe Pareto front of time and memory{}:\n{}",
-                      found.open == 0 ? "" : fmt::format(", of those simulated; {} others might be on it", found.open),
+                      found.open == 0 ? "" : ", of those simulated",
                       header);
   for (auto& x : found.pareto)
     text += line_of(asked, x);
@@ -185,10 +187,10 @@ std::string report_of(const search_question& asked, const search_outcome& found)
 std::string json_of(const search_question& asked, const search_outcome& found) {
   auto list = [&](const std::vector<searched>& all) { return joined(all, [&](auto& x) { return json_of(asked, x); }); };
   return fmt::format(
-    R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"left_out":{},"best":{},"plain":{},"pareto":{}}})"
+    R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"open":{},"open_best":{},"best":{},"plain":{},"pareto":{}}})"
     "\n",
     asked.costs->name(), asked.ranks, asked.layers, asked.global_batch, found.candidates, found.simulated,
-    found.too_long + found.open, list(found.best), found.plain ? json_of(asked, *found.plain) : "null", list(found.pareto));
+    found.open, found.open_best, list(found.best), found.plain ? json_of(asked, *found.plain) : "null", list(found.pareto));
 }
 
 } // namespace ringmaster

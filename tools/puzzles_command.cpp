@@ -126,15 +126,17 @@ puzzle_result check_in_time(const puzzle& which) {
   return check_stub(which);
 }
 
-std::string table_of_all() {
-  auto text = fmt::format("{:<31} {:<28} {:>8} {:>12} {:>12} {:>12}\n", "puzzle", "verdict", "time", "peak memory",
-                          "reference", "its memory");
+// Line after line: one that never ends leaves the others told.
+void print_table(std::FILE* out) {
+  fmt::print(out, "{:<31} {:<28} {:>8} {:>12} {:>12} {:>12}\n", "puzzle", "verdict", "time", "peak memory", "reference",
+             "its memory");
   for (auto& which : puzzles()) {
+    std::fflush(out);
     auto stub = check_in_time(which);
-    text += fmt::format("{}  {:<28} {:<28} {} {:>12.6g} {:>12}\n", which.number, which.name, short_verdict(stub),
-                        numbers_of(stub), which.reference_time, which.reference_memory);
+    fmt::print(out, "{}  {:<28} {:<28} {} {:>12.6g} {:>12}\n", which.number, which.name, short_verdict(stub),
+               numbers_of(stub), which.reference_time, which.reference_memory);
   }
-  return text + "\nTime in the puzzles' units, memory in elements. `ringmaster puzzles N` has the task of puzzle N.\n";
+  fmt::print(out, "\nTime in the puzzles' units, memory in elements. `ringmaster puzzles N` has the task of puzzle N.\n");
 }
 
 std::string list_of_all() {
@@ -154,8 +156,10 @@ int puzzles_command(std::span<const std::string> args, std::FILE* out, std::FILE
   }
   if (opts->help) {
     fmt::print(out, "{}", puzzles_help);
+  } else if (opts->only == nullptr && opts->json) {
+    fmt::print(out, "{}", list_of_all());
   } else if (opts->only == nullptr) {
-    fmt::print(out, "{}", opts->json ? list_of_all() : table_of_all());
+    print_table(out);
   } else {
     auto& which = *opts->only;
     auto stub = check_in_time(which), solution = check_solution(which);

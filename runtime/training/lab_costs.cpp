@@ -87,7 +87,8 @@ public:
                            == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
-        const auto bytes = element_bytes * (of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor);
+        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor;
+        const auto bytes = element_bytes * elements;
         return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
       }
       case op::offload:

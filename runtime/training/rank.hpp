@@ -105,8 +105,8 @@ public:
     return moved(op::fetch, std::move(x));
   }
 
-  /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results. What it only
-  /// reads is copied: the copy takes its memory until then.
+  /// Begins x on the rank's second stream, beside what it does meanwhile; co_await the handle for its results. What it
+  /// only reads is copied: the copy takes its memory until then.
   template <class... Values>
   handle<Values...> aside(operation<Values...> x) {
     return handle<Values...>{std::move(x)};

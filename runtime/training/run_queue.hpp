@@ -7,9 +7,9 @@
 
 namespace ringmaster::training {
 
-/// The ranks that can go on. A window of neighbours, who mostly wait for each other, runs as long as one of them can; then
-/// the next one, half of which is new, so that nobody is always at an edge. In a pipeline of thousands of ranks each thus
-/// goes many steps while its state is in the caches (diamond tiling of stencils: Bondhugula et al. 2017).
+/// The ranks that can go on. A window of neighbours, who mostly wait for each other, runs as long as one of them can;
+/// then the next one, half of which is new, so that nobody is always at an edge. In a pipeline of thousands of ranks
+/// each thus goes many steps while its state is in the caches (diamond tiling of stencils: Bondhugula et al. 2017).
 class run_queue {
 public:
   explicit run_queue(uint32_t world_size) : blocks_(world_size / block + 2) {}

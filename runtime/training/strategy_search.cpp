@@ -53,11 +53,15 @@ public:
     std::ranges::stable_sort(candidates_, {}, [](auto& x) { return x.bound.time; });
     found_.candidates = candidates_.size();
     for (auto& x : candidates_)
-      if (may_be_best(x) && !try_it(x))
-        ++found_.too_long;
+      if (may_be_best(x))
+        try_it(x);
     for (auto& x : candidates_)
-      if (!x.simulated && may_be_on_front(x) && !try_it(x))
-        ++found_.open;
+      if (may_be_on_front(x))
+        try_it(x);
+    for (auto& x : candidates_) {
+      found_.open_best += may_be_best(x);
+      found_.open += may_be_best(x) || may_be_on_front(x);
+    }
     return std::move(found_);
   }
 
@@ -90,16 +94,18 @@ private:
   }
 
   bool may_be_best(const candidate& x) const {
-    if (x.bound.memory > memory_limit_)
+    if (x.simulated || x.bound.memory > memory_limit_)
       return false;
-    const auto faster_than = [&](double time) { return x.bound.time < time; };
-    return found_.best.size() < count_ || faster_than(found_.best.back().time)
-           || (x.which->name == plain_name && (!found_.plain || faster_than(found_.plain->time)));
+    const auto before = [&](const searched& y) {
+      return std::pair{x.bound.time, x.bound.memory} < std::pair{y.time, y.peak_memory};
+    };
+    return found_.best.size() < count_ || before(found_.best.back())
+           || (x.which->name == plain_name && (!found_.plain || before(*found_.plain)));
   }
 
   /// No simulated one is as fast and as small as this could be.
   bool may_be_on_front(const candidate& x) const {
-    return x.bound.memory <= memory_limit_ && std::ranges::none_of(found_.pareto, [&](auto& y) {
+    return !x.simulated && x.bound.memory <= memory_limit_ && std::ranges::none_of(found_.pareto, [&](auto& y) {
       return y.time <= x.bound.time && y.peak_memory <= x.bound.memory;
     });
   }
@@ -111,16 +117,16 @@ private:
     return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
   }
 
-  /// False where it would take too long.
-  bool try_it(candidate& x) {
+  /// Unless it would take too long.
+  void try_it(candidate& x) {
     if (operations_of(x) > operations_max - std::min(operations_, operations_max))
-      return false;
+      return;
     x.simulated = true;
     auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_);
     ++found_.simulated;
     assert(done); // its check has accepted it
     if (!done)
-      return true;
+      return;
     operations_ += done->operations;
     searched result{x.which,
                     x.trained,
@@ -132,7 +138,6 @@ private:
                     done->communication_fraction};
     if (result.peak_memory <= memory_limit_)
       note(result);
-    return true;
   }
 
   void note(const searched& x) {

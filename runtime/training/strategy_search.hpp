@@ -21,8 +21,8 @@ struct searched {
 struct search_outcome {
   uint64_t candidates = 0;
   uint64_t simulated = 0;
-  uint64_t too_long = 0;         ///< Might be among the best, but to simulate them would take too long.
-  uint64_t open = 0;             ///< Might be on the front, and the same.
+  uint64_t open = 0;             ///< Might be among the best or on the front: to simulate them would take too long.
+  uint64_t open_best = 0;        ///< Of these, those that might be among the best.
   std::vector<searched> best;    ///< Within the memory limit, fastest first; of equals the smallest first.
   std::optional<searched> plain; ///< The fastest ddp-accumulate within the limit.
   std::vector<searched> pareto;  ///< Faster than all that are as small; fastest first.

@@ -283,8 +283,8 @@ TEST_CASE("strategies: a circle through the second streams is told, too") {
             auto x = co_await std::move(arrives);
           },
           m, 2)
-        == "rank 0 waits for rank 1 to send it an activation aside, rank 1 waits for rank 0 to send it an activation aside: none "
-           "of them can go on");
+        == "rank 0 waits for rank 1 to send it an activation aside, rank 1 waits for rank 0 to send it an activation "
+           "aside: none of them can go on");
   CHECK(
     error_of(
       [](rank& self) -> strategy {
