@@ -12,10 +12,16 @@ namespace ringmaster::training {
 /// each thus goes many steps while its state is in the caches (diamond tiling of stencils: Bondhugula et al. 2017).
 class run_queue {
 public:
-  explicit run_queue(uint32_t world_size) : blocks_(world_size / block + 2) {}
+  explicit run_queue(uint32_t world_size) : world_size_(world_size), blocks_(world_size / block + 2) {}
 
+  /// Ranks in groups of `together` wait for each other most, and then for those `hop` before and behind them. As long as it
+  /// is not known it is 1 and 1; both divide the world.
+  void arrange(uint32_t together, uint32_t hop) {
+    together_ = together;
+    hop_ = hop;
+  }
   void push(uint32_t rank, std::coroutine_handle<> x) {
-    blocks_[rank / block].push_back(x);
+    blocks_[place_of(rank) / block].push_back(x);
     ++size_;
   }
   bool empty() const { return size_ == 0; }
@@ -32,6 +38,13 @@ public:
 private:
   static constexpr uint32_t block = 32; ///< Ranks; half of the window.
 
+  /// Groups that hop to each other side by side.
+  uint32_t place_of(uint32_t rank) const {
+    if (together_ == hop_)
+      return rank;
+    const auto hops = rank / hop_, within = rank % hop_;
+    return (within / together_ * (world_size_ / hop_) + hops) * together_ + within % together_;
+  }
   bool starved() const { return blocks_[window_].empty() && blocks_[window_ + 1].empty(); }
   /// To the last block and back again.
   void move() {
@@ -41,6 +54,8 @@ private:
       window_ += up_ ? 1 : size_t{0} - 1;
   }
 
+  uint32_t world_size_;
+  uint32_t together_ = 1, hop_ = 1;
   std::vector<std::vector<std::coroutine_handle<>>> blocks_;
   size_t size_ = 0;
   size_t window_ = 0; ///< This block and the next one.

@@ -188,7 +188,16 @@ bool simulated_world::go(pending& x) {
   return true;
 }
 
+void simulated_world::arrange(uint32_t hop) {
+  arranged_ = true;
+  const auto together = std::max(together_, 1u);
+  if (world_size() % hop == 0 && hop % together == 0)
+    ready_.arrange(together, hop);
+}
+
 void simulated_world::send(pending& x) {
+  if (!arranged_)
+    arrange(x.peer > x.rank ? x.peer - x.rank : x.rank - x.peer);
   auto begun = clock_of(x);
   take_place(x);
   inbox::message sent{x.argument, costs_.leaves_at_end() ? clock_of(x) : begun};
@@ -237,6 +246,8 @@ bool simulated_world::meet(pending& x) {
   all.ranks[x.among.index_of(x.rank)] = &x;
   if (all.count++ == 0)
     all.earliest = &x;
+  if (together_ == 0 && x.among.stride == 1)
+    together_ = x.among.count;
   if (!match(*all.earliest, x)) {
     auto& other = **std::ranges::find_if(all.ranks, [&](auto* y) { return y != nullptr && !match(*y, x); });
     auto& first = other.rank < x.rank ? other : x;

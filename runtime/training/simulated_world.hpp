@@ -90,6 +90,8 @@ private:
   /// Goes on as far as it can; whether it has ended.
   bool go(pending& x);
   void send(pending& x);
+  /// How ranks are best run, from the first hop: those that share layers have met by then.
+  void arrange(uint32_t hop);
   bool receive(pending& x);
   void deliver(pending& x, const inbox::message& arrived);
   meeting& meeting_of(const pending& x);
@@ -116,6 +118,8 @@ private:
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>
     finished_; ///< By layer: tensor shards and parts, of how many.
   run_queue ready_;
+  uint32_t together_ = 0; ///< Neighbours that have met in a collective, 0 as long as none have.
+  bool arranged_ = false;
   std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
   uint32_t latest_ = 0;            ///< The rank that began the latest operation.
   std::string error_;
