@@ -148,6 +148,7 @@ TEST_CASE("forgery: what is begun aside ends in its order, and not before it was
     },
     {1, 4, 4}, 2, puzzle_costs(), true);
   REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+  CHECK(found->memory_left == 0);
   for (auto& x : found->events)
     if (x.what == op::receive && x.aside)
       CHECK(x.start > 100);
