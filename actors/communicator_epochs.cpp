@@ -56,7 +56,9 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
   if (i == members.end() || lost(device))
     return; // heard of already: a suspicion's fence makes the monitor speak, too
   flush_plans(); // they were made for the members of now
-  auto position = i - members.begin();
+  auto& ranks = history_.rbegin()->second; // as everybody knows them, whoever else is lost meanwhile
+  auto known = std::ranges::find(ranks, device, [](auto& x) { return x.deviceid().value(); });
+  auto position = known != ranks.end() ? known - ranks.begin() : i - members.begin();
   if (options.coordinator) {
     proto::MemberLost lost;
     lost.set_comm_id(options.id.value);

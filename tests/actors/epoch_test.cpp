@@ -100,6 +100,17 @@ TEST_CASE("epoch: a little slow is slow, very slow is lost") {
   }
 }
 
+TEST_CASE("epoch: who is lost is named by the rank it had, also behind another one") {
+  simulated_cluster cluster{{}};
+  all_reduce_trial trial{cluster, {}};
+  for (uint32_t rank : {1, 2})
+    cluster.inject(trial.device(rank), fault(hang_up));
+  REQUIRE(trial.launch() == "");
+  auto status = cluster.wait(1);
+  CHECK(status.devices_size() == 2);
+  CHECK(contains(status.asyncerror(), "rank 2 (device 0x3) was lost"));
+}
+
 TEST_CASE("epoch: where most are slow together it is the hosts' load: nobody is lost, unless it lasts") {
   for (auto delay : {900ms, 20'000ms}) {
     simulated_cluster cluster{{}};
