@@ -177,8 +177,7 @@ std::string report_of(const search_question& asked, const search_outcome& found)
                      : std::string{"Nothing beats it.\n"};
   }
   text += fmt::format("\nThe Pareto front of time and memory{}:\n{}",
-                      found.open == 0 ? "" : ", of those simulated",
-                      header);
+                      found.open == 0 ? "" : ", of those simulated", header);
   for (auto& x : found.pareto)
     text += line_of(asked, x);
   return text;
@@ -190,7 +189,8 @@ std::string json_of(const search_question& asked, const search_outcome& found) {
     R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"open":{},"open_best":{},"best":{},"plain":{},"pareto":{}}})"
     "\n",
     asked.costs->name(), asked.ranks, asked.layers, asked.global_batch, found.candidates, found.simulated,
-    found.open, found.open_best, list(found.best), found.plain ? json_of(asked, *found.plain) : "null", list(found.pareto));
+    found.open, found.open_best, list(found.best), found.plain ? json_of(asked, *found.plain) : "null",
+    list(found.pareto));
 }
 
 } // namespace ringmaster

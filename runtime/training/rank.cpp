@@ -152,35 +152,31 @@ std::string rank::mismatch(const activation& x, const weight& w, const activatio
           : fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()))});
 }
 
-operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
-                                                               const activation_gradient& by_output) {
-  auto result = start<weight_gradient, activation_gradient>(op::backward);
+template <class... Values>
+operation<Values...> rank::gradients(op what, const activation& x, const weight& w,
+                                     const activation_gradient& by_output) const {
+  auto result = start<Values...>(what);
   auto& work = result.work_;
   set_about(work.argument, x, w);
-  set_gradient(work.results[0], value_kind::weight_gradient, x, w);
-  set_gradient(work.results[1], value_kind::activation_gradient, x, w);
+  auto* made = work.results.data();
+  (set_gradient(*made++, Values::kind, x, w), ...);
   result.refuse(mismatch(x, w, by_output));
   return result;
+}
+
+operation<weight_gradient, activation_gradient> rank::backward(const activation& x, const weight& w,
+                                                               const activation_gradient& by_output) {
+  return gradients<weight_gradient, activation_gradient>(op::backward, x, w, by_output);
 }
 
 operation<activation_gradient> rank::backward_input(const activation& x, const weight& w,
                                                     const activation_gradient& by_output) {
-  auto result = start<activation_gradient>(op::backward_input);
-  auto& work = result.work_;
-  set_about(work.argument, x, w);
-  set_gradient(work.results[0], value_kind::activation_gradient, x, w);
-  result.refuse(mismatch(x, w, by_output));
-  return result;
+  return gradients<activation_gradient>(op::backward_input, x, w, by_output);
 }
 
 operation<weight_gradient> rank::backward_weight(const activation& x, const weight& w,
                                                  const activation_gradient& by_output) {
-  auto result = start<weight_gradient>(op::backward_weight);
-  auto& work = result.work_;
-  set_about(work.argument, x, w);
-  set_gradient(work.results[0], value_kind::weight_gradient, x, w);
-  result.refuse(mismatch(x, w, by_output));
-  return result;
+  return gradients<weight_gradient>(op::backward_weight, x, w, by_output);
 }
 
 operation<> rank::add(weight_gradient& sum, weight_gradient more) {

@@ -130,6 +130,10 @@ private:
   operation<Values...> start(op what) const {
     return {*on_, what, index_};
   }
+  /// A backward, or a half of it: Values are the gradients it gives.
+  template <class... Values>
+  operation<Values...> gradients(op what, const activation& x, const weight& w,
+                                 const activation_gradient& by_output) const;
   template <class Value>
   operation<Value> sliced(Value x, shard part);
   template <class Value>

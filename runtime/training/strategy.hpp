@@ -12,9 +12,8 @@ namespace ringmaster::training {
 /// What one rank does in a training step: a coroutine that an executor resumes.
 using strategy = task<void>;
 
-/// An operation to wait for at once with co_await, which begins it and gives its results: nothing, a value, or a tuple of
-/// two.
-/// Where it is refused or fails the strategy does not go on; its executor has the error.
+/// An operation to wait for at once with co_await, which begins it and gives its results: nothing, a value, or a tuple
+/// of two. Where it is refused or fails the strategy does not go on; its executor has the error.
 template <class... Values>
 class [[nodiscard]] operation {
 public:
@@ -55,7 +54,6 @@ private:
     return "rank " + std::to_string(work_.rank) + " " + what + " " + std::string{name_of(work_.what)} + " of the "
            + text_of(work_.argument);
   }
-  /// As it is begun. Its arguments are what they were when it was made.
   /// As it is begun: once, and with its arguments as they were when it was made.
   bool accepted() {
     const bool again = std::exchange(begun_, true), late = detail::changes++ != made_at_;

@@ -45,9 +45,7 @@ private:
     return !staged_ ? 1 : name_ == "interleaved" ? ((chunks_ + 1) * p - 1) / chunks_ : p;
   }
   /// In a V the rank with the most micro-batches under way may be one with fewer layers.
-  double held_layers() const {
-    return name_ == "zb-v" ? 2 * std::floor(layers_ / 2) : layers_;
-  }
+  double held_layers() const { return name_ == "zb-v" ? 2 * std::floor(layers_ / 2) : layers_; }
   bool is_any_of(std::initializer_list<std::string_view> names) const {
     return std::ranges::find(names, name_) != names.end();
   }
