@@ -11,9 +11,9 @@
 //   rank 3: 1000000 of 1000000 elements are right
 //
 // Under `caf-run --local 2 -- build/release/examples/all_reduce` the same program uses the devices of two other processes.
-#include "actors/client.hpp"
-#include "actors/cluster.hpp"
-#include "actors/configuration.hpp"
+#include "client/client.hpp"
+#include "client/cluster.hpp"
+#include "actors/configuration/configuration.hpp"
 
 #include <fmt/format.h>
 

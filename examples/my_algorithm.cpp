@@ -12,9 +12,10 @@
 //
 // `ringmaster prove` says the same of what is built in, or in a file (docs/schedule_format.md).
 #include "messages/errc.hpp"
-#include "runtime/blocks.hpp"
-#include "runtime/proof.hpp"
-#include "runtime/schedule_builder.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/schedule/blocks.hpp"
+#include "runtime/proof/proof.hpp"
+#include "runtime/schedule/schedule_builder.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 // the backward, and the others in the end. See docs/strategies.md for the operations, runtime/training/strategies/
 // for more of them.
 #include "messages/errc.hpp"
-#include "runtime/training/simulator.hpp"
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
 

@@ -10,10 +10,10 @@
 //   ring: every rank has its neighbour's number
 //   wrong count: rank 0 hears: all_reduce: the ranks' calls do not match, and nothing has been moved: count: 1 on rank ...
 //   missing rank: rank 0 hears: rank 3 (device 0x4) has not called barrier #5; it last finished send_recv #4; waiting ...
-#include "actors/client.hpp"
-#include "actors/cluster.hpp"
-#include "actors/configuration.hpp"
-#include "actors/rank_communicator.hpp"
+#include "client/client.hpp"
+#include "client/cluster.hpp"
+#include "actors/configuration/configuration.hpp"
+#include "client/rank_communicator.hpp"
 
 #include <fmt/format.h>
 

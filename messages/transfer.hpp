@@ -17,7 +17,7 @@
 
 namespace ringmaster {
 
-class device_memory; // runtime/device_memory.hpp
+class device_memory; // runtime/memory/device_memory.hpp
 
 /// Names one block on its way from one stream to another.
 struct transfer_key {

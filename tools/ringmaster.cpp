@@ -1,16 +1,16 @@
 // The `ringmaster` program: finds the command and hands it its arguments.
-#include "tools/bench_command.hpp"
-#include "tools/chart_command.hpp"
-#include "tools/demo_command.hpp"
-#include "tools/draw_command.hpp"
-#include "tools/explain_command.hpp"
-#include "tools/log_command.hpp"
-#include "tools/node_commands.hpp"
-#include "tools/plan_command.hpp"
-#include "tools/prove_command.hpp"
-#include "tools/puzzles_command.hpp"
-#include "tools/simulate_command.hpp"
-#include "tools/tune_command.hpp"
+#include "tools/bench/bench_command.hpp"
+#include "tools/bench/chart_command.hpp"
+#include "tools/demo/demo_command.hpp"
+#include "tools/prove/draw_command.hpp"
+#include "tools/tune/explain_command.hpp"
+#include "tools/cluster/log_command.hpp"
+#include "tools/cluster/node_commands.hpp"
+#include "tools/training/plan_command.hpp"
+#include "tools/prove/prove_command.hpp"
+#include "tools/puzzles/puzzles_command.hpp"
+#include "tools/simulate/simulate_command.hpp"
+#include "tools/tune/tune_command.hpp"
 
 #include <fmt/format.h>
 #include <map>

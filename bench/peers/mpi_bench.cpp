@@ -120,7 +120,7 @@ bool measure(bench& x, uint64_t samples) {
   x.run();
   auto wrong = x.count_wrong();
   auto moved = std::max<uint64_t>(x.bytes() * x.ranks, 1);
-  auto operations = std::clamp<uint64_t>((uint64_t{64} << 20) / moved, 2, 256); // as in tools/bench.cpp
+  auto operations = std::clamp<uint64_t>((uint64_t{64} << 20) / moved, 2, 256); // as in tools/bench/bench.cpp
   std::vector<double> times;
   for (uint64_t i = 0; i < samples + 2; ++i)
     if (auto time = x.sample(operations); i >= 2)

@@ -6,7 +6,7 @@
 // the puzzle's world; docs/strategies.md shows a whole one, runtime/training/rank.hpp has the operations.
 #pragma once
 
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

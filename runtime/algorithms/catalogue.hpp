@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule.hpp"
+#include "runtime/algorithms/registry.hpp"
 
 namespace ringmaster {
 

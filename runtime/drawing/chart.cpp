@@ -1,7 +1,7 @@
 #include "runtime/drawing/chart.hpp"
 
 #include "runtime/drawing/svg_canvas.hpp"
-#include "runtime/quantity_text.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 

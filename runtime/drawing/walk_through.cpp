@@ -1,6 +1,7 @@
 #include "runtime/drawing/walk_through.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/simulation/message_graph.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "runtime/simulation/message_graph.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule_check.hpp"
+#include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
-#include "runtime/schedule.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "tests/support/client.hpp"
 #include "tests/support/collective_trial.hpp"
 

@@ -1,6 +1,6 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
 #include "tests/support/temporary_directory.hpp"
-#include "tests/tools/launched_program.hpp"
+#include "tests/support/launched_program.hpp"
 
 #include <doctest/doctest.h>
 

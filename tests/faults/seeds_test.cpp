@@ -1,8 +1,8 @@
 // Whole clusters in virtual time, each in an order and with faults drawn from its seed. RINGMASTER_SEEDS says how many
 // seeds are tried (2000), RINGMASTER_SEED replays one and prints its history.
-#include "runtime/record_text.hpp"
-#include "runtime/record_bytes.hpp"
-#include "runtime/schedule.hpp"
+#include "runtime/journal/record_text.hpp"
+#include "runtime/journal/record_bytes.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "tests/support/all_reduce_trial.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "runtime/schedule.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "tests/support/all_reduce_trial.hpp"
 
 #include <algorithm>

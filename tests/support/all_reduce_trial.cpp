@@ -1,6 +1,7 @@
 #include "tests/support/all_reduce_trial.hpp"
 
-#include "runtime/reduction.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/reduction/reduction.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 
 #include <algorithm>

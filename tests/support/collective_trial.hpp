@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/collective.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/simulated_cluster.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/gpu_sim.pb.h"
-#include "runtime/reduction.hpp"
+#include "runtime/reduction/reduction.hpp"
 #include "tests/support/small_float_reference.hpp"
 
 #include <bit>

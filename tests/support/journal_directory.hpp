@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/errc.hpp"
-#include "runtime/journal_store.hpp"
+#include "runtime/journal/journal_store.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/records.hpp"
 

@@ -3,7 +3,7 @@
 // its end when all are written.
 
 #include "messages/errc.hpp"
-#include "runtime/journal_store.hpp"
+#include "runtime/journal/journal_store.hpp"
 #include "tests/support/records.hpp"
 
 #include <cstdio>

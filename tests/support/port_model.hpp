@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule.hpp"
+#include "runtime/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <vector>

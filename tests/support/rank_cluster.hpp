@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/rank_communicator.hpp"
+#include "client/rank_communicator.hpp"
 #include "tests/support/client.hpp"
 
 #include <numeric>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/errc.hpp"
-#include "runtime/reduce_op_registry.hpp"
+#include "runtime/reduction/reduce_op_registry.hpp"
 #include "tests/support/element.hpp"
 
 #include <doctest/doctest.h>

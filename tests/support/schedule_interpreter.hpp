@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/proof.hpp"
+#include "runtime/proof/proof.hpp"
 
 #include <string>
 #include <vector>

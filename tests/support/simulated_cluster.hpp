@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/coordinator.hpp"
-#include "actors/device.hpp"
-#include "actors/journal.hpp"
-#include "actors/node.hpp"
+#include "actors/coordination/coordinator.hpp"
+#include "actors/devices/device.hpp"
+#include "actors/hosts/journal.hpp"
+#include "actors/hosts/node.hpp"
 #include "tests/support/deterministic_system.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/supervisor.hpp"
+#include "actors/hosts/supervisor.hpp"
 
 #include "tests/support/deterministic_system.hpp"
 

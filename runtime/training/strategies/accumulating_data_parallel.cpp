@@ -2,7 +2,7 @@
 // other, and the sums of its gradients are reduced once, in the end.
 // Time: load + forward and backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and
 // the activations of one micro-batch only.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

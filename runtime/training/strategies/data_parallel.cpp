@@ -2,7 +2,7 @@
 // and works on it at once; the gradient of a layer is summed over the ranks right after its backward.
 // Time: load + forward + backward + L all_reduces + update, each of all layers. Memory: 3 weights a layer, and
 // activations.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

@@ -4,7 +4,7 @@
 // Time: load + forward and backward of all micro-batches + what the last backward does not hide of L all_reduces +
 // update.
 // Memory: 3 weights a layer, and the activations of one micro-batch.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 #include <functional>
 

@@ -7,7 +7,7 @@
 // Time: 1/T of forward, backward and update; 2 L all_reduces of activations a micro-batch, and L of gradients of 1/T
 // of a layer.
 // Memory: 3/T weights a layer; activations of one micro-batch.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 #include "messages/errc.hpp"
 

@@ -2,7 +2,7 @@
 // when it needs it. Its gradients are whole until they are summed.
 // Time: that of data parallel + 2 L all_gathers. Memory: 2/W weights a layer, L gradients, one whole weight, and
 // activations.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

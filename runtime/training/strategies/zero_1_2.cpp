@@ -3,7 +3,7 @@
 // Stage 1 keeps whole gradients until the end, stage 2 scatters each right after its backward and keeps 1/W.
 // Time: that of data parallel, with L reduce_scatters and L all_gathers for its L all_reduces, and 1/W of the update.
 // Memory: 2 + 1/W weights a layer, or 1 + 2/W; and activations.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

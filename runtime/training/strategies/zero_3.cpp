@@ -3,7 +3,7 @@
 // scattered right after its backward.
 // Time: load / W + forward + backward + 2 L all_gathers + L reduce_scatters + update / W.
 // Memory: 3/W weights a layer, one whole weight and gradient, and activations.
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

@@ -1,7 +1,7 @@
 #include "runtime/training/transformer/gpu_system.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/json_value.hpp"
+#include "runtime/text/json_value.hpp"
 
 #include <fmt/format.h>
 

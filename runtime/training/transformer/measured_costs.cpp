@@ -1,6 +1,6 @@
 #include "runtime/training/transformer/measured_costs.hpp"
 
-#include "runtime/bus_bandwidth.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
 
 #include <cmath>
 #include <map>

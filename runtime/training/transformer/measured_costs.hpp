@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/selection.hpp"
+#include "runtime/selection/selection.hpp"
 #include "runtime/training/transformer/transformer_costs.hpp"
 
 namespace ringmaster::training {

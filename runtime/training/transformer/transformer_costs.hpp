@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/cost_model.hpp"
+#include "runtime/training/simulated/cost_model.hpp"
 #include "runtime/training/transformer/iteration_estimate.hpp"
 
 #include <memory>

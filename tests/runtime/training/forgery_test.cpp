@@ -1,5 +1,5 @@
 // Programs that cheat, each of which must end with a sentence.
-#include "runtime/training/simulator.hpp"
+#include "runtime/training/simulated/simulator.hpp"
 
 #include "messages/errc.hpp"
 

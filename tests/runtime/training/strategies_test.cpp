@@ -1,5 +1,5 @@
-#include "runtime/training/simulator.hpp"
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,7 +1,7 @@
 // Small cases by hand, a cell a unit of time: forward 1, backward 2 or two halves of 1, a collective and an update
 // 1, hops nothing.
-#include "runtime/training/simulator.hpp"
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,9 +1,9 @@
-#include "runtime/training/simulator.hpp"
-#include "runtime/training/strategies.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/calibration.hpp"
 #include "runtime/training/transformer/planner.hpp"
 #include "runtime/training/transformer/transformer_costs.hpp"
-#include "tools/iteration_rows.hpp"
+#include "tools/training/iteration_rows.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,0 +1,248 @@
+#include "actors/configuration/configuration.hpp"
+
+#include "actors/configuration/ini_keys.hpp"
+#include "messages/errc.hpp"
+#include "messages/type_ids.hpp"
+
+#include <caf/config_value.hpp>
+#include <caf/deep_to_string.hpp>
+#include <caf/io/middleman.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+namespace ringmaster {
+
+namespace {
+
+std::string to_std(caf::string_view x) { return {x.begin(), x.end()}; }
+
+/// "device.count" of "--device.count=4", "help" of "--help", nothing of what is no long option.
+std::string name_of_argument(const std::string& arg) {
+  if (arg.size() <= 2 || arg.compare(0, 2, "--") != 0)
+    return {};
+  return arg.substr(2, arg.find('=') - 2);
+}
+
+caf::expected<std::string> read_text(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  if (!in || std::filesystem::is_directory(file))
+    return make_error(errc::io_error, fmt::format("the configuration file {} cannot be read", file.string()));
+  return std::string{std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// "line 2", from the error of CAF's parser, whose columns are not to be trusted.
+std::string place_of(const caf::error& err) {
+  const auto& context = err.context();
+  if (!context.match_elements<caf::config_value::dictionary>())
+    return "somewhere";
+  const auto& place = context.get_as<caf::config_value::dictionary>(0);
+  return fmt::format("line {}", caf::get_or(place, "line", int64_t{0}));
+}
+
+} // namespace
+
+configuration::configuration() {
+  add_message_types<caf::id_block::ringmaster>();
+  add_error_category(caf::atom("ringmaster"), [](uint8_t code, caf::atom_value category, const caf::message& x) {
+    return ringmaster::render(caf::error{code, category, x});
+  });
+  load<caf::io::middleman>();
+  for (const auto& entry : option_entries(values_)) {
+    auto in_section = [&](auto* value) {
+      opt_group{custom_options_, {entry.section.data(), entry.section.size()}}.add(
+        *value, {entry.key.data(), entry.key.size()}, {entry.purpose.data(), entry.purpose.size()});
+    };
+    std::visit(in_section, entry.value);
+  }
+  // A peer that hangs, or whose host is cut off, is given up after the timeout; CAF's default is never.
+  set("middleman.heartbeat-interval", caf::timespan{std::chrono::milliseconds{500}});
+  set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{2}});
+  // CAF lets an actor run for as long as it has messages; a stream always has one while it copies.
+  set("scheduler.max-throughput", uint64_t{64});
+  // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps for
+  // 50 us at a time in between, 500 times, and cannot be woken: a thread's call then waits for that.
+  set("work-stealing.moderate-poll-attempts", uint64_t{0});
+}
+
+caf::error configuration::read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file) {
+  return read(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), default_file);
+}
+
+caf::error configuration::read(std::vector<std::string> args,
+                               const std::optional<std::filesystem::path>& default_file) {
+  // CAF takes options only in front of the first other argument.
+  auto end = std::find(args.begin(), args.end(), "--");
+  auto others = std::stable_partition(args.begin(), end, [&](const std::string& x) { return is_ours_or_cafs(x); });
+  for (auto arg = args.begin(); arg != others; ++arg)
+    if (auto err = check_argument(*arg))
+      return err;
+  auto file = default_file;
+  if (file && !std::filesystem::exists(*file))
+    file.reset();
+  auto named = std::find_if(args.begin(), others, [](const auto& x) { return name_of_argument(x) == "config-file"; });
+  if (named != others)
+    file = named->substr(named->find('=') + 1);
+  std::string text;
+  if (file) {
+    auto content_of_file = read_text(*file);
+    if (!content_of_file)
+      return content_of_file.error();
+    text = std::move(*content_of_file);
+    if (auto err = check_text(text, file->string()))
+      return err;
+  }
+  file_ = file;
+  file_keys_ = ini_keys(text);
+  for (auto arg = args.begin(); arg != others; ++arg)
+    command_keys_.push_back(name_of_argument(*arg));
+  std::vector<std::string> remaining(others, args.end());
+  args.erase(others, args.end());
+  // On the command line CAF takes a flag without a value only: those with one are stored once more, behind its pass.
+  auto flags = std::stable_partition(args.begin(), args.end(), [&](const std::string& x) {
+    auto option = custom_options_.cli_long_name_lookup(name_of_argument(x));
+    return option == nullptr || !option->is_flag() || x.find('=') == std::string::npos;
+  });
+  std::vector<std::string> flags_with_value(flags, args.end());
+  args.erase(flags, args.end());
+  std::istringstream in{text};
+  if (auto err = parse(std::move(args), in))
+    return make_error(errc::invalid_config, fmt::format("the configuration cannot be read: {}", render(err)));
+  for (const auto& arg : flags_with_value)
+    if (auto err = check_argument(arg))
+      return err;
+  remainder = std::move(remaining);
+  return validate(values_);
+}
+
+caf::error configuration::check(const std::optional<std::filesystem::path>& file) const {
+  if (file) {
+    auto text = read_text(*file);
+    if (!text)
+      return text.error();
+    if (auto err = check_text(*text, file->string()))
+      return err;
+  }
+  return validate(values_);
+}
+
+caf::error configuration::check_remainder() const {
+  if (remainder.empty())
+    return caf::none;
+  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", remainder[0]));
+}
+
+std::string configuration::origin_of(const std::string& section) const {
+  auto sets = [&](const std::vector<std::string>& keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](auto& x) { return x.starts_with(section + "."); });
+  };
+  std::string result = sets(file_keys_) ? file_->string() : "";
+  if (sets(command_keys_))
+    result += result.empty() ? "the command line" : " and the command line";
+  return result.empty() ? "the defaults" : result;
+}
+
+caf::settings configuration::dump_content() const {
+  auto result = actor_system_config::dump_content();
+  auto copy = values_;
+  for (const auto& entry : option_entries(copy)) {
+    auto key = fmt::format("{}.{}", entry.section, entry.key);
+    std::visit([&](const auto* value) { caf::put(result, key, *value); }, entry.value);
+  }
+  return result;
+}
+
+/// Whether CAF knows the option, or it is meant to be one: it has a section of ours or of CAF's, or a short name.
+bool configuration::is_ours_or_cafs(const std::string& arg) const {
+  auto name = name_of_argument(arg);
+  if (name.empty())
+    return arg == "-h" || arg == "-?";
+  if (custom_options_.cli_long_name_lookup(name) != nullptr)
+    return true;
+  auto section = name.substr(0, name.find('.') + 1);
+  return !section.empty() && std::any_of(custom_options_.begin(), custom_options_.end(), [&](const auto& option) {
+    return to_std(option.category()) + "." == section;
+  });
+}
+
+caf::error configuration::check_argument(const std::string& arg) {
+  auto name = name_of_argument(arg);
+  if (name.empty())
+    return caf::none;
+  auto option = custom_options_.cli_long_name_lookup(name);
+  if (option == nullptr)
+    return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", arg, name, keys_like(name)));
+  auto equals = arg.find('=');
+  if (equals == std::string::npos && option->is_flag())
+    return caf::none;
+  // This stores the value, too, which CAF's own pass over the command line does again.
+  auto value = equals == std::string::npos ? std::string{} : arg.substr(equals + 1);
+  if (equals == std::string::npos || !option->parse(value))
+    return make_error(errc::invalid_config,
+                      fmt::format("{}: {} is {}; it must be {}", arg, name, value.empty() ? "empty" : value,
+                                  allowed_for(*option)));
+  return caf::none;
+}
+
+caf::error configuration::check_text(const std::string& text, const std::string& name) const {
+  std::istringstream in{text};
+  auto parsed = parse_config(in);
+  if (!parsed)
+    return make_error(errc::invalid_config,
+                      fmt::format("{}, {}: this is not understood; sections look like [name], keys like key=value, "
+                                  "comments start with ; and texts stand in double quotes",
+                                  name, place_of(parsed.error())));
+  std::set<std::string> seen;
+  for (const auto& key : ini_keys(text)) {
+    if (!seen.insert(key).second)
+      return make_error(errc::invalid_config, fmt::format("{}: {} is there twice; once is right", name, key));
+    if (auto err = check_value(key, caf::get_if(&*parsed, key), name))
+      return err;
+  }
+  return caf::none;
+}
+
+caf::error configuration::check_value(const std::string& key, const caf::config_value* value,
+                                      const std::string& name) const {
+  auto option = custom_options_.qualified_name_lookup(key);
+  if (key.starts_with("global."))
+    return make_error(errc::invalid_config, fmt::format("{}: {} stands outside of any section; {}", name,
+                                                        key.substr(key.find('.') + 1), keys_like("")));
+  if (option == nullptr)
+    return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", name, key, keys_like(key)));
+  if (value == nullptr || option->check(*value))
+    return make_error(errc::invalid_config,
+                      fmt::format("{}: {} is {}; it must be {}", name, key,
+                                  value == nullptr ? "lost" : caf::deep_to_string(*value), allowed_for(*option)));
+  return caf::none;
+}
+
+/// "section [device] has count, streams", or which sections there are.
+std::string configuration::keys_like(const std::string& key) const {
+  auto section = key.substr(0, key.find('.'));
+  std::set<std::string> keys, sections;
+  for (const auto& option : custom_options_) {
+    if (option.category() == section)
+      keys.insert(to_std(option.long_name()));
+    sections.insert(to_std(option.category()));
+  }
+  if (!keys.empty())
+    return fmt::format("section [{}] has {}", section, fmt::join(keys, ", "));
+  sections.erase("global");
+  return fmt::format("the sections are {}", fmt::join(sections, ", "));
+}
+
+std::string configuration::allowed_for(const caf::config_option& option) const {
+  auto copy = values_;
+  for (const auto& entry : option_entries(copy))
+    if (option.full_name() == fmt::format("{}.{}", entry.section, entry.key))
+      return allowed_text(entry);
+  auto type = to_std(option.type_name());
+  return type == "timespan" ? "a duration such as 500ms" : "of CAF's type " + type;
+}
+
+} // namespace ringmaster

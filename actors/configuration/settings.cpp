@@ -1,0 +1,98 @@
+#include "actors/configuration/settings.hpp"
+
+#include "actors/communicators/mover_pool.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ringmaster {
+
+proto::FailurePolicy parse_policy(const std::string& text) {
+  return text == "replace" ? proto::REPLACE : text == "abort" ? proto::ABORT : proto::SHRINK;
+}
+
+uint64_t memory_files_bytes(const options& opts) {
+  return opts.device.count * 2 * opts.device.memory_bytes;
+}
+
+namespace {
+
+double seconds(options::duration x) { return std::chrono::duration<double>{x}.count(); }
+
+} // namespace
+
+cost_constants network_costs(const options& opts) {
+  return {.latency_s = seconds(opts.costs.latency),
+          .bandwidth = static_cast<double>(opts.costs.bandwidth),
+          .operation_s = seconds(opts.costs.operation)};
+}
+
+process_constants process_costs(const options& opts, uint32_t cores) {
+  auto& x = opts.costs;
+  return {.cores = cores,
+          .operation_s = seconds(x.local_operation),
+          .rank_s = seconds(x.local_rank),
+          .step_s = seconds(x.local_step),
+          .message_s = seconds(x.local_message),
+          .bandwidth = static_cast<double>(x.local_bandwidth),
+          .reduction_rate = static_cast<double>(x.local_reduction_rate),
+          .memory_bandwidth = static_cast<double>(x.local_memory_bandwidth),
+          .cache_bytes = x.local_cache_bytes,
+          .together = {.operation_s = seconds(x.together_operation),
+                       .rank_s = seconds(x.together_rank),
+                       .bandwidth = static_cast<double>(x.together_bandwidth)}};
+}
+
+device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
+  device_options result;
+  result.memory_dir = memory_dir;
+  result.memory_bytes = opts.device.memory_bytes;
+  result.streams = opts.device.streams;
+  auto& streams = result.streams_options;
+  streams.transfer_limit = opts.transfers.timeout;
+  streams.wait_limit = opts.communicator.operation_timeout;
+  streams.slice_bytes = opts.transfers.slice_bytes;
+  streams.chunk_bytes = opts.route.chunk_bytes;
+  streams.credits = opts.route.credits;
+  streams.offer_memory = opts.route.in_process == "memory";
+  streams.clock = wall_clock::of_this_process();
+  return result;
+}
+
+coordinator_options coordinator_settings(const options& opts) {
+  coordinator_options result;
+  result.clock = wall_clock::of_this_process();
+  result.pid = static_cast<uint64_t>(::getpid());
+  result.request_limit = opts.coordinator.request_timeout;
+  result.host_copies_bytes_max = opts.coordinator.host_copies_bytes_max;
+  result.communicators.policy = parse_policy(opts.communicator.policy);
+  result.communicators.deterministic = opts.communicator.deterministic;
+  result.communicators.suspect = opts.suspicion;
+  result.communicators.operation_limit = opts.communicator.operation_timeout;
+  result.communicators.costs = network_costs(opts);
+  result.communicators.share_memory = opts.route.in_process == "memory";
+  constexpr uint32_t movers_max = 15; // memory is seldom faster for more
+  if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
+    result.communicators.movers = std::make_shared<mover_pool>(std::min(processors - 1, movers_max));
+  result.communicators.spare_limit = opts.communicator.spare_timeout;
+  result.communicators.clock = result.clock;
+  return result;
+}
+
+node_options node_settings(const options& opts, const std::filesystem::path& memory_dir) {
+  node_options result;
+  result.pid = static_cast<uint64_t>(::getpid());
+  char host[256] = "node";
+  ::gethostname(host, sizeof(host) - 1);
+  result.name = opts.node.name.empty() ? fmt::format("{}-{}", host, result.pid) : opts.node.name;
+  result.devices = opts.device.count;
+  result.device = device_settings(opts, memory_dir);
+  result.restarts_max = opts.supervisor.restarts_max;
+  result.period = opts.supervisor.period;
+  result.join_limit = opts.node.join_timeout;
+  return result;
+}
+
+} // namespace ringmaster

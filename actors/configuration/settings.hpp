@@ -1,0 +1,28 @@
+#pragma once
+
+#include "actors/coordination/coordinator.hpp"
+#include "actors/hosts/node.hpp"
+#include "runtime/configuration/options.hpp"
+#include "runtime/selection/process_costs.hpp"
+
+#include <filesystem>
+
+namespace ringmaster {
+
+// What the actors start with, from the configuration. Handles are left empty.
+
+device_options device_settings(const options& opts, const std::filesystem::path& memory_dir);
+coordinator_options coordinator_settings(const options& opts);
+node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
+
+/// What operations take: between processes, and in one process that has so many cores.
+cost_constants network_costs(const options& opts);
+process_constants process_costs(const options& opts, uint32_t cores);
+
+/// What the memory files of this process may grow to, scratch included.
+uint64_t memory_files_bytes(const options& opts);
+
+/// "shrink", "replace", "abort"; the options have been validated.
+proto::FailurePolicy parse_policy(const std::string& text);
+
+} // namespace ringmaster

@@ -1,0 +1,167 @@
+#include "actors/hosts/journal.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace ringmaster {
+namespace {
+
+using self_pointer = journal_actor::stateful_pointer<journal_state>;
+
+// Tells people when failure begins, changes or ends.
+void report(std::string& known, const caf::error& err, const char* what) {
+  auto text = err ? render(err) : std::string{};
+  if (text == known)
+    return;
+  if (err)
+    spdlog::error("journal: cannot {}: {}", what, text);
+  else
+    spdlog::info("journal: can {} again", what);
+  known = std::move(text);
+}
+
+// Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not be
+// durable at once.
+void send_flush(self_pointer self) {
+  auto& state = self->state;
+  if (std::exchange(state.flush_sent, true))
+    return;
+  bool at_once = state.write_failure.empty() && state.options.store->sync() == journal_sync::always;
+  auto pause = at_once                       ? caf::timespan{0}
+               : state.write_failure.empty() ? state.options.write_delay
+                                             : state.options.sync_interval;
+  state.flush_due = self->clock().now() + pause;
+  if (at_once)
+    self->send(self, atom::flush_v);
+  else
+    self->delayed_send(self, pause, atom::flush_v);
+}
+
+void enqueue(self_pointer self, proto::Record record) {
+  auto& state = self->state;
+  if (state.queue.size() >= state.options.queue_records_max) {
+    ++state.lost;
+  } else {
+    state.queue.push_back(std::move(record));
+    if (state.write_failure.empty() && state.queue.size() >= state.options.batch_records_max)
+      state.write();
+  }
+  send_flush(self);
+}
+
+void plan_sync(self_pointer self) {
+  auto& state = self->state;
+  if (state.options.store->sync() != journal_sync::interval || state.synced == state.written
+      || std::exchange(state.sync_planned, true))
+    return;
+  auto& opts = state.options;
+  auto left = opts.sync_interval; // where syncing fails, until it is tried again
+  if (state.sync_failure.empty())
+    left -= std::min(opts.write_delay, opts.sync_interval / 2); // the oldest record has waited
+  state.sync_due = self->clock().now() + left;
+  self->delayed_send(self, left, atom::flush_v);
+}
+
+// Whichever flush message this is, it does what is due.
+void on_flush(self_pointer self) {
+  auto& state = self->state;
+  if (self->clock().now() >= state.flush_due) // else it is still to come, beside the one that syncs
+    state.flush_sent = false;
+  state.write();
+  if (!state.queue.empty())
+    send_flush(self);
+  if (state.sync_planned && self->clock().now() >= state.sync_due) {
+    state.sync_planned = false;
+    if (state.synced < state.written)
+      state.sync();
+  }
+  plan_sync(self);
+}
+
+proto::JournalFlushResponse flush_now(journal_state& state) {
+  proto::JournalFlushResponse response;
+  auto err = state.sync();
+  auto lost = std::exchange(state.lost, 0);
+  response.set_records(state.written);
+  response.set_success(!err && lost == 0);
+  if (lost > 0)
+    response.set_error(fmt::format("{} records were lost, since {} were waiting to be written{}{}", lost,
+                                   state.options.queue_records_max, err ? ": " : "", err ? render(err) : ""));
+  else if (err)
+    response.set_error(render(err));
+  return response;
+}
+
+proto::JournalTailResponse tail(journal_state& state, uint32_t count) {
+  proto::JournalTailResponse response;
+  auto err = state.write();
+  auto records = state.options.store->tail(std::min(count, state.options.tail_records_max));
+  if (records)
+    for (auto& record : *records)
+      *response.add_records() = std::move(record);
+  else
+    err = std::move(records.error());
+  if (err)
+    response.set_error(render(err));
+  return response;
+}
+
+// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. It always is answered.
+void leave(self_pointer self, caf::error reason) {
+  if (std::exchange(self->state.leaving, true))
+    return;
+  self->request(caf::actor_cast<journal_actor>(self), caf::infinite, proto::JournalFlushRequest{})
+    .then([self, reason](const proto::JournalFlushResponse&) { self->quit(reason); },
+          [self, reason](const caf::error&) { self->quit(reason); });
+}
+
+} // namespace
+
+journal_state::~journal_state() {
+  if (!options.store || (queue.empty() && synced == written))
+    return;
+  sync();
+  if (!queue.empty())
+    spdlog::error("journal: ends, {} records were never written", queue.size());
+}
+
+caf::error journal_state::write() {
+  if (queue.empty())
+    return caf::none;
+  auto err = options.store->append(queue);
+  report(write_failure, err, "write");
+  if (!err) {
+    written += queue.size();
+    queue.clear();
+  }
+  return err;
+}
+
+caf::error journal_state::sync() {
+  auto err = write();
+  if (err || synced == written)
+    return err;
+  err = options.store->flush();
+  report(sync_failure, err, "sync");
+  if (!err)
+    synced = written;
+  return err;
+}
+
+journal_actor::behavior_type journal(self_pointer self, journal_options options) {
+  assert(options.store != nullptr);
+  self->state.options = std::move(options);
+  self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });
+  return {
+    [self](proto::Record& record) { enqueue(self, std::move(record)); },
+    [self](const proto::JournalFlushRequest&) { return flush_now(self->state); },
+    [self](const proto::JournalTailRequest& request) { return tail(self->state, request.records_max()); },
+    [self](atom::flush) { on_flush(self); },
+  };
+}
+
+} // namespace ringmaster

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/journal/journal_store.hpp"
+
+#include <caf/actor_clock.hpp>
+#include <caf/timespan.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+struct journal_options {
+  std::shared_ptr<journal_store> store; ///< Not null, and handed over: the actor is its only user from now on.
+  caf::timespan sync_interval = std::chrono::milliseconds{100}; ///< With journal_sync::interval; between retries, too.
+  caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one
+                                                            ///< batch; with journal_sync::always it does not.
+  size_t batch_records_max = 1024;
+  size_t queue_records_max = 65536; ///< Not yet written because writing fails; what comes then is lost, and counted.
+  uint32_t tail_records_max = 10'000; ///< In one answer.
+};
+
+struct journal_state {
+  static inline const char* name = "journal";
+
+  /// Writes what is left.
+  ~journal_state();
+
+  /// Appends all that is queued.
+  caf::error write();
+  /// Writes, then makes it durable.
+  caf::error sync();
+
+  journal_options options;
+  std::vector<proto::Record> queue;
+  bool flush_sent = false;   ///< A message that will have the queue written is on its way.
+  caf::actor_clock::time_point flush_due;
+  bool sync_planned = false; ///< One that comes at `sync_due` is on its way.
+  caf::actor_clock::time_point sync_due;
+  uint64_t written = 0;      ///< Records since the start.
+  uint64_t synced = 0;       ///< Of these.
+  uint64_t lost = 0;         ///< Since the last answer to a flush request.
+  std::string write_failure; ///< What the latest attempt said; empty: it worked.
+  std::string sync_failure;
+  bool leaving = false;
+};
+
+/// Collects records for `write_delay`, then appends them in one batch: while writing works, a killed process loses no more
+/// than these and what is still in the mailbox. Spawn it detached: it waits for the
+/// disk. A failing disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
+journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
+
+} // namespace ringmaster

@@ -1,0 +1,103 @@
+#include "actors/hosts/node.hpp"
+
+#include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+void node_state::join(const proto::Adopt& x) {
+  if (devices)
+    return; // hosting already
+  if (x.device_ids_size() > 0)
+    options.devices = static_cast<uint32_t>(x.device_ids_size());
+  self->monitor(options.coordinator);
+  proto::NodeJoinRequest request;
+  request.set_name(options.name);
+  request.set_host(x.host());
+  request.set_port(x.port());
+  request.set_pid(options.pid);
+  request.set_devices(options.devices);
+  std::vector<uint64_t> wanted{x.device_ids().begin(), x.device_ids().end()};
+  self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
+    .then([this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
+            if (!options.device.streams_options.journal)
+              options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
+            host(y.node_id(), wanted);
+          },
+          [this](const caf::error& problem) {
+            self->quit(make_error(errc::timed_out, fmt::format("the coordinator did not let node {} join within {:.1f} s: {}",
+                                                               options.name,
+                                                               std::chrono::duration<double>{options.join_limit}.count(),
+                                                               render(problem))));
+          });
+}
+
+void node_state::host(uint64_t node_id, const std::vector<uint64_t>& wanted_ids) {
+  supervisor_options settings;
+  settings.name = fmt::format("{}/devices", options.name);
+  settings.restarts_max = options.restarts_max;
+  settings.period = options.period;
+  auto device_settings = options.device;
+  device_settings.node = node_id;
+  device_settings.coordinator = options.coordinator;
+  for (uint32_t i = 0; i < options.devices; ++i) {
+    auto first_id = std::make_shared<uint64_t>(i < wanted_ids.size() ? wanted_ids[i] : 0);
+    settings.children.push_back({fmt::format("device-{}", i), [device_settings, first_id](caf::event_based_actor* parent) {
+                                   auto opts = device_settings;
+                                   opts.wanted_id = device_id{std::exchange(*first_id, 0)}; // an id is never used twice
+                                   return caf::actor_cast<caf::actor>(parent->spawn(device, opts));
+                                 }});
+  }
+  devices = self->spawn<caf::monitored>(supervisor, std::move(settings));
+}
+
+void node_state::meet(const proto::NodePeers& x) {
+  for (auto& peer : x.peers()) {
+    if (peer.name() == options.name)
+      return; // those behind us in the list come to us
+    auto about = fmt::format("node {} at {}:{}", peer.name(), peer.host(), peer.port());
+    self
+      ->request(self->system().middleman().actor_handle(), options.join_limit, caf::connect_atom_v, peer.host(),
+                static_cast<uint16_t>(peer.port()))
+      .then([](const caf::node_id&, const caf::strong_actor_ptr&, const std::set<std::string>&) {},
+            [about](const caf::error& problem) {
+              spdlog::warn("no direct connection to {} ({}): blocks go through the coordinator's process", about,
+                           render(problem));
+            });
+  }
+}
+
+void node_state::on_down(const caf::down_msg& x) {
+  if (options.coordinator && x.source == options.coordinator.address())
+    self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));
+  else
+    self->quit(x.reason ? x.reason : caf::error{caf::exit_reason::unhandled_exception});
+}
+
+node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options) {
+  auto& state = self->state;
+  state.self = self;
+  state.options = std::move(options);
+  self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
+  self->set_exit_handler([&state](const caf::exit_msg& x) {
+    if (state.devices)
+      state.self->send_exit(state.devices, x.reason); // its end is ours
+    else
+      state.self->quit(x.reason);
+  });
+  if (state.options.coordinator)
+    state.join({});
+  return {
+    [&state](const proto::NodePeers& x) { state.meet(x); },
+    [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
+      if (!state.options.coordinator)
+        state.options.coordinator = caf::actor_cast<coordinator_actor>(host);
+      state.join(x);
+    },
+  };
+}
+
+} // namespace ringmaster

@@ -1,0 +1,456 @@
+#include "actors/streams/collective_command.hpp"
+
+#include "actors/communicators/operation.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/rank_order/rank_order.hpp"
+#include "runtime/reduction/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace ringmaster {
+
+collective_command::~collective_command() {
+  free_scratch();
+}
+
+void collective_command::free_scratch() {
+  if (shadow_ != 0)
+    received_->memory->free_scratch(std::exchange(shadow_, 0));
+  if (scratch_ != 0)
+    received_->memory->free_scratch(std::exchange(scratch_, 0));
+  if (staged_ != 0)
+    received_->memory->free_scratch(std::exchange(staged_, 0));
+}
+
+// -- the walk -----------------------------------------------------------------
+
+void collective_command::begin(stream_state& stream) {
+  if (phase_ != phase::planned)
+    return; // it waits for the plan of the new epoch, or for the other ranks
+  if (plan_->together())
+    return announce(stream);
+  phase_ = phase::walking;
+  started_ns_ = stream.unix_ns();
+  last_move_ = stream.now();
+  round_ = 0;
+  next_step_ = 0;
+  round_started_ = false;
+  stalled_until_ = {};
+  sends_pending_.clear(); // a block of the broken walk may have been taken since
+  bytes_received_ = 0;
+  if (auto problem = prepare())
+    return break_off(stream, render(problem));
+  advance(stream);
+}
+
+caf::error collective_command::prepare() {
+  element_bytes_ = size_of(plan_->datatype());
+  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
+  auto request = request_of(*plan_, world_size, rank_);
+  input_bytes_ = input_count(plan_->kind(), request, rank_) * element_bytes_;
+  output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
+  if (auto problem = check_buffers())
+    return problem;
+  steps_before_ = 0;
+  if (auto problem = plan_window())
+    return problem;
+  auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
+    if (address != 0 || size == 0)
+      return caf::none;
+    auto range = received_->memory->allocate_scratch(size);
+    if (!range)
+      return std::move(range.error());
+    address = *range;
+    return caf::none;
+  };
+  if (schedule_.steps.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
+    received_->memory->free_scratch(std::exchange(shadow_, 0));
+  if (!schedule_.steps.empty() && wants_shadow(request))
+    if (auto problem = reserve(shadow_, output_bytes_))
+      return problem;
+  if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
+    received_->memory->free_scratch(std::exchange(scratch_, 0));
+  if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
+    return plan_->rank_order() ? no_room(problem, request) : problem;
+  expect_bytes();
+  return prepare_reduction();
+}
+
+void collective_command::expect_bytes() const {
+  auto& memory = *received_->memory;
+  if (!fused()) // what is fused is small
+    memory.expect_bytes(*memory.at(output_address(), output_bytes_));
+  if (shadow_ != 0)
+    memory.expect_bytes(*memory.at_runtime(shadow_, output_bytes_));
+}
+
+caf::error collective_command::plan_window() {
+  constexpr size_t window_steps = 256;
+  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
+  // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
+  bool changes = reduces(plan_->kind()) && (plan_->op() == gpu_sim::PREMUL_SUM || plan_->op() == gpu_sim::AVG);
+  bool same_place = world_size == 1 && !fused() && input_address() == output_address() && !changes;
+  auto request = request_of(*plan_, world_size, rank_);
+  auto planned = same_place ? schedule{} // alone and in place, the input is the result
+                 : plan_->rank_order() ? plan_in_rank_order(plan_->kind(), plan_->algorithm(), request)
+                                       : plan(plan_->kind(), plan_->algorithm(), request);
+  if (!planned)
+    return std::move(planned.error());
+  auto& steps = planned->steps;
+  auto end = std::min(steps_before_ + window_steps, steps.size());
+  while (end < steps.size() && steps[end].round == steps[end - 1].round)
+    ++end;
+  std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction
+  block_index_.clear();
+  for (size_t i = 0; i < end; ++i) {
+    auto index = counts[{steps[i].peer, steps[i].what == action::send}]++;
+    if (i >= steps_before_)
+      block_index_.push_back(index);
+  }
+  steps_behind_ = end < steps.size();
+  next_step_ = 0;
+  schedule_ = {planned->rounds, planned->scratch_count,
+               std::vector<step>{steps.begin() + static_cast<std::ptrdiff_t>(steps_before_),
+                                 steps.begin() + static_cast<std::ptrdiff_t>(end)}};
+  return caf::none;
+}
+
+/// Contributions that travel apart take much scratch; `direct` needs least of it.
+caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
+  auto least = plan_in_rank_order(plan_->kind(), "direct", request);
+  return make_error(code_of(problem),
+                    fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}, by direct {}: take "
+                                "that, fewer elements at a time, or a larger device.memory-bytes",
+                                render(problem), name_of(plan_->kind()), plan_->algorithm(),
+                                schedule_.scratch_count * element_bytes_, rank_,
+                                least ? least->scratch_count * element_bytes_ : 0));
+}
+
+caf::error collective_command::prepare_reduction() {
+  auto reduction = reducer::of(plan_->datatype(), plan_->op(), plan_->user_op());
+  if (!reduction)
+    return std::move(reduction.error());
+  combine_.emplace(std::move(*reduction));
+  bool scales = plan_->op() == gpu_sim::PREMUL_SUM && reduces(plan_->kind());
+  if (!scales && !fused())
+    return caf::none;
+  if (staged_ == 0 && input_bytes_ > 0) {
+    auto range = received_->memory->allocate_scratch(input_bytes_);
+    if (!range)
+      return std::move(range.error());
+    staged_ = *range;
+  }
+  for (auto& x : pieces()) {
+    if (x.input_bytes == 0)
+      continue;
+    block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
+    if (scales) {
+      sink.factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
+      sink.datatype = plan_->datatype();
+    }
+    offer own{{}, {received_->memory->id(), x.input, x.input_bytes, received_->memory}, nullptr};
+    ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
+  }
+  return caf::none;
+}
+
+std::vector<collective_command::piece> collective_command::pieces() const {
+  if (!fused())
+    return {{0, input_address(), input_bytes_, output_address(), output_bytes_}};
+  std::vector<piece> result;
+  uint64_t offset = 0;
+  for (auto& x : plan_->fused()) {
+    auto at = static_cast<int>(rank_);
+    auto bytes = x.count() * element_bytes_; // all-reduces: in as out
+    result.push_back({offset, x.input_addresses(at), bytes, x.output_addresses(at), bytes});
+    offset += bytes;
+  }
+  return result;
+}
+
+caf::error collective_command::check_buffers() const {
+  auto check = [&](uint64_t address, uint64_t bytes) {
+    auto range = received_->memory->at(address, bytes);
+    return range ? caf::error{} : std::move(range.error());
+  };
+  for (auto& x : pieces()) {
+    if (auto problem = check(x.input, x.input_bytes))
+      return problem;
+    if (auto problem = check(x.output, x.output_bytes))
+      return problem;
+  }
+  return caf::none;
+}
+
+/// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already, unless
+/// ranks were lost and the others have closed up.
+bool collective_command::wants_shadow(const plan_request& request) const {
+  if (fused())
+    return true;
+  auto in = input_address(), out = output_address();
+  if (!plan_->in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
+    return false;
+  auto at = in_place(plan_->kind(), request, rank_);
+  return replaces_input(plan_->kind()) || in - out != (at.input - at.output) * element_bytes_;
+}
+
+void collective_command::advance(stream_state& stream) {
+  constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its say
+  uint32_t reads = 0;
+  while (phase_ == phase::walking || phase_ == phase::committing) {
+    if (!ready_.empty()) {
+      auto state = ++reads > reads_max ? turn::over : read_some(stream);
+      if (state == turn::over)
+        stream.resume_later();
+      if (state != turn::goes_on)
+        return; // after turn::ended, this command does not exist any more
+      continue;
+    }
+    if (round_started_ && (!sends_pending_.empty() || !awaited_.empty() || !under_way_.empty()))
+      return; // somebody else owes the next move
+    if (round_started_) {
+      round_started_ = false;
+      ++round_;
+    }
+    if (!start_round(stream))
+      return;
+  }
+}
+
+bool collective_command::start_round(stream_state& stream) {
+  if (stream.fault.strikes(round_) && stream.strike(*stream.fault.armed, where()))
+    return false;
+  last_move_ = stream.now();
+  if (round_ == schedule_.rounds) {
+    phase_ = phase::finished;
+    schedule_.steps = {}; // the command may be kept for long
+    block_index_ = {};
+    report(stream, proto::RankReport::FINISHED);
+    return false;
+  }
+  if (stream.fault.delay.count() > 0 && stalled_until_ == decltype(stalled_until_){}) {
+    stalled_until_ = stream.now() + stream.fault.delay;
+    stream.resume_later(stream.fault.delay);
+    return false;
+  }
+  stalled_until_ = {};
+  if (next_step_ == schedule_.steps.size() && steps_behind_) {
+    steps_before_ += next_step_;
+    if (auto problem = plan_window()) {
+      break_off(stream, render(problem));
+      return false;
+    }
+  }
+  round_started_ = true;
+  for (; next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_ && phase_ == phase::walking;
+       ++next_step_)
+    if (!schedule_.steps[next_step_].then)
+      start_step(stream, next_step_);
+  return true;
+}
+
+void collective_command::start_next(stream_state& stream, size_t index) {
+  if (index + 1 < schedule_.steps.size() && schedule_.steps[index + 1].then && phase_ == phase::walking)
+    start_step(stream, index + 1);
+}
+
+void collective_command::start_step(stream_state& stream, size_t index) {
+  auto& todo = schedule_.steps[index];
+  auto own = [&](const block_range& range) {
+    return offer{{}, {received_->memory->id(), address_of(range), bytes_of(range), received_->memory}, nullptr};
+  };
+  auto sink = [&](const block_range* operand) {
+    return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
+  };
+  switch (todo.what) {
+    case action::send:
+      sends_pending_.emplace(key_of(index, rank_, todo.peer), index);
+      stream.offer_block((*received_->orders.members)[todo.peer].stream, key_of(index, rank_, todo.peer),
+                         address_of(todo.source), bytes_of(todo.source));
+      break;
+    case action::recv:
+    case action::recv_reduce: {
+      auto key = key_of(index, todo.peer, rank_);
+      awaited_.emplace(key, index);
+      if (auto early = stream.claim(key))
+        take(stream, *early);
+      break;
+    }
+    case action::copy:
+      ready_.push_back({&todo, {}, make_route(own(todo.source), sink(nullptr)), nullptr});
+      break;
+    case action::reduce:
+      ready_.push_back({&todo, {}, make_route(own(todo.destination), sink(&todo.source)), nullptr});
+      break;
+    case action::fold:
+      ready_.push_back({&todo, {},
+                        make_fold({{bytes_at(todo.source), bytes_of(todo.source)},
+                                   {bytes_at(todo.destination), bytes_of(todo.destination)},
+                                   &*combine_, todo.finish, static_cast<uint32_t>(plan_->device_ids_size())}),
+                        nullptr});
+      break;
+  }
+}
+
+collective_command::turn collective_command::read_some(stream_state& stream) {
+  auto& work = ready_.front();
+  auto state = work.bytes->advance(stream);
+  last_move_ = stream.now();
+  ++slices_;
+  if (state == route::progress::more)
+    return turn::over;
+  if (state == route::progress::broken) {
+    break_off(stream, std::string{work.bytes->error});
+    return turn::goes_on;
+  }
+  auto current = std::move(work);
+  ready_.pop_front();
+  if (state == route::progress::waiting) {
+    auto key = current.key;
+    under_way_.emplace(key, std::move(current));
+    return turn::goes_on;
+  }
+  if (current.todo == nullptr && (phase_ == phase::walking || !ready_.empty()))
+    return turn::goes_on; // the input, or some of the output, is where it shall be
+  if (current.todo == nullptr) {
+    commit_done(stream);
+    return turn::ended;
+  }
+  end_step(stream, current);
+  return turn::goes_on;
+}
+
+void collective_command::end_step(stream_state& stream, const reading& work) {
+  auto& todo = *work.todo;
+  if (todo.finish && todo.what != action::fold) // which does so itself, before it rounds
+    combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination), todo.destination.count);
+  if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
+    bytes_received_ += bytes_of(todo.destination);
+    stream.self->send(sender, taken{work.key});
+  }
+  start_next(stream, static_cast<size_t>(work.todo - schedule_.steps.data()));
+}
+
+void collective_command::resume(stream_state& stream) {
+  if (plan_->together())
+    announce(stream);
+  else if (stream.now() < stalled_until_)
+    stream.resume_later(stalled_until_ - stream.now());
+  else
+    advance(stream);
+}
+
+void collective_command::on_offer(stream_state& stream, const offer& x) {
+  take(stream, x);
+  advance(stream);
+}
+
+void collective_command::take(stream_state& stream, const offer& x) {
+  auto i = awaited_.find(x.key);
+  auto& todo = schedule_.steps[i->second];
+  if (x.source.bytes != bytes_of(todo.destination))
+    return break_off(stream, fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
+                                         x.source.bytes, rank_, bytes_of(todo.destination), where()));
+  awaited_.erase(i);
+  block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
+                  &*combine_};
+  ready_.push_back({&todo, x.key, make_route(x, sink), x.sender});
+}
+
+void collective_command::on_taken(stream_state& stream, const taken& x) {
+  auto i = sends_pending_.find(x.key);
+  if (i == sends_pending_.end())
+    return;
+  auto index = i->second;
+  sends_pending_.erase(i);
+  stream.retract(x.key);
+  start_next(stream, index);
+  advance(stream);
+}
+
+void collective_command::on_refused(stream_state& stream, const refused& x) {
+  if (stream.outgoing.count(x.key) != 0)
+    break_off(stream, x.reason);
+}
+
+void collective_command::on_chunk(stream_state& stream, const chunk& x) {
+  auto i = under_way_.find(x.key);
+  if (i == under_way_.end())
+    return;
+  last_move_ = stream.now();
+  ++slices_;
+  switch (i->second.bytes->on_chunk(stream, x)) {
+    case route::progress::done: {
+      auto ended = std::move(i->second);
+      under_way_.erase(i);
+      end_step(stream, ended);
+      advance(stream);
+      break;
+    }
+    case route::progress::broken: break_off(stream, std::string{i->second.bytes->error}); break;
+    default: break;
+  }
+}
+
+// -- the end ------------------------------------------------------------------
+
+void collective_command::release(stream_state& stream) {
+  if (phase_ != phase::finished)
+    return;
+  if (stream.fault.strikes(schedule_.rounds + 1) && stream.strike(*stream.fault.armed, where()))
+    return;
+  phase_ = phase::committing;
+  if (shadow_ == 0)
+    return commit_done(stream);
+  for (auto& x : pieces()) {
+    if (x.output_bytes == 0)
+      continue;
+    offer own{{}, {received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory}, nullptr};
+    ready_.push_back({nullptr, {}, make_route(own, block_sink{received_->memory->at(x.output, x.output_bytes)->data()}), nullptr});
+  }
+  advance(stream);
+}
+
+void collective_command::commit_done(stream_state& stream) {
+  free_scratch(); // before the next command begins, which may want as much
+  report(stream, proto::RankReport::COMMITTED);
+  stream.done(0, {}, false);
+}
+
+void collective_command::quiesce(bool for_good) {
+  if (for_good)
+    free_scratch();
+  phase_ = phase::waiting;
+  awaited_.clear();
+  ready_.clear();
+  under_way_.clear();
+  sends_pending_.clear();
+  round_started_ = false;
+}
+
+void collective_command::break_off(stream_state& stream, const std::string& reason) {
+  quiesce();
+  phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
+  report(stream, proto::RankReport::BROKEN, reason);
+}
+
+void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
+                                const std::string& error) {
+  proto::RankReport x;
+  x.set_comm_id(plan_->comm_id());
+  x.set_epoch(plan_->epoch());
+  x.set_sequence(plan_->sequence());
+  x.set_device_id(received_->memory->id().value);
+  x.set_rank(rank_);
+  x.set_stream_id(stream.id.value);
+  x.set_phase(how);
+  x.set_error(error);
+  x.set_started_ns(started_ns_);
+  x.set_ended_ns(stream.unix_ns());
+  x.set_bytes_received(bytes_received_);
+  stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(x));
+}
+
+} // namespace ringmaster

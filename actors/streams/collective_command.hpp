@@ -1,0 +1,153 @@
+#pragma once
+
+#include "actors/streams/command.hpp"
+#include "actors/streams/route.hpp"
+#include "actors/streams/stream.hpp"
+#include "runtime/reduction/reducer.hpp"
+#include "runtime/schedule/schedule.hpp"
+
+#include <chrono>
+#include <list>
+#include <map>
+#include <optional>
+
+namespace ringmaster {
+
+/// One rank's part of a collective: walks the rank's schedule, and keeps the input until the outcome is certain.
+///
+///   waiting --plan--> planned --head of the stream--> walking --last step--> finished --Release--> committing --> done
+///      ^                 |                               |                       |
+///      +---- Quiesce ----+-------------------------------+-----------------------+      (a new epoch: same place, new plan)
+///
+/// An in-place operation walks into a shadow of its output in the device's scratch area; committing copies the shadow
+/// over the input. Out of place the output is written directly, and committing is only the permission to go on.
+class collective_command : public command {
+public:
+  // What communicators say to a stream.
+  static void accept(stream_state& stream, const operation_orders& orders);
+  static void accept(stream_state& stream, const proto::Release& x);
+  static void accept(stream_state& stream, const proto::Quiesce& x);
+  static void accept(stream_state& stream, const proto::ProgressRequest& x);
+
+  ~collective_command() override;
+
+  const char* kind() const override { return "collective"; }
+  using command::as_collective;
+  collective_command* as_collective() override { return this; }
+  void begin(stream_state& stream) override;
+  void resume(stream_state& stream) override;
+  void on_offer(stream_state& stream, const offer& x) override;
+  void on_taken(stream_state& stream, const taken& x) override;
+  void on_refused(stream_state& stream, const refused& x) override;
+  void on_chunk(stream_state& stream, const chunk& x) override;
+  bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
+
+private:
+  enum class phase { waiting, planned, walking, finished, broken, committing, arrived };
+
+  /// What the commands of one message have in common.
+  struct received_orders {
+    operation_orders orders;
+    caf::strong_actor_ptr communicator;
+    std::shared_ptr<device_memory> memory;
+  };
+
+  enum class turn { goes_on, over, ended };
+
+  /// A block that is being read, and the step it is for.
+  struct reading {
+    const step* todo = nullptr; ///< nullptr: the commit, or what is done with the input before the walk
+    transfer_key key;
+    std::unique_ptr<route> bytes;
+    caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
+  };
+
+  static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
+
+  static void accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
+                     const proto::OperationPlan& plan);
+  /// Says how far the stream has come with operations that are run for all ranks together.
+  static void announce(stream_state& stream);
+  static void release_together(stream_state& stream, const proto::Release& x);
+
+  void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
+  /// Stops; `for_good`, it will not run again.
+  void quiesce(bool for_good = false);
+  void release(stream_state& stream);
+  /// Whether no fault keeps the head from it.
+  bool may_arrive(stream_state& stream);
+  proto::Progress progress(const stream_state& stream) const;
+
+  caf::error prepare();
+  /// Takes the steps from the current round on out of the rank's schedule, which is planned for it: the first of the
+  /// `window_steps`, and the rest of their last round. A thousand ranks' whole schedules would take more memory than all
+  /// the rest, and planning takes little time.
+  caf::error plan_window();
+  caf::error no_room(const caf::error& problem, const plan_request& request) const;
+  /// What blocks are combined with; for PREMUL_SUM a scaled copy of the input takes the input's place.
+  caf::error prepare_reduction();
+  bool wants_shadow(const plan_request& request) const;
+  /// Several small ones that are walked as one: their inputs are packed, their outputs unpacked.
+  bool fused() const { return !plan_->fused().empty(); }
+  caf::error check_buffers() const;
+  /// The outputs are about to be written.
+  void expect_bytes() const;
+  struct piece { ///< One of a fused operation's; else the whole.
+    uint64_t offset = 0; ///< In the packed buffers.
+    uint64_t input = 0;
+    uint64_t input_bytes = 0;
+    uint64_t output = 0;
+    uint64_t output_bytes = 0;
+  };
+  std::vector<piece> pieces() const;
+  void advance(stream_state& stream);
+  bool start_round(stream_state& stream);
+  void start_step(stream_state& stream, size_t index);
+  /// What was to start behind this step.
+  void start_next(stream_state& stream, size_t index);
+  void take(stream_state& stream, const offer& x);
+  turn read_some(stream_state& stream);
+  void end_step(stream_state& stream, const reading& work);
+  void commit_done(stream_state& stream);
+  void free_scratch();
+  void break_off(stream_state& stream, const std::string& reason);
+  void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
+
+  uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }
+  uint64_t output_address() const { return plan_->output_addresses(static_cast<int>(rank_)); }
+  uint64_t address_of(const block_range& range) const;
+  std::byte* bytes_at(const block_range& range) const;
+  uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
+  transfer_key key_of(size_t step_index, uint32_t source, uint32_t destination) const;
+  std::string where() const;
+
+  std::shared_ptr<const received_orders> received_; ///< Keeps the plan alive.
+  const proto::OperationPlan* plan_ = nullptr;
+  phase phase_ = phase::waiting;
+  uint32_t rank_ = 0;
+  schedule schedule_;         ///< Of its steps, those of the window.
+  size_t steps_before_ = 0;   ///< The window.
+  bool steps_behind_ = false; ///< The window.
+  std::vector<uint32_t> block_index_; ///< By step of the window: counts the blocks between this rank and the step's peer, by direction.
+  uint64_t element_bytes_ = 0;
+  uint64_t input_bytes_ = 0;
+  uint64_t output_bytes_ = 0;
+  uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
+  uint64_t scratch_ = 0;
+  uint64_t staged_ = 0;               ///< The input times the rank's factor, and packed.
+  std::optional<reducer> combine_;
+  uint32_t round_ = 0;
+  size_t next_step_ = 0;              ///< The first step of the next round, in the window.
+  bool round_started_ = false;
+  std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
+  std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
+  std::list<reading> ready_;                    ///< Blocks that can be read now.
+  std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
+  uint64_t bytes_received_ = 0;
+  uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
+  uint64_t started_ns_ = 0;
+  std::chrono::steady_clock::time_point last_move_;
+  std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.
+};
+
+} // namespace ringmaster

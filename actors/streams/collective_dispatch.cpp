@@ -1,0 +1,217 @@
+// What a COMMUNICATOR says to a STREAM, and what the stream answers: the collective commands' epoch side.
+#include "actors/streams/collective_command.hpp"
+
+#include "runtime/reduction/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+collective_command* collective_command::find(stream_state& stream, uint64_t communicator,
+                                             uint64_t sequence) {
+  for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
+    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator) {
+      if (cmd->plan_->sequence() <= sequence) // they were queued in this order
+        return cmd->plan_->sequence() == sequence ? cmd : nullptr;
+    }
+  return nullptr;
+}
+
+void collective_command::accept(stream_state& stream, const operation_orders& orders) {
+  auto received = std::make_shared<const received_orders>(
+    received_orders{orders, stream.self->current_sender(), stream.memory});
+  for (auto& plan : orders.batch->plans())
+    accept(stream, received, plan);
+  announce(stream);
+}
+
+void collective_command::accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
+                                const proto::OperationPlan& plan) {
+  if (stream.stale(plan.comm_id(), plan.epoch()))
+    return;
+  stream.enter_epoch(plan.comm_id(), plan.epoch());
+  if (auto cmd = find(stream, plan.comm_id(), plan.sequence())) {
+    cmd->take_plan(received, plan);
+    stream.head_event([&](command& head) {
+      if (&head == cmd)
+        cmd->begin(stream);
+    });
+    return;
+  }
+  auto cmd = std::make_unique<collective_command>();
+  cmd->take_plan(received, plan);
+  if (stream.full())
+    cmd->report(stream, proto::RankReport::BROKEN,
+                fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id.value,
+                            stream.memory->id().value, stream.options.commands_max));
+  else
+    stream.enqueue(std::move(cmd));
+}
+
+void collective_command::take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan) {
+  received_ = std::move(received);
+  plan_ = &plan;
+  auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), received_->memory->id().value);
+  rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
+  phase_ = phase::planned;
+}
+
+void collective_command::announce(stream_state& stream) {
+  collective_command* last = nullptr;
+  bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
+  for (auto i = stream.arrived_run; i < stream.queue.size() && !stream.quitting; ++i) {
+    auto cmd = stream.queue[i]->as_collective();
+    auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
+    if (cmd == nullptr || !cmd->plan_->together() || cmd->phase_ != phase::planned || (careful && i > 0)
+        || (before != nullptr && before->plan_->comm_id() != cmd->plan_->comm_id()))
+      break;
+    if (i == 0 && !cmd->may_arrive(stream))
+      return;
+    cmd->phase_ = phase::arrived;
+    stream.arrived_run = i + 1;
+    last = cmd;
+  }
+  if (last == nullptr)
+    return;
+  auto& plan = *last->plan_;
+  stream.self->send(caf::actor_cast<communicator_actor>(last->received_->communicator),
+                    arrived{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
+}
+
+bool collective_command::may_arrive(stream_state& stream) {
+  if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where()))
+    return false;
+  if (stream.fault.delay.count() == 0 || stalled_until_ != decltype(stalled_until_){})
+    return true;
+  last_move_ = stream.now();
+  stalled_until_ = stream.now() + stream.fault.delay;
+  stream.resume_later(stream.fault.delay);
+  return false;
+}
+
+void collective_command::release_together(stream_state& stream, const proto::Release& x) {
+  while (!stream.queue.empty()) {
+    auto head = stream.queue.front()->as_collective();
+    if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::arrived
+        || head->plan_->sequence() > x.sequence())
+      return;
+    if (stream.fault.armed && stream.fault.armed->step() > 0 && stream.strike(*stream.fault.armed, head->where()))
+      return;
+    stream.done(0, {}, false);
+  }
+}
+
+void collective_command::accept(stream_state& stream, const proto::Release& x) {
+  if (stream.stale(x.comm_id(), x.epoch()))
+    return;
+  if (x.first() != 0)
+    return release_together(stream, x);
+  auto cmd = find(stream, x.comm_id(), x.sequence());
+  if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
+    cmd->release(stream);
+}
+
+void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
+  if (!stream.stale(x.comm_id(), x.epoch())) {
+    auto cancelled = [&](const collective_command& cmd) {
+      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_->sequence()) > 0;
+    };
+    // A commit reads and writes this device alone, and its outcome is certain: it goes on.
+    for (auto& entry : stream.queue) {
+      auto cmd = entry->as_collective();
+      if (cmd == nullptr || cmd->plan_->comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
+        continue;
+      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::arrived)
+        cmd->report(stream, proto::RankReport::INTERRUPTED);
+      cmd->quiesce(cancelled(*cmd));
+    }
+    stream.arrived_run = 0;
+    stream.remove_if([&](const command& entry) {
+      auto cmd = entry.as_collective();
+      return cmd != nullptr && cmd->plan_->comm_id() == x.comm_id() && cmd->phase_ != phase::committing
+             && cancelled(*cmd);
+    });
+    if (x.forget())
+      stream.forget(x.comm_id());
+    else
+      stream.enter_epoch(x.comm_id(), x.epoch());
+  }
+  auto asker = caf::actor_cast<communicator_actor>(stream.self->current_sender());
+  if (!asker)
+    return; // the communicator has died, this is said for it
+  proto::Quiesced answer;
+  answer.set_comm_id(x.comm_id());
+  answer.set_epoch(x.epoch());
+  answer.set_device_id(stream.memory->id().value);
+  stream.self->send(asker, std::move(answer));
+}
+
+void collective_command::accept(stream_state& stream, const proto::ProgressRequest& x) {
+  proto::Progress answer;
+  auto head = stream.queue.empty() ? nullptr : stream.queue.front().get();
+  auto collective = head == nullptr ? nullptr : head->as_collective();
+  if (collective != nullptr && collective->plan_->comm_id() == x.comm_id())
+    answer = collective->progress(stream);
+  else
+    answer.set_doing(head == nullptr ? "idle" : fmt::format("busy with a {}", head->kind()));
+  answer.set_comm_id(x.comm_id());
+  answer.set_number(x.number());
+  answer.set_device_id(stream.memory->id().value);
+  stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
+}
+
+proto::Progress collective_command::progress(const stream_state& stream) const {
+  proto::Progress result;
+  result.set_epoch(plan_->epoch());
+  result.set_sequence(plan_->sequence());
+  result.set_round(round_);
+  result.set_rounds(schedule_.rounds);
+  bool stalled = (phase_ == phase::walking && !round_started_)
+                 || (phase_ == phase::planned && plan_->together() && stalled_until_ != decltype(stalled_until_){});
+  bool busy = stalled || !ready_.empty();
+  result.set_busy(busy);
+  if (busy)
+    result.set_busy_for_ns(static_cast<uint64_t>((stream.now() - last_move_).count()));
+  if (phase_ == phase::finished)
+    result.set_doing("finished, waiting for the other ranks");
+  else if (phase_ == phase::waiting)
+    result.set_doing("waiting for the plan of the next epoch");
+  else if (phase_ == phase::arrived)
+    result.set_doing("waiting for the other ranks to come to it");
+  else if (phase_ == phase::broken)
+    result.set_doing("broken off");
+  else if (busy)
+    result.set_doing(fmt::format("working at {}", where()));
+  else if (!awaited_.empty())
+    result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
+  else if (!under_way_.empty())
+    result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far", under_way_.begin()->first.source,
+                                 where(), slices_));
+  else
+    result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
+  return result;
+}
+
+uint64_t collective_command::address_of(const block_range& range) const {
+  auto start = range.where == buffer::input     ? (staged_ != 0 ? staged_ : input_address())
+               : range.where == buffer::scratch ? scratch_
+               : shadow_ != 0                   ? shadow_
+                                                : output_address();
+  return start + range.offset * element_bytes_;
+}
+
+std::byte* collective_command::bytes_at(const block_range& range) const {
+  return received_->memory->at_runtime(address_of(range), bytes_of(range))->data(); // checked by prepare
+}
+
+transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {
+  return {plan_->comm_id(), plan_->epoch(), plan_->sequence(), source, destination, block_index_[step_index]};
+}
+
+std::string collective_command::where() const {
+  return fmt::format("round {} of {} of operation #{} on communicator {}", round_, schedule_.rounds,
+                     plan_->sequence(), plan_->comm_id());
+}
+
+} // namespace ringmaster

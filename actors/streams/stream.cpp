@@ -1,0 +1,334 @@
+#include "actors/streams/stream.hpp"
+
+#include "actors/calls/answers.hpp"
+#include "actors/streams/collective_command.hpp"
+#include "actors/streams/local_commands.hpp"
+#include "actors/calls/request_limit.hpp"
+#include "actors/streams/transfer_commands.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+void stream_state::enqueue(std::unique_ptr<command> cmd) {
+  cmd->number = ++commands_;
+  queue.push_back(std::move(cmd));
+  begin_head();
+}
+
+void stream_state::begin_head() {
+  if (beginning_)
+    return; // a command that ends at once comes here again: the loop below goes on with the next
+  beginning_ = true;
+  while (!queue.empty() && begun_ != queue.front()->number && !quitting) {
+    begun_ = queue.front()->number;
+    if (queue.front()->as_collective() == nullptr) // their own records say when
+      head_began_ns_ = unix_ns();
+    queue.front()->begin(*this);
+  }
+  beginning_ = false;
+  if (queue.empty() && ends_when_idle && commands_ > 0)
+    self->quit();
+}
+
+void stream_state::done(uint64_t bytes, const std::string& error, bool journaled) {
+  ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
+  queue.pop_front();
+  arrived_run -= arrived_run > 0 ? 1 : 0;
+  resume_pending_ = 0;
+  if (journaled) {
+    last_error = error;
+    proto::Record record;
+    auto& entry = *record.mutable_command_ended();
+    entry.set_device_id(memory->id().value);
+    entry.set_stream_id(id.value);
+    entry.set_kind(ended_->kind());
+    entry.set_bytes(bytes);
+    entry.set_started_ns(head_began_ns_);
+    entry.set_ended_ns(unix_ns());
+    entry.set_error(error);
+    journal(std::move(record));
+  }
+  begin_head();
+}
+
+void stream_state::remove_if(const std::function<bool(const command&)>& condition) {
+  if (queue.empty())
+    return;
+  auto goes = [&](auto& cmd) { return condition(*cmd); };
+  bool head_goes = goes(queue.front());
+  queue.erase(std::remove_if(queue.begin() + 1, queue.end(), goes), queue.end());
+  if (head_goes)
+    done(0, {}, false);
+}
+
+void stream_state::resume_later(caf::timespan delay) {
+  if (resume_pending_ != 0)
+    return;
+  resume_pending_ = ++resumes_;
+  if (delay.count() > 0)
+    self->delayed_send(self, delay, atom::resume_v, resume_pending_);
+  else
+    self->send(self, atom::resume_v, resume_pending_);
+}
+
+void stream_state::on_resume(uint64_t call) {
+  if (call != resume_pending_)
+    return; // its command has ended
+  resume_pending_ = 0;
+  head_event([&](command& head) { head.resume(*this); });
+}
+
+void stream_state::limit_head(caf::timespan limit) {
+  self->delayed_send(self, limit, atom::expire_v, queue.front()->number);
+}
+
+void stream_state::offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key,
+                               uint64_t address, uint64_t bytes) {
+  device_window window{memory->id(), address, bytes, memory};
+  outgoing[key] = window;
+  if (!options.offer_memory)
+    window.memory = nullptr;
+  self->send(caf::actor_cast<stream_actor>(receiver), offer{key, std::move(window), self->ctrl()});
+}
+
+std::unique_ptr<offer> stream_state::claim(const transfer_key& key) {
+  auto i = incoming.find(key);
+  if (i == incoming.end())
+    return nullptr;
+  auto result = std::make_unique<offer>(std::move(i->second));
+  incoming.erase(i);
+  return result;
+}
+
+bool stream_state::stale(uint64_t communicator, uint64_t epoch) {
+  auto i = epochs.find(communicator);
+  if (i == epochs.end() || epoch >= i->second)
+    return false;
+  ++stale_messages;
+  return true;
+}
+
+void stream_state::enter_epoch(uint64_t communicator, uint64_t epoch) {
+  if (std::exchange(epochs[communicator], epoch) == epoch)
+    return;
+  auto older = [&](const auto& entry) {
+    return entry.first.channel == communicator && entry.first.epoch != 0 && entry.first.epoch < epoch;
+  };
+  std::erase_if(incoming, older);
+  std::erase_if(outgoing, older);
+}
+
+void stream_state::forget(uint64_t communicator) {
+  constexpr size_t forgotten_max = 1024;
+  enter_epoch(communicator, UINT64_MAX);
+  forgotten_.push_back(communicator);
+  if (forgotten_.size() > forgotten_max) {
+    epochs.erase(forgotten_.front());
+    forgotten_.pop_front();
+  }
+}
+
+bool stream_state::strike(const proto::FaultRequest& x, const std::string& where) {
+  fault.armed.reset();
+  constexpr const char* done[] = {"killed", "hung", "slowed"}; // by FaultRequest::Kind
+  auto what = fmt::format("{} on request, {}", done[x.kind()], where);
+  proto::Record record;
+  record.mutable_fault_injected()->set_device_id(memory->id().value);
+  record.mutable_fault_injected()->set_what(what);
+  journal(std::move(record));
+  switch (x.kind()) {
+    case proto::FaultRequest::SLOW: fault.delay = std::chrono::nanoseconds{x.delay_ns()}; return false;
+    case proto::FaultRequest::HANG: hang(self); break;
+    default: self->quit(make_error(errc::killed_on_request, what)); break;
+  }
+  quitting = true;
+  return true;
+}
+
+void stream_state::journal(proto::Record record) {
+  if (!options.journal)
+    return;
+  record.set_time_ns(unix_ns());
+  self->send(options.journal, std::move(record));
+}
+
+void stream_state::synchronize(caf::timespan limit,
+                               caf::typed_response_promise<proto::StreamSynchronizeResponse> promise) {
+  if (limit.count() <= 0)
+    limit = options.wait_limit;
+  auto limit_s = std::chrono::duration<double>{limit}.count();
+  self->delayed_send(self, limit, atom::expire_v, commands_ + 1);
+  enqueue(make_synchronize(limit_s, std::move(promise)));
+}
+
+void stream_state::head_event(const std::function<void(command&)>& tell) {
+  if (!queue.empty() && begun_ == queue.front()->number)
+    tell(*queue.front());
+}
+
+void stream_state::queue_event(const std::function<void(command&)>& tell) {
+  for (size_t i = queue.size(); i-- > 0;) // the head last: it may go
+    tell(*queue[i]);
+}
+
+namespace {
+
+using stream_pointer = stream_actor::stateful_pointer<stream_state>;
+
+void on_offer(stream_state& state, const offer& x) {
+  if (x.key.epoch != 0 && state.stale(x.key.channel, x.key.epoch))
+    return;
+  if (!state.queue.empty() && state.queue.front()->expects(x.key))
+    state.head_event([&](command& head) { head.on_offer(state, x); });
+  else if (x.key.epoch == 0 && std::none_of(state.queue.begin(), state.queue.end(),
+                                            [&](auto& cmd) { return cmd->expects(x.key); }))
+    state.self->send(caf::actor_cast<stream_actor>(x.sender),
+                     refused{x.key, fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
+                                                x.key.channel, state.memory->id().value), nullptr});
+  else if (state.incoming.size() < state.options.offers_max)
+    state.incoming.emplace(x.key, x);
+  else
+    state.self->send(caf::actor_cast<stream_actor>(x.sender),
+                     refused{x.key, fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
+                                                state.memory->id().value, state.options.offers_max), nullptr});
+}
+
+/// Answers a pull from what was offered; a block that is not on offer any more belongs to a dead epoch.
+void on_pull(stream_state& state, const pull& x) {
+  auto i = state.outgoing.find(x.key);
+  auto sender = caf::actor_cast<stream_actor>(state.self->current_sender());
+  if (i == state.outgoing.end() || !sender)
+    return;
+  auto& window = i->second;
+  if (x.offset > window.bytes || x.bytes > window.bytes - x.offset)
+    return;
+  ++state.pulls_served;
+  if (x.bytes == 0)
+    return; // a sign of life of one that reads the memory itself
+  auto source = state.memory->at_runtime(window.address + x.offset, x.bytes);
+  if (!source)
+    return;
+  std::byte* bytes = nullptr;
+  auto block = byte_block::uninitialized(x.bytes, bytes);
+  block_sink{bytes}.put(0, *source);
+  state.self->send(sender, chunk{x.key, x.offset, std::move(block)});
+}
+
+/// Queues a command whose caller waits only for that.
+template <class Response>
+Response accepted(stream_state& state, std::unique_ptr<command> cmd) {
+  state.enqueue(std::move(cmd));
+  Response result;
+  result.set_success(true);
+  return result;
+}
+
+std::string queue_full(const stream_state& state) {
+  return fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", state.id.value,
+                     state.memory->id().value, state.options.commands_max);
+}
+
+} // namespace
+
+stream_actor::behavior_type stream(stream_pointer self, stream_options options, stream_id id,
+                                   std::shared_ptr<device_memory> memory, device_actor device,
+                                   bool ends_when_idle) {
+  auto& state = self->state;
+  state.self = self;
+  state.options = std::move(options);
+  state.id = id;
+  state.memory = std::move(memory);
+  state.device = std::move(device);
+  state.ends_when_idle = ends_when_idle;
+  return {
+    [&state](const operation_orders& x) { collective_command::accept(state, x); },
+    [&state](const proto::Release& x) { collective_command::accept(state, x); },
+    [&state](const proto::Quiesce& x) { collective_command::accept(state, x); },
+    [&state](const proto::ProgressRequest& x) { collective_command::accept(state, x); },
+    [&state](const offer& x) { on_offer(state, x); },
+    [&state](const taken& x) { state.head_event([&](command& head) { head.on_taken(state, x); }); },
+    [&state](const refused& x) {
+      state.queue_event([&](command& cmd) { cmd.forewarn(state, x); });
+      state.head_event([&](command& head) { head.on_refused(state, x); });
+    },
+    [&state](const pull& x) { on_pull(state, x); },
+    [&state](const chunk& x) { state.head_event([&](command& head) { head.on_chunk(state, x); }); },
+    [&state](const gpu_sim::MemcpyRequest& x,
+             const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
+      if (state.full())
+        return {refusal<gpu_sim::MemcpyResponse>(queue_full(state)), byte_block{}};
+      auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
+      state.enqueue(make_memcpy(x, block, promise));
+      return promise;
+    },
+    [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
+      if (state.full())
+        return refusal<proto::CopyResponse>(queue_full(state));
+      auto promise = state.self->make_response_promise<proto::CopyResponse>();
+      state.enqueue(make_copy(x, promise));
+      return promise;
+    },
+    [&state](const gpu_sim::BeginSendRequest& x, const gpu_sim::StreamId& transfer, const device_handle& peer) {
+      if (state.full())
+        refuse_transfer(state, transfer.value(), queue_full(state));
+      else
+        state.enqueue(make_send(x, transfer.value(), peer));
+    },
+    [&state](const gpu_sim::BeginReceiveRequest& x, const gpu_sim::DeviceId& source) {
+      if (state.full())
+        refuse_transfer(state, x.streamid().value(), queue_full(state));
+      else
+        state.enqueue(make_receive(x, device_id{source.value()}));
+    },
+    [&state](const gpu_sim::DataChunk& x) {
+      return receive_data(state, x);
+    },
+    [&state](const proto::EventRecordRequest& x, uint64_t record) {
+      if (!state.full())
+        return accepted<proto::EventRecordResponse>(state, make_event_record(x.event_id(), record));
+      if (state.device) // nobody shall wait for a record that is never made
+        state.self->send(state.device, atom::recorded_v, x.event_id(), record);
+      return refusal<proto::EventRecordResponse>(queue_full(state));
+    },
+    [&state](const proto::EventWaitRequest& x, uint64_t record) {
+      if (state.full())
+        return refusal<proto::EventWaitResponse>(queue_full(state));
+      return accepted<proto::EventWaitResponse>(state, make_event_wait(x.event_id(), record));
+    },
+    [&state](atom::recorded, uint64_t event, uint64_t record) {
+      state.queue_event([&](command& cmd) { cmd.on_recorded(state, event, record); });
+    },
+    [&state](const gpu_sim::GetStreamStatusRequest&) {
+      gpu_sim::GetStreamStatusResponse result;
+      result.set_status(!state.queue.empty()        ? gpu_sim::IN_PROGRESS
+                        : state.last_error.empty() ? gpu_sim::SUCCESS
+                                                   : gpu_sim::FAILED);
+      result.set_error(state.queue.empty() ? state.last_error : "");
+      return result;
+    },
+    [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
+      if (state.full())
+        return refusal<proto::StreamSynchronizeResponse>(queue_full(state));
+      auto promise = state.self->make_response_promise<proto::StreamSynchronizeResponse>();
+      state.synchronize(request_limit(x.timeout_ns()), promise);
+      return promise;
+    },
+    [&state](const proto::FaultRequest& x) {
+      if (x.at_step())
+        state.fault.armed = x;
+      else
+        state.strike(x, state.queue.empty() ? "idle" : state.queue.front()->kind());
+    },
+    [&state](atom::resume, uint64_t call) { state.on_resume(call); },
+    [&state](atom::expire, uint64_t number) {
+      auto i = std::find_if(state.queue.begin(), state.queue.end(),
+                            [=](auto& cmd) { return cmd->number == number; });
+      if (i != state.queue.end())
+        (*i)->on_limit(state);
+    },
+  };
+}
+
+} // namespace ringmaster

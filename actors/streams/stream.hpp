@@ -1,0 +1,120 @@
+#pragma once
+
+#include "actors/streams/command.hpp"
+#include "actors/streams/fault.hpp"
+#include "actors/calls/wall_clock.hpp"
+#include "runtime/memory/device_memory.hpp"
+
+#include <caf/timespan.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace ringmaster {
+
+/// What the streams of a device have in common.
+struct stream_options {
+  caf::timespan transfer_limit = std::chrono::seconds{5}; ///< How long a send or receive waits for its other end.
+  caf::timespan wait_limit = std::chrono::seconds{30};    ///< How long an event wait waits.
+  uint64_t slice_bytes = 1u << 20;  ///< A stream gives way to its mailbox after this many bytes. A multiple of 8.
+  uint64_t chunk_bytes = 1u << 20;  ///< Of one message where bytes travel in messages. A multiple of 8.
+  uint32_t credits = 4;             ///< Chunks under way to one receiver.
+  uint32_t commands_max = 4096;     ///< Queued on one stream.
+  uint32_t offers_max = 1u << 16;   ///< Kept for commands that are not at the head yet.
+  bool offer_memory = true;         ///< Let peers in this process read our memory themselves.
+  wall_clock clock;
+  journal_actor journal;            ///< May be invalid.
+};
+
+/// The state of a STREAM, and what its commands may do. The queue's head is the only command that runs.
+class stream_state {
+public:
+  static inline const char* name = "stream";
+
+  stream_actor::pointer self = nullptr;
+  stream_options options;
+  stream_id id;
+  bool ends_when_idle = false; ///< The stream of one transfer.
+  std::shared_ptr<device_memory> memory;
+  device_actor device;         ///< May be invalid in tests.
+  fault_plan fault;
+
+  /// Misbehaves as told. Returns whether the stream has stopped for good.
+  bool strike(const proto::FaultRequest& x, const std::string& where);
+
+  // -- the queue --
+
+  void enqueue(std::unique_ptr<command> cmd);
+  bool full() const { return queue.size() >= options.commands_max; }
+  /// The head has ended; `bytes` and `error` go to the journal. Deletes the head and begins the next command.
+  void done(uint64_t bytes = 0, const std::string& error = {}, bool journaled = true);
+  /// Removes commands that will not run.
+  void remove_if(const std::function<bool(const command&)>& condition);
+  /// Calls the head's `resume` after everything that is in the mailbox now, or after `delay`.
+  void resume_later(caf::timespan delay = caf::timespan{0});
+  void on_resume(uint64_t call);
+  /// Calls the head's `on_limit` if it has not ended by then.
+  void limit_head(caf::timespan limit);
+
+  /// Answers when all commands queued so far have ended, or when `limit` (0: the wait limit) passes.
+  void synchronize(caf::timespan limit, caf::typed_response_promise<proto::StreamSynchronizeResponse> promise);
+  /// Tells the head something, if it has begun.
+  void head_event(const std::function<void(command&)>& tell);
+  /// Tells every command something. Only the head may end by it.
+  void queue_event(const std::function<void(command&)>& tell);
+  bool is_head(const command* cmd) const { return !queue.empty() && queue.front().get() == cmd; }
+
+  // -- blocks on their way --
+
+  /// Tells `receiver` where a block lies, and answers its pulls until `retract`.
+  void offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address,
+                   uint64_t bytes);
+  void retract(const transfer_key& key) { outgoing.erase(key); }
+  /// An offer that came before its command was at the head; nullptr if none did.
+  std::unique_ptr<offer> claim(const transfer_key& key);
+
+  // -- epochs --
+
+  /// Whether a message of this epoch is too old, which is counted.
+  bool stale(uint64_t communicator, uint64_t epoch);
+  /// Forgets the blocks of all older epochs.
+  void enter_epoch(uint64_t communicator, uint64_t epoch);
+  /// The communicator has ended; whatever still comes for it is stale.
+  void forget(uint64_t communicator);
+
+  std::chrono::steady_clock::time_point now() const { return self->clock().now(); }
+  uint64_t unix_ns() const { return options.clock.unix_ns(now()); }
+  void journal(proto::Record record);
+
+  std::deque<std::unique_ptr<command>> queue;
+  std::map<transfer_key, offer> incoming;
+  std::map<transfer_key, device_window> outgoing;
+  std::map<uint64_t, uint64_t> epochs;            ///< By communicator.
+  size_t arrived_run = 0; ///< Commands at the front of the queue that wait for all ranks to be served together.
+  uint64_t stale_messages = 0;
+  uint64_t pulls_served = 0;
+  std::string last_error;
+  bool quitting = false; ///< The actor has been ended by a fault: no command begins any more.
+
+private:
+  void begin_head();
+
+  std::unique_ptr<command> ended_;
+  std::deque<uint64_t> forgotten_;
+  uint64_t commands_ = 0;
+  uint64_t begun_ = 0; ///< The number of the last command that has begun.
+  uint64_t head_began_ns_ = 0;
+  uint64_t resumes_ = 0;
+  uint64_t resume_pending_ = 0; ///< The number of the call that counts; 0: none. The head's, never an earlier one's.
+  bool beginning_ = false;
+};
+
+/// Runs one device's commands in order. `memory` is the device's.
+stream_actor::behavior_type stream(stream_actor::stateful_pointer<stream_state> self, stream_options options,
+                                   stream_id id, std::shared_ptr<device_memory> memory, device_actor device,
+                                   bool ends_when_idle);
+
+} // namespace ringmaster

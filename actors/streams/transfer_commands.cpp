@@ -1,0 +1,271 @@
+#include "actors/streams/transfer_commands.hpp"
+
+#include "actors/streams/route.hpp"
+#include "actors/streams/stream.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+double seconds_of(caf::timespan x) {
+  return std::chrono::duration<double>{x}.count();
+}
+
+/// Tells the device how a transfer has ended.
+void report_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
+  gpu_sim::StreamId id;
+  id.set_value(transfer);
+  gpu_sim::GetStreamStatusResponse status;
+  status.set_status(error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
+  status.set_error(error);
+  if (stream.device)
+    stream.self->send(stream.device, std::move(id), std::move(status));
+}
+
+/// Tells the device, then the stream.
+void end_transfer(stream_state& stream, uint64_t transfer, uint64_t bytes, const std::string& error) {
+  report_transfer(stream, transfer, error);
+  stream.done(bytes, error);
+}
+
+class send_command : public command {
+public:
+  send_command(const gpu_sim::BeginSendRequest& request, uint64_t transfer, const device_handle& destination)
+    : request_(request), destination_(destination) {
+    key_.channel = transfer;
+  }
+
+  const char* kind() const override { return "send"; }
+
+  void forewarn(stream_state&, const refused& x) override {
+    if (x.key == key_)
+      doomed_ = x.reason;
+  }
+
+  void begin(stream_state& stream) override {
+    auto range = stream.memory->at(request_.sendbuffaddr().value(), request_.numbytes());
+    if (!range)
+      return withdraw(stream, render(range.error()));
+    if (!doomed_.empty())
+      return end(stream, 0, doomed_);
+    stream.offer_block(destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes());
+    pulls_seen_ = stream.pulls_served;
+    stream.limit_head(stream.options.transfer_limit);
+  }
+
+  void on_taken(stream_state& stream, const taken& x) override {
+    if (x.key == key_)
+      end(stream, request_.numbytes(), {});
+  }
+
+  void on_refused(stream_state& stream, const refused& x) override {
+    if (x.key == key_)
+      end(stream, 0, x.reason);
+  }
+
+  void on_limit(stream_state& stream) override {
+    if (std::exchange(pulls_seen_, stream.pulls_served) != stream.pulls_served)
+      return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
+    auto limit_s = seconds_of(stream.options.transfer_limit);
+    if (std::exchange(withdrawn_, true))
+      return end(stream, 0, fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
+                                        request_.dstrank().value(), limit_s, key_.channel));
+    tell_receiver(stream, fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
+                                      request_.dstrank().value(), key_.channel, limit_s));
+    stream.limit_head(stream.options.transfer_limit);
+  }
+
+private:
+  /// Ends before anything was offered: the receiver shall not wait for it.
+  void withdraw(stream_state& stream, const std::string& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, nullptr});
+    end(stream, 0, error);
+  }
+
+  /// The receiver may just have begun to read: its answer decides.
+  void tell_receiver(stream_state& stream, const std::string& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, stream.self->ctrl()});
+  }
+
+  void end(stream_state& stream, uint64_t bytes, const std::string& error) {
+    stream.retract(key_);
+    end_transfer(stream, key_.channel, bytes, error);
+  }
+
+  gpu_sim::BeginSendRequest request_;
+  device_handle destination_;
+  transfer_key key_;
+  uint64_t pulls_seen_ = 0;
+  bool withdrawn_ = false;
+  std::string doomed_; ///< What was said before it began.
+};
+
+class receive_command : public command {
+public:
+  receive_command(const gpu_sim::BeginReceiveRequest& request, device_id source)
+    : request_(request), source_(source) {
+    key_.channel = request.streamid().value();
+  }
+
+  const char* kind() const override { return "receive"; }
+
+  bool expects(const transfer_key& key) const override { return key == key_ && !route_ && arrived_ == 0; }
+
+  void forewarn(stream_state& stream, const refused& x) override {
+    if (x.key != key_)
+      return;
+    doomed_ = x.reason;
+    if (auto sender = caf::actor_cast<stream_actor>(x.sender))
+      stream.self->send(sender, refused{key_, x.reason, nullptr});
+  }
+
+  void begin(stream_state& stream) override {
+    auto early = stream.claim(key_);
+    if (early)
+      sender_ = early->sender;
+    auto range = stream.memory->at(request_.recvbuffaddr().value(), request_.numbytes());
+    if (!range)
+      return end(stream, render(range.error()));
+    if (!doomed_.empty())
+      return end(stream, doomed_);
+    sink_.out = range->data();
+    stream.limit_head(stream.options.transfer_limit);
+    if (early)
+      on_offer(stream, *early);
+  }
+
+  void on_offer(stream_state& stream, const offer& x) override {
+    sender_ = x.sender;
+    if (x.source.device != source_)
+      return end(stream, fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
+                                     key_.channel, x.source.device.value, request_.srcrank().value(), source_.value));
+    if (x.source.bytes != request_.numbytes())
+      return end(stream, sizes(x.source.bytes));
+    stream.memory->expect_bytes({sink_.out, request_.numbytes()});
+    route_ = make_route(x, sink_);
+    resume(stream);
+  }
+
+  void resume(stream_state& stream) override {
+    auto progress = route_->advance(stream);
+    if (progress == route::progress::more && stream.now() >= sign_due_) { // or the sender thinks that nobody reads
+      sign_due_ = stream.now() + stream.options.transfer_limit / 4;
+      stream.self->send(caf::actor_cast<stream_actor>(sender_), pull{key_, 0, 0});
+    }
+    react(stream, progress);
+  }
+
+  void on_chunk(stream_state& stream, const chunk& x) override {
+    if (route_ && x.key == key_)
+      react(stream, route_->on_chunk(stream, x));
+  }
+
+  void on_refused(stream_state& stream, const refused& x) override {
+    if (x.key == key_)
+      end(stream, x.reason);
+  }
+
+  void on_limit(stream_state& stream) override {
+    if (std::exchange(pieces_seen_, pieces_) != pieces_)
+      return stream.limit_head(stream.options.transfer_limit);
+    auto limit_s = seconds_of(stream.options.transfer_limit);
+    end(stream, !route_ && arrived_ == 0
+                  ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s", request_.srcrank().value(),
+                                key_.channel, limit_s)
+                  : fmt::format("transfer {} from rank {} was not complete within {:.1f} s", key_.channel,
+                                request_.srcrank().value(), limit_s));
+  }
+
+  /// Bytes from outside. Returns what is wrong with them.
+  std::string take(stream_state& stream, const std::string& data) {
+    if (route_)
+      return fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_.value);
+    if (data.size() > request_.numbytes() - arrived_) {
+      auto problem = sizes(arrived_ + data.size());
+      end(stream, problem);
+      return problem;
+    }
+    sink_.put(arrived_, std::as_bytes(std::span{data}));
+    arrived_ += data.size();
+    ++pieces_;
+    if (arrived_ == request_.numbytes())
+      end(stream, {});
+    return {};
+  }
+
+  uint64_t transfer() const { return key_.channel; }
+
+private:
+  void react(stream_state& stream, route::progress progress) {
+    ++pieces_;
+    switch (progress) {
+      case route::progress::more: return stream.resume_later();
+      case route::progress::waiting: return;
+      case route::progress::done: return end(stream, {});
+      case route::progress::broken: return end(stream, route_->error);
+    }
+  }
+
+  std::string sizes(uint64_t sent) const {
+    return fmt::format("transfer {}: the sender sends {} bytes, the receiver (device range at 0x{:x}) expects {}",
+                       key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes());
+  }
+
+  void end(stream_state& stream, const std::string& error) {
+    if (auto sender = caf::actor_cast<stream_actor>(sender_)) {
+      if (error.empty())
+        stream.self->send(sender, taken{key_});
+      else
+        stream.self->send(sender, refused{key_, error, nullptr});
+    }
+    end_transfer(stream, key_.channel, error.empty() ? request_.numbytes() : 0, error);
+  }
+
+  gpu_sim::BeginReceiveRequest request_;
+  device_id source_;
+  transfer_key key_;
+  block_sink sink_;
+  std::unique_ptr<route> route_;
+  caf::strong_actor_ptr sender_;
+  uint64_t arrived_ = 0;
+  uint64_t pieces_ = 0; ///< Progress, for the limit.
+  uint64_t pieces_seen_ = 0;
+  std::chrono::steady_clock::time_point sign_due_;
+  std::string doomed_; ///< What was said before it began.
+};
+
+} // namespace
+
+std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uint64_t transfer,
+                                   const device_handle& destination) {
+  return std::make_unique<send_command>(request, transfer, destination);
+}
+
+std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source) {
+  return std::make_unique<receive_command>(request, source);
+}
+
+void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
+  report_transfer(stream, transfer, error);
+}
+
+gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x) {
+  gpu_sim::StreamSendResponse response;
+  auto transfer = x.streamid().value();
+  receive_command* head = nullptr;
+  if (!stream.queue.empty())
+    head = dynamic_cast<receive_command*>(stream.queue.front().get());
+  if (head == nullptr || head->transfer() != transfer)
+    response.set_error(fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}",
+                                   transfer, stream.queue.empty() ? "nothing" : stream.queue.front()->kind()));
+  else
+    response.set_error(head->take(stream, x.data()));
+  response.set_success(response.error().empty());
+  return response;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "actors/streams/command.hpp"
+
+#include <memory>
+
+namespace ringmaster {
+
+// The two ends of a transfer from device to device, by the course protocol. Each end tells its own device the outcome.
+
+/// Offers the range to the destination and ends when it has been read, refused, or nobody has asked for it within the
+/// transfer limit.
+std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uint64_t transfer,
+                                   const device_handle& destination);
+
+/// Reads the transfer's block from `source`, or takes chunks from outside, until all its bytes are there.
+std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source);
+
+/// Tells the device that the transfer has failed before it was queued.
+void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error);
+
+/// Bytes from outside for a posted receive.
+gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x);
+
+} // namespace ringmaster

@@ -1,0 +1,275 @@
+#include "client/client.hpp"
+
+#include "actors/calls/spin.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+gpu_sim::DeviceId id_of(uint64_t device) {
+  gpu_sim::DeviceId result;
+  result.set_value(device);
+  return result;
+}
+
+template <class Response>
+caf::error error_from(const caf::expected<Response>& answer) {
+  return answer ? caf::error{} : answer.error();
+}
+
+} // namespace
+
+client::client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit)
+  : self_(system), coordinator_(std::move(coordinator)), limit_(limit) {}
+
+caf::error client::no_answer(const caf::error& problem, caf::timespan limit) const {
+  if (problem == caf::sec::request_timeout)
+    return make_error(errc::timed_out, fmt::format("the coordinator did not answer within {:.1f} s",
+                                                   std::chrono::duration<double>{limit}.count()));
+  return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
+}
+
+void client::look_for_answer() {
+  constexpr auto limit = std::chrono::microseconds{50};
+  spin_until([this] { return !self_->mailbox().empty(); }, limit);
+}
+
+caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::timespan within) {
+  proto::ClusterInfoRequest request;
+  request.set_min_devices(devices_min);
+  request.set_timeout_ns(static_cast<uint64_t>(within.count()));
+  auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
+  if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
+    return make_error(errc::timed_out, fmt::format("{} devices have joined within {:.1f} s, {} were waited for",
+                                                   info->devices_size(), std::chrono::duration<double>{within}.count(),
+                                                   devices_min));
+  return info;
+}
+
+caf::expected<uint64_t> client::allocate(uint64_t device, uint64_t bytes, uint64_t alignment) {
+  proto::AllocateRequest request;
+  request.set_bytes(bytes);
+  request.set_alignment(alignment);
+  auto answer = ask<proto::AllocateResponse>(id_of(device), std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  return answer->address().value();
+}
+
+caf::error client::free(uint64_t device, uint64_t address) {
+  proto::FreeRequest request;
+  request.mutable_address()->set_value(address);
+  return error_from(ask<proto::FreeResponse>(id_of(device), std::move(request)));
+}
+
+caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
+  caf::expected<gpu_sim::MemcpyResponse> result = caf::error{};
+  auto answer = self_->request(coordinator_, limit_, std::move(request), block);
+  look_for_answer();
+  answer.receive(
+    [&](gpu_sim::MemcpyResponse& x, byte_block& bytes) {
+      block = std::move(bytes);
+      result = std::move(x);
+    },
+    [&](const caf::error& problem) { result = no_answer(problem, limit_); });
+  if (result && !result->error().empty())
+    return make_error(errc::refused, result->error());
+  return result;
+}
+
+caf::error client::copy_to_device(uint64_t device, uint64_t address, byte_block block) {
+  gpu_sim::MemcpyRequest request;
+  *request.mutable_hosttodevice()->mutable_dstdeviceid() = id_of(device);
+  request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
+  return error_from(memcpy(std::move(request), block));
+}
+
+caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address, uint64_t bytes) {
+  gpu_sim::MemcpyRequest request;
+  *request.mutable_devicetohost()->mutable_srcdeviceid() = id_of(device);
+  request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
+  request.mutable_devicetohost()->set_numbytes(bytes);
+  byte_block block;
+  if (auto answer = memcpy(std::move(request), block); !answer)
+    return std::move(answer.error());
+  return block;
+}
+
+caf::error client::inject(uint64_t device, const proto::FaultRequest& fault) {
+  return error_from(ask<proto::FaultResponse>(id_of(device), fault));
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::optional<bool> deterministic) {
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(ranks);
+  request.set_defaultpolicy(true);
+  if (deterministic)
+    request.set_deterministic(*deterministic);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto::FailurePolicy policy,
+                                                           std::optional<bool> deterministic) {
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(ranks);
+  request.set_policy(policy);
+  if (deterministic)
+    request.set_deterministic(*deterministic);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<uint64_t>& devices) {
+  gpu_sim::CommInitRequest request;
+  request.mutable_deviceids()->Add(devices.begin(), devices.end());
+  request.set_defaultpolicy(true);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
+caf::expected<std::vector<gpu_sim::CommInitResponse>>
+client::split(uint64_t communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
+  request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
+  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  std::vector<gpu_sim::CommInitResponse> result;
+  for (auto& part : answer->parts())
+    result.push_back(part.comm());
+  return result;
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::derive_one(const proto::CommDeriveRequest& request) {
+  auto answer = ask<proto::CommDeriveResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->parts(0).comm();
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::duplicate(uint64_t communicator) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_split(); // without colours all have one
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::shrink(uint64_t communicator, const std::vector<uint32_t>& ranks) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, uint32_t devices) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_grow()->set_devices(devices);
+  return derive_one(request);
+}
+
+caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, const std::vector<uint64_t>& devices) {
+  proto::CommDeriveRequest request;
+  request.set_comm_id(communicator);
+  request.mutable_grow()->mutable_device_ids()->Add(devices.begin(), devices.end());
+  return derive_one(request);
+}
+
+caf::error client::group_start(uint64_t communicator) {
+  gpu_sim::GroupStartRequest request;
+  request.set_commid(communicator);
+  return error_from(ask<gpu_sim::GroupStartResponse>(std::move(request)));
+}
+
+caf::error client::group_end(uint64_t communicator) {
+  gpu_sim::GroupEndRequest request;
+  request.set_commid(communicator);
+  return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
+}
+
+caf::expected<uint64_t> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
+  auto answer = ask<gpu_sim::AllReduceRingResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->sequence();
+}
+
+caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& request) {
+  auto answer = ask<proto::CollectiveResponse>(request);
+  if (!answer)
+    return std::move(answer.error());
+  return answer->sequence();
+}
+
+void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
+  while (calls_.size() >= calls_max)
+    take_oldest_answer();
+  calls_.push_back(self_->request(coordinator_, limit_, request));
+}
+
+void client::take_oldest_answer() {
+  auto keep = [this](caf::error problem) {
+    if (!call_error_)
+      call_error_ = std::move(problem);
+  };
+  look_for_answer();
+  calls_.front().receive(
+    [&](const proto::CollectiveResponse& x) {
+      if (!x.error().empty())
+        keep(make_error(errc::refused, x.error()));
+    },
+    [&](const caf::error& problem) { keep(no_answer(problem, limit_)); });
+  calls_.pop_front();
+}
+
+caf::error client::finish_calls() {
+  while (!calls_.empty())
+    take_oldest_answer();
+  return std::exchange(call_error_, {});
+}
+
+caf::expected<gpu_sim::GetCommStatusResponse> client::status(uint64_t communicator) {
+  gpu_sim::GetCommStatusRequest request;
+  request.set_commid(communicator);
+  return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
+}
+
+caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator, caf::timespan within) {
+  proto::CommWaitRequest request;
+  request.set_comm_id(communicator);
+  request.set_timeout_ns(static_cast<uint64_t>(within.count()));
+  auto answer = ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
+  if (answer && answer->status() == gpu_sim::IN_PROGRESS)
+    return make_error(errc::timed_out, answer->error());
+  return answer;
+}
+
+caf::error client::abort(uint64_t communicator, const std::string& reason) {
+  proto::CommAbortRequest request;
+  request.set_comm_id(communicator);
+  request.set_reason(reason);
+  return error_from(ask<proto::CommAbortResponse>(std::move(request)));
+}
+
+caf::error client::destroy(uint64_t communicator) {
+  proto::CommDestroyRequest request;
+  request.set_comm_id(communicator);
+  return error_from(ask<proto::CommDestroyResponse>(std::move(request)));
+}
+
+caf::expected<std::vector<proto::Record>> client::journal_tail(uint32_t records_max) {
+  proto::JournalTailRequest request;
+  request.set_records_max(records_max);
+  auto answer = ask<proto::JournalTailResponse>(std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  return std::vector<proto::Record>{answer->records().begin(), answer->records().end()};
+}
+
+caf::error client::journal_flush() {
+  return error_from(ask<proto::JournalFlushResponse>(proto::JournalFlushRequest{}));
+}
+
+} // namespace ringmaster

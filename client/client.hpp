@@ -1,0 +1,131 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/reduction/reduction.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <deque>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
+/// values with a sentence: errc::refused where the cluster says no, timed_out and device_lost where it does not answer.
+/// One thread at a time.
+class client {
+public:
+  client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
+
+  // -- devices --
+
+  /// Who is there, at once or when at least `devices_min` are. Errors: timed_out, with both numbers.
+  caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
+  /// A range in the device's memory. `bytes` > 0.
+  caf::expected<uint64_t> allocate(uint64_t device, uint64_t bytes, uint64_t alignment = 256);
+  caf::error free(uint64_t device, uint64_t address);
+  /// Copies the whole block to `address` on the device, behind what its default stream has queued.
+  caf::error copy_to_device(uint64_t device, uint64_t address, byte_block block);
+  /// Copies `bytes` from `address` on the device.
+  caf::expected<byte_block> copy_to_host(uint64_t device, uint64_t address, uint64_t bytes);
+  caf::error inject(uint64_t device, const proto::FaultRequest& fault);
+
+  // -- communicators --
+
+  /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one. `deterministic`: whether reductions
+  /// add in rank order, whatever the algorithm; without it as the cluster is configured.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, std::optional<bool> deterministic = {});
+  caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
+                                                     std::optional<bool> deterministic = {});
+  /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<uint64_t>& devices);
+  /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
+  /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
+  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(uint64_t communicator, const std::vector<int32_t>& colors,
+                                                              const std::vector<int64_t>& keys = {});
+  caf::expected<gpu_sim::CommInitResponse> duplicate(uint64_t communicator);
+  /// Without these ranks.
+  caf::expected<gpu_sim::CommInitResponse> shrink(uint64_t communicator, const std::vector<uint32_t>& ranks);
+  /// With so many free devices more, or with these; they get the ranks behind the old ones.
+  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, uint32_t devices);
+  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, const std::vector<uint64_t>& devices);
+  caf::error group_start(uint64_t communicator);
+  caf::error group_end(uint64_t communicator);
+  /// Enqueues; returns the operation's sequence number.
+  caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
+  caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
+  /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
+  /// first error of any of them is kept for `finish_calls`.
+  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
+  /// Waits until every call begun has been answered. Errors: the first of theirs.
+  caf::error finish_calls();
+  /// An operation that failed is no error here: see the answer's status and its `error`.
+  caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
+  /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
+  caf::expected<gpu_sim::GetCommStatusResponse> wait(uint64_t communicator, caf::timespan within);
+  caf::error abort(uint64_t communicator, const std::string& reason);
+  caf::error destroy(uint64_t communicator);
+
+  // -- the journal --
+
+  /// The latest records, oldest first.
+  caf::expected<std::vector<proto::Record>> journal_tail(uint32_t records_max);
+  /// Returns when everything so far is durable.
+  caf::error journal_flush();
+
+  /// Any other request of the coordinator's interface, with the answer's `error` field as an error.
+  template <class Response, class... Requests>
+  caf::expected<Response> ask(Requests&&... requests) {
+    return ask_within<Response>(limit_, std::forward<Requests>(requests)...);
+  }
+
+  template <class Response, class... Requests>
+  caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
+    caf::expected<Response> result = caf::error{};
+    auto answer = self_->request(coordinator_, limit, std::forward<Requests>(requests)...);
+    look_for_answer();
+    answer.receive([&](Response& x) { result = std::move(x); },
+                   [&](const caf::error& problem) { result = no_answer(problem, limit); });
+    if (result && !error_of(*result).empty())
+      return make_error(errc::refused, error_of(*result));
+    return result;
+  }
+
+  const coordinator_actor& coordinator() const noexcept { return coordinator_; }
+
+private:
+  template <class Response>
+  static std::string error_of(const Response& x) {
+    if constexpr (std::is_same_v<Response, gpu_sim::GetCommStatusResponse>)
+      return x.epoch() == 0 ? x.error() : std::string{}; // an operation's failure is an answer, not a refusal
+    else if constexpr (requires { x.error(); })
+      return x.error();
+    else
+      return {};
+  }
+
+  caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
+  caf::expected<gpu_sim::CommInitResponse> derive_one(const proto::CommDeriveRequest& request);
+  caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
+
+  using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
+    std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
+
+  void take_oldest_answer();
+
+  /// Most answers are there before a thread that sleeps would be awake.
+  void look_for_answer();
+
+  caf::scoped_actor self_;
+  coordinator_actor coordinator_;
+  caf::timespan limit_;
+  std::deque<pending_call> calls_;
+  caf::error call_error_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,166 @@
+#include "client/cluster.hpp"
+
+#include "actors/configuration/log.hpp"
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <set>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+namespace {
+
+/// How the supervised parts find each other: whoever starts puts its handle here for those that start after it.
+struct handles {
+  journal_actor journal;
+  proto::JournalState known; ///< Of earlier runs in the same journal.
+  coordinator_actor coordinator;
+};
+
+journal_store::options store_options(const options& opts) {
+  journal_store::options result;
+  result.dir = opts.journal.dir;
+  result.sync = *parse_journal_sync(opts.journal.sync);
+  result.retain_records = opts.journal.retain_records;
+  auto clock = wall_clock::of_this_process();
+  result.now_ns = clock.unix_ns(std::chrono::steady_clock::now());
+  return result;
+}
+
+child_spec journal_child(const options& opts, std::shared_ptr<handles> found, std::shared_ptr<journal_store> first) {
+  return {"journal", [=](caf::event_based_actor* parent) mutable -> caf::actor {
+            journal_options settings;
+            settings.sync_interval = opts.journal.sync_interval;
+            settings.batch_records_max = opts.journal.batch_records;
+            settings.store = std::exchange(first, nullptr);
+            if (!settings.store) {
+              auto again = journal_store::open(store_options(opts));
+              if (!again) {
+                spdlog::error("the journal cannot be opened again: {}", render(again.error()));
+                return {};
+              }
+              settings.store = std::move(*again);
+            }
+            found->known = settings.store->state();
+            found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
+            return caf::actor_cast<caf::actor>(found->journal);
+          }};
+}
+
+child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found) {
+  return {"coordinator", [=](caf::event_based_actor* parent) {
+            auto settings = coordinator_settings(opts);
+            settings.known = found->known;
+            settings.journal = found->journal;
+            settings.communicators.journal = found->journal;
+            found->coordinator = parent->spawn(coordinator, std::move(settings));
+            return caf::actor_cast<caf::actor>(found->coordinator);
+          }};
+}
+
+child_spec node_child(const options& opts, const std::filesystem::path& memory_dir, std::shared_ptr<handles> found) {
+  return {"node", [=](caf::event_based_actor* parent) {
+            auto settings = node_settings(opts, memory_dir);
+            settings.coordinator = found->coordinator;
+            settings.device.streams_options.journal = found->journal;
+            return caf::actor_cast<caf::actor>(parent->spawn(node, std::move(settings)));
+          }};
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node) {
+  start_log(opts);
+  std::unique_ptr<cluster> result{new cluster{system}};
+  auto found = std::make_shared<handles>();
+  supervisor_options root;
+  root.name = "cluster";
+  root.strategy = restart_strategy::rest_for_one;
+  root.restarts_max = opts.supervisor.restarts_max;
+  root.period = opts.supervisor.period;
+  auto store = journal_store::open(store_options(opts));
+  if (!store)
+    return std::move(store.error());
+  root.children.push_back(journal_child(opts, found, std::move(*store)));
+  root.children.push_back(coordinator_child(opts, found));
+  if (with_node) {
+    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
+    if (!memory)
+      return std::move(memory.error());
+    result->memory_ = std::move(*memory);
+    root.children.push_back(node_child(opts, result->memory_->path(), found));
+  }
+  result->root_ = system.spawn(supervisor, std::move(root));
+  if (auto problem = result->find_coordinator())
+    return problem;
+  return result;
+}
+
+caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system, const options& opts) {
+  auto variable = std::getenv("RINGMASTER_COORDINATOR");
+  std::string elsewhere = !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+  if (elsewhere.empty())
+    return start(system, opts, true);
+  start_log(opts);
+  auto coordinator = connect(system, elsewhere, opts.node.join_timeout);
+  if (!coordinator)
+    return std::move(coordinator.error());
+  std::unique_ptr<cluster> result{new cluster{system}};
+  result->coordinator_ = std::move(*coordinator);
+  return result;
+}
+
+caf::error cluster::find_coordinator() {
+  caf::scoped_actor self{system_};
+  caf::error problem;
+  self->request(root_, std::chrono::seconds{10}, caf::get_atom_v, std::string{"coordinator"})
+    .receive([&](const caf::actor& x) { coordinator_ = caf::actor_cast<coordinator_actor>(x); },
+             [&](caf::error& x) { problem = std::move(x); });
+  if (coordinator_)
+    return caf::none;
+  return make_error(errc::timed_out, "the coordinator did not start within 10 s: " + render(problem));
+}
+
+cluster::~cluster() {
+  if (!root_)
+    return;
+  caf::scoped_actor self{system_};
+  self->monitor(root_);
+  self->send_exit(root_, caf::exit_reason::user_shutdown);
+  bool down = false;
+  self->receive([&](const caf::down_msg&) { down = true; }, caf::after(std::chrono::seconds{20}) >> [] {});
+  if (!down)
+    spdlog::error("the cluster's parts did not end within 20 s");
+}
+
+caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit) {
+  auto target = parse_endpoint(where);
+  if (!target)
+    return std::move(target.error());
+  caf::scoped_actor self{system};
+  caf::expected<coordinator_actor> result = caf::sec::cannot_connect_to_node;
+  self->request(system.middleman().actor_handle(), limit, caf::connect_atom_v, target->host, target->port)
+    .receive(
+      [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
+        if (handle && system.assignable<coordinator_actor>(signature))
+          result = caf::actor_cast<coordinator_actor>(handle);
+        else
+          result = make_error(errc::invalid_argument,
+                              fmt::format("{} answers, but it is no ringmaster coordinator of this version", where));
+      },
+      [&](const caf::error& problem) {
+        result = make_error(errc::timed_out,
+                            fmt::format("no coordinator answers at {} within {:.0f} s ({}); is `ringmaster coordinator` "
+                                        "running there, and the port right?",
+                                        where, std::chrono::duration<double>{limit}.count(), render(problem)));
+      });
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "actors/hosts/journal.hpp"
+#include "actors/configuration/settings.hpp"
+#include "runtime/memory/memory_directory.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ringmaster {
+
+/// What one process hosts of a cluster, under one supervisor with rest_for_one, for each needs those before it:
+///
+///   supervisor +- journal       detached; with a directory or in memory
+///              +- coordinator
+///              +- node          and under it a supervisor (one_for_one) with the devices, which own their streams
+///
+/// Ends them all when it goes.
+class cluster {
+public:
+  /// Starts journal and coordinator, and a node if `with_node`. Errors: those of the journal and of the memory directory,
+  /// timed_out.
+  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node);
+
+  /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
+  /// RINGMASTER_COORDINATOR names ("host:port"), or else one of its own in this process.
+  static caf::expected<std::unique_ptr<cluster>> open(caf::actor_system& system, const options& opts);
+
+  ~cluster();
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+
+  const coordinator_actor& coordinator() const noexcept { return coordinator_; }
+  /// The supervisor of what is hosted here; invalid where the cluster is elsewhere.
+  const caf::actor& root() const noexcept { return root_; }
+
+private:
+  explicit cluster(caf::actor_system& system) : system_(system) {}
+
+  caf::error find_coordinator();
+
+  caf::actor_system& system_;
+  std::optional<memory_directory> memory_; ///< Of the node's devices.
+  caf::actor root_;
+  coordinator_actor coordinator_;
+};
+
+/// The coordinator at `where`, "host:port". Errors: invalid_argument, timed_out with the address and what to check.
+caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
+
+} // namespace ringmaster

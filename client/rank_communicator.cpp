@@ -1,0 +1,240 @@
+#include "client/rank_communicator.hpp"
+
+#include "client/client.hpp"
+#include "actors/calls/request_limit.hpp"
+#include "runtime/operations/rank_calls.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+
+namespace ringmaster {
+
+/// What the handle's thread gives to the actor that makes its calls.
+struct rank_communicator::outbox {
+  struct entry {
+    proto::RankCall call;
+    std::shared_ptr<work::state> calls;
+  };
+
+  std::mutex guard;
+  std::deque<entry> entries;
+
+  std::deque<entry> take_all() {
+    std::scoped_lock lock{guard};
+    return std::exchange(entries, {});
+  }
+};
+
+namespace {
+
+/// Makes one rank's calls in their order, and hears what has become of them.
+struct caller_state {
+  static inline const char* name = "rank";
+
+  std::map<uint64_t, std::shared_ptr<work::state>> under_way;
+  uint64_t calls = 0;
+  std::string gone; ///< Why nobody answers any more.
+
+  void fail_all(const std::string& why) {
+    for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
+      finish(*calls_of_it, {}, make_error(errc::device_lost, why));
+  }
+};
+
+template <class Outbox>
+caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor coordinator, std::shared_ptr<Outbox> box) {
+  self->monitor(coordinator);
+  self->set_down_handler([self](const caf::down_msg& x) {
+    self->state.gone = "the coordinator is gone: " + render(x.reason);
+    self->state.fail_all(self->state.gone);
+  });
+  self->set_exit_handler([self](const caf::exit_msg& x) {
+    self->state.fail_all("the rank's handle is gone");
+    self->quit(x.reason);
+  });
+  return {[self, coordinator, box](atom::flush) {
+    for (auto& entry : box->take_all()) {
+      if (!self->state.gone.empty()) {
+        finish(*entry.calls, {}, make_error(errc::device_lost, self->state.gone));
+        continue;
+      }
+      auto number = ++self->state.calls;
+      self->state.under_way[number] = entry.calls;
+      self->request(coordinator, caf::infinite, std::move(entry.call))
+        .then([self, number](proto::RankCallResponse& x) {
+                auto calls = self->state.under_way.extract(number);
+                auto problem = x.success() ? caf::error{} : make_error(errc::refused, x.error());
+                if (calls)
+                  finish(*calls.mapped(), std::move(x), std::move(problem));
+              },
+              [self, number](const caf::error& problem) {
+                auto calls = self->state.under_way.extract(number);
+                if (calls)
+                  finish(*calls.mapped(), {}, make_error(errc::device_lost, "the communicator is gone: " + render(problem)));
+              });
+    }
+  }};
+}
+
+} // namespace
+
+caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system, const coordinator_actor& coordinator,
+                                                           uint64_t communicator, uint32_t rank, caf::timespan limit) {
+  client host{system, coordinator, limit};
+  auto members = host.status(communicator);
+  if (!members)
+    return std::move(members.error());
+  if (rank >= static_cast<uint32_t>(members->devices_size()))
+    return make_error(errc::invalid_argument, fmt::format("communicator {} has no rank {}: it has {} ranks", communicator, rank,
+                                                          members->devices_size()));
+  return rank_communicator{system, coordinator, communicator, *members, rank};
+}
+
+rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator, uint64_t communicator,
+                                     const gpu_sim::GetCommStatusResponse& members, uint32_t rank)
+  : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{std::make_shared<outbox>()} {
+  take_members(members, rank);
+  caller_ = system.spawn<caf::hidden>(caller<outbox>, coordinator_, outbox_);
+}
+
+rank_communicator& rank_communicator::operator=(rank_communicator&& other) noexcept {
+  if (this == &other)
+    return *this;
+  close();
+  system_ = other.system_;
+  coordinator_ = std::move(other.coordinator_);
+  id_ = other.id_;
+  rank_ = other.rank_;
+  size_ = other.size_;
+  epoch_ = other.epoch_;
+  device_ = std::move(other.device_);
+  outbox_ = std::move(other.outbox_);
+  caller_ = std::exchange(other.caller_, nullptr);
+  group_ = std::move(other.group_);
+  return *this;
+}
+
+rank_communicator::~rank_communicator() {
+  close();
+}
+
+void rank_communicator::close() {
+  if (group_)
+    finish(*group_->calls, {}, make_error(errc::refused, "the rank's handle is gone, and its group was not ended"));
+  group_.reset();
+  if (caller_)
+    caf::anon_send_exit(caller_, caf::exit_reason::user_shutdown);
+  caller_ = nullptr;
+}
+
+void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank) {
+  rank_ = rank;
+  size_ = static_cast<uint32_t>(members.devices_size());
+  epoch_ = members.epoch();
+  device_ = members.devices(static_cast<int>(rank));
+}
+
+caf::error rank_communicator::update(caf::timespan limit) {
+  client host{*system_, coordinator_, limit};
+  auto members = host.status(id_);
+  if (!members)
+    return std::move(members.error());
+  for (int rank = 0; rank < members->devices_size(); ++rank)
+    if (members->devices(rank).deviceid().value() == device_.deviceid().value()) {
+      take_members(*members, static_cast<uint32_t>(rank));
+      return caf::none;
+    }
+  return make_error(errc::device_lost, fmt::format("device 0x{:x} is no member of communicator {} any more: {}",
+                                                   device_.deviceid().value(), id_, members->asyncerror()));
+}
+
+proto::RankCall rank_communicator::new_call() const {
+  proto::RankCall result;
+  result.set_comm_id(id_);
+  result.set_device_id(device_.deviceid().value());
+  result.set_epoch(epoch_);
+  return result;
+}
+
+void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::state> calls) {
+  {
+    std::scoped_lock lock{outbox_->guard};
+    outbox_->entries.push_back({std::move(call), std::move(calls)});
+  }
+  caf::anon_send(caller_, atom::flush_v);
+}
+
+work rank_communicator::call(proto::RankCall::Part part, const call_options& opts) {
+  part.set_algorithm(opts.algorithm);
+  part.set_chunk_count(opts.chunk_count);
+  auto limit = static_cast<uint64_t>(std::max<int64_t>(opts.timeout.count(), 0));
+  if (group_) {
+    auto& all = group_->call;
+    if (limit != 0 && (all.timeout_ns() == 0 || limit < all.timeout_ns()))
+      all.set_timeout_ns(limit);
+    *all.add_parts() = std::move(part);
+    return work{group_->calls};
+  }
+  auto calls = begin_work(fmt::format("rank {} of communicator {}: {}", rank_, id_, name_of(part)));
+  auto one = new_call();
+  one.set_timeout_ns(limit);
+  *one.add_parts() = std::move(part);
+  hand_over(std::move(one), calls);
+  return work{calls};
+}
+
+void rank_communicator::group_start() {
+  if (!group_)
+    group_ = {new_call(), begin_work(fmt::format("rank {} of communicator {}: a group of calls", rank_, id_))};
+}
+
+work rank_communicator::group_end() {
+  if (!group_)
+    return {};
+  auto ended = std::exchange(group_, std::nullopt);
+  hand_over(std::move(ended->call), ended->calls);
+  return work{ended->calls};
+}
+
+caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t color, int64_t key, caf::timespan limit) {
+  if (group_)
+    return make_error(errc::invalid_argument, "split waits for its outcome, which a group has at its end only: call it outside");
+  limit = request_limit(limit);
+  proto::RankCall::Part part;
+  part.set_split(true);
+  part.set_color(color);
+  part.set_key(key);
+  auto made = call(std::move(part), {.timeout = limit});
+  if (auto problem = made.wait(limit + std::chrono::seconds{5})) // the communicator's own sentence comes first
+    return problem;
+  auto answer = made.answer();
+  if (answer.split_comm_id() == 0)
+    return std::optional<rank_communicator>{};
+  auto part_of = attach(*system_, coordinator_, answer.split_comm_id(), answer.split_rank(), limit);
+  if (!part_of)
+    return std::move(part_of.error());
+  return std::optional<rank_communicator>{std::move(*part_of)};
+}
+
+call_group::call_group(std::vector<rank_communicator*> members) : members_{std::move(members)} {
+  for (auto x : members_)
+    x->group_start();
+}
+
+call_group::~call_group() {
+  end();
+}
+
+work call_group::end() {
+  std::vector<work> all;
+  for (auto x : std::exchange(members_, {}))
+    all.push_back(x->group_end());
+  return work{all};
+}
+
+} // namespace ringmaster

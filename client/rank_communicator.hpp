@@ -1,0 +1,159 @@
+#pragma once
+
+#include "client/work.hpp"
+#include "messages/interfaces.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output; for
+/// where the two lie in it see runtime/schedule/collective.hpp.
+struct rank_buffers {
+  uint64_t input = 0;  ///< 0 where the rank has none, as where it is not a scatter's root.
+  uint64_t output = 0; ///< The same.
+  bool in_place = false;
+
+  static rank_buffers at(uint64_t address) { return {address, 0, true}; }
+};
+
+/// How to reduce.
+struct reduction_choice {
+  gpu_sim::ReduceOp op = gpu_sim::SUM;
+  std::string user_op = {}; ///< op USER: the name it is registered by.
+  double factor = 1;        ///< op PREMUL_SUM: of this rank's input.
+};
+
+struct call_options {
+  std::string algorithm = "auto";
+  uint64_t chunk_count = 0;  ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes.
+  caf::timespan timeout{0};  ///< For the operation to have ended, on whatever rank it waits. 0: the communicator's own limits.
+};
+
+/// A communicator as one of its ranks sees it: NCCL's ncclComm_t, MPI's communicator. Every rank calls on its own handle, in
+/// its own thread or process; the k-th collective of one rank meets the k-th of every other. Calls return at once, and work()
+/// says what has become of them. Before a byte moves the ranks' calls are compared: what does not match fails on every rank,
+/// with a sentence that names ranks and values, and leaves buffers and communicator as they were. A rank that does not call
+/// within the limit is named to those that wait for it.
+///
+/// Counts are in elements, as in runtime/schedule/collective.hpp. One thread at a time uses a handle; it can be moved.
+class rank_communicator {
+public:
+  /// The handle of rank `rank` of the communicator. Errors: refused for one that there is not; invalid_argument for a rank that
+  /// it does not have; timed_out, device_lost.
+  static caf::expected<rank_communicator> attach(caf::actor_system& system, const coordinator_actor& coordinator,
+                                                 uint64_t communicator, uint32_t rank,
+                                                 caf::timespan limit = std::chrono::seconds{30});
+  /// The same, for one that knows the members, as CommInit and GetCommStatus tell them.
+  rank_communicator(caf::actor_system& system, coordinator_actor coordinator, uint64_t communicator,
+                    const gpu_sim::GetCommStatusResponse& members, uint32_t rank);
+  rank_communicator(rank_communicator&&) noexcept = default;
+  rank_communicator& operator=(rank_communicator&&) noexcept;
+  ~rank_communicator();
+
+  uint64_t id() const noexcept { return id_; }
+  uint32_t rank() const noexcept { return rank_; }
+  uint32_t size() const noexcept { return size_; }
+  /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers of
+  /// ranks in calls mean those of this epoch.
+  uint64_t epoch() const noexcept { return epoch_; }
+  const gpu_sim::DeviceMetadata& device() const noexcept { return device_; }
+
+  /// Rank, size and epoch of now. All ranks must do it between the same two calls. Errors: as of `attach`; device_lost where
+  /// this rank itself is not a member any more.
+  caf::error update(caf::timespan limit = std::chrono::seconds{30});
+
+  work all_reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, const reduction_choice& how = {},
+                  const call_options& opts = {});
+  work reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
+              const reduction_choice& how = {}, const call_options& opts = {});
+  work broadcast(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
+                 const call_options& opts = {});
+  /// `count`: of one rank's block, here and below.
+  work all_gather(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, const call_options& opts = {});
+  work reduce_scatter(const rank_buffers& buffers, uint64_t count, proto::DataType datatype,
+                      const reduction_choice& how = {}, const call_options& opts = {});
+  work all_to_all(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, const call_options& opts = {});
+  work gather(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
+              const call_options& opts = {});
+  work scatter(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
+               const call_options& opts = {});
+
+  /// The v-variants: `counts` has one block a rank, the same on every rank.
+  work all_gather_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype,
+                    const call_options& opts = {});
+  work reduce_scatter_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype,
+                        const reduction_choice& how = {}, const call_options& opts = {});
+  work gather_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype, uint32_t root,
+                const call_options& opts = {});
+  work scatter_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype, uint32_t root,
+                 const call_options& opts = {});
+  /// What this rank sends to each, and gets from each.
+  work all_to_all_v(const rank_buffers& buffers, std::vector<uint64_t> send_counts, std::vector<uint64_t> receive_counts,
+                    proto::DataType datatype, const call_options& opts = {});
+
+  work barrier(const call_options& opts = {});
+  /// The k-th send to a rank meets its k-th receive from this one. Two ranks that send to each other first need a group.
+  work send(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t to, const call_options& opts = {});
+  work receive(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t from, const call_options& opts = {});
+
+  /// A communicator of the ranks that give the same colour, in the order of their keys, then of their ranks; none for a
+  /// colour below 0. Every rank calls it, and waits for the others. Errors: as of work::wait and `attach`.
+  caf::expected<std::optional<rank_communicator>> split(int32_t color, int64_t key = 0,
+                                                        caf::timespan limit = std::chrono::seconds{30});
+
+  /// Any call at all.
+  work call(proto::RankCall::Part part, const call_options& opts);
+
+  /// Calls from now on wait for `group_end`, and are then made at once: they may be met in any order, and many small ones
+  /// travel together. Their work handles are all the group's. See `call_group` for several communicators.
+  void group_start();
+  work group_end();
+
+private:
+  struct outbox;
+
+  struct open_group {
+    proto::RankCall call;
+    std::shared_ptr<work::state> calls;
+  };
+
+  proto::RankCall new_call() const;
+  void hand_over(proto::RankCall call, std::shared_ptr<work::state> calls);
+  void close();
+  void take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank);
+
+  caf::actor_system* system_;
+  coordinator_actor coordinator_;
+  uint64_t id_ = 0;
+  uint32_t rank_ = 0;
+  uint32_t size_ = 0;
+  uint64_t epoch_ = 0;
+  gpu_sim::DeviceMetadata device_;
+  std::shared_ptr<outbox> outbox_;
+  caf::actor caller_; ///< Makes the calls, in their order.
+  std::optional<open_group> group_;
+};
+
+/// GroupStart and GroupEnd over one or more communicators of one process.
+class call_group {
+public:
+  explicit call_group(std::vector<rank_communicator*> members);
+  call_group(const call_group&) = delete;
+  call_group& operator=(const call_group&) = delete;
+  /// Without `end()` the calls are made all the same: another rank may wait for them.
+  ~call_group();
+
+  /// Makes all the calls; the work ends when all of them have.
+  work end();
+
+private:
+  std::vector<rank_communicator*> members_;
+};
+
+} // namespace ringmaster

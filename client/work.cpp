@@ -1,0 +1,92 @@
+#include "client/work.hpp"
+
+#include "actors/calls/request_limit.hpp"
+#include "messages/errc.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace ringmaster {
+
+struct work::state {
+  std::string what;
+  std::mutex guard;
+  std::condition_variable ended;
+  bool done = false;
+  proto::RankCallResponse answer;
+  caf::error problem;
+};
+
+std::shared_ptr<work::state> begin_work(std::string what) {
+  auto result = std::make_shared<work::state>();
+  result->what = std::move(what);
+  return result;
+}
+
+void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem) {
+  std::scoped_lock lock{calls.guard};
+  if (calls.done)
+    return;
+  calls.answer = std::move(answer);
+  calls.problem = std::move(problem);
+  calls.done = true;
+  calls.ended.notify_all();
+}
+
+work::work(const std::vector<work>& all) : calls_{all.empty() ? nullptr : all.front().calls_} {
+  if (all.size() > 1)
+    all_.assign(all.begin() + 1, all.end());
+}
+
+bool work::test() const {
+  if (calls_) {
+    std::scoped_lock lock{calls_->guard};
+    if (!calls_->done)
+      return false;
+  }
+  return std::all_of(all_.begin(), all_.end(), [](auto& x) { return x.test(); });
+}
+
+caf::error work::wait(caf::timespan limit) const {
+  auto until = std::chrono::steady_clock::now() + request_limit(limit);
+  if (calls_) {
+    std::unique_lock lock{calls_->guard};
+    if (!calls_->ended.wait_until(lock, until, [&] { return calls_->done; }))
+      return make_error(errc::timed_out, fmt::format("{} has not ended within {:.1f} s", calls_->what,
+                                                     std::chrono::duration<double>{limit}.count()));
+  }
+  for (auto& x : all_) {
+    auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{0});
+    if (auto problem = x.wait(left); problem == errc::timed_out)
+      return problem;
+  }
+  return error();
+}
+
+caf::error work::error() const {
+  if (calls_) {
+    std::scoped_lock lock{calls_->guard};
+    if (calls_->done && calls_->problem)
+      return calls_->problem;
+  }
+  for (auto& x : all_)
+    if (auto problem = x.error())
+      return problem;
+  return caf::none;
+}
+
+uint64_t work::epoch() const {
+  return answer().epoch();
+}
+
+proto::RankCallResponse work::answer() const {
+  if (!calls_)
+    return {};
+  std::scoped_lock lock{calls_->guard};
+  return calls_->answer;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,137 @@
+#include "runtime/algorithms/registry.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/algorithms/catalogue.hpp"
+#include "runtime/schedule/blocks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+/// "ring, naive": what somebody may ask for.
+std::string names_of(proto::CollectiveKind kind) {
+  std::string names;
+  for (const auto& candidate : algorithms())
+    if (candidate.kind == kind)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
+  return names;
+}
+
+caf::error refusal_of(const algorithm& chosen, const plan_request& request) {
+  if (auto problem = check_request(chosen.kind, request))
+    return problem;
+  return chosen.check != nullptr ? chosen.check(request) : caf::error{};
+}
+
+/// Nobody has anything to send.
+bool is_empty(proto::CollectiveKind kind, const plan_request& request) {
+  if (kind == proto::BARRIER)
+    return false;
+  return std::all_of(request.counts.begin(), request.counts.end(), [](auto count) { return count == 0; })
+         && (!request.counts.empty() || request.count == 0);
+}
+
+/// What every collective comes to where there is nobody to talk to: one copy from input to output.
+schedule plan_alone(proto::CollectiveKind kind, const plan_request& request) {
+  schedule result;
+  auto count = output_count(kind, request, 0);
+  if (count == 0)
+    return result;
+  result.rounds = 1;
+  result.steps.push_back({.what = action::copy,
+                          .source = {buffer::input, 0, count},
+                          .destination = {buffer::output, 0, count},
+                          .finish = reduces(kind)});
+  return result;
+}
+
+std::vector<algorithm>& known_algorithms() {
+  static std::vector<algorithm> all = algorithm_catalogue();
+  return all;
+}
+
+} // namespace
+
+const std::vector<algorithm>& algorithms() {
+  return known_algorithms();
+}
+
+caf::error register_algorithm(const algorithm& added) {
+  auto refused = [&](std::string_view why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("the algorithm \"{}\" for {} cannot be registered: {}", added.name,
+                                  name_of(added.kind), why));
+  };
+  if (!proto::CollectiveKind_IsValid(added.kind))
+    return refused("there is no such collective");
+  if (added.name.empty())
+    return refused("it has no name");
+  if (added.plan == nullptr || added.cost == nullptr)
+    return refused("it needs a function for its plan and one for its cost");
+  if (find_algorithm(added.kind, added.name))
+    return refused("there is one of that name");
+  known_algorithms().push_back(added);
+  return caf::none;
+}
+
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {
+  const auto& all = algorithms();
+  auto chosen = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.kind == kind && x.name == name; });
+  if (chosen == all.end())
+    return make_error(errc::invalid_argument,
+                      fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name, name_of(kind),
+                                  names_of(kind)));
+  return &*chosen;
+}
+
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
+                                               const plan_request& request) {
+  auto chosen = find_algorithm(kind, name);
+  if (chosen)
+    if (auto problem = refusal_of(**chosen, request))
+      return problem;
+  return chosen;
+}
+
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
+                             const plan_request& request) {
+  auto chosen = find_algorithm(kind, algorithm_name, request);
+  if (!chosen)
+    return std::move(chosen.error());
+  if (is_empty(kind, request))
+    return schedule{};
+  if (request.world_size == 1)
+    return plan_alone(kind, request);
+  return (*chosen)->plan(request);
+}
+
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                              plan_request request) {
+  std::vector<schedule> ranks;
+  ranks.reserve(request.world_size);
+  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
+    auto planned = plan(kind, algorithm_name, request);
+    if (!planned)
+      return std::move(planned.error());
+    ranks.push_back(std::move(*planned));
+  }
+  return ranks;
+}
+
+caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                      const plan_request& request) {
+  auto chosen = find_algorithm(kind, algorithm_name, request);
+  if (!chosen)
+    return std::move(chosen.error());
+  if (is_empty(kind, request))
+    return algorithm_cost{};
+  if (request.world_size == 1)
+    return algorithm_cost{output_count(kind, request, 0) == 0 ? 0u : 1u, 0, 0, 0, 0};
+  return (*chosen)->cost(request);
+}
+
+} // namespace ringmaster

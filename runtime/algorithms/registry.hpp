@@ -1,0 +1,53 @@
+#pragma once
+
+#include "runtime/algorithms/parts/algorithm_cost.hpp"
+
+#include <caf/expected.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// A collective algorithm: a pure function from the request to the rank's schedule. It is asked for two ranks or more
+/// and at least one element somewhere, and for a request that `check_request` has passed.
+struct algorithm {
+  std::string_view name;
+  proto::CollectiveKind kind;
+  std::string_view formula; ///< Rounds and elements at the busiest rank, for people.
+  schedule (*plan)(const plan_request&);
+  algorithm_cost (*cost)(const plan_request&); ///< The rank does not matter.
+  /// Why the algorithm cannot honour the request, as a sentence; nullptr: it takes all. The rank does not matter.
+  caf::error (*check)(const plan_request&) = nullptr;
+};
+
+/// All algorithms, in the order in which they are listed to people.
+const std::vector<algorithm>& algorithms();
+
+/// Adds an algorithm to `algorithms()`: from then on it is found, planned and proved as those that are built in. Its
+/// name and formula must stay where they are. Called when a program starts, before anything else looks at the
+/// algorithms: pointers to them do not outlive it. Errors: invalid_argument for a name that is empty or that the kind
+/// has already, and for a missing function.
+caf::error register_algorithm(const algorithm& added);
+
+/// Errors: invalid_argument; the text names the algorithms that the kind has.
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name);
+
+/// The same, if it can do what the request asks. Errors also for what `check_request` or the algorithm refuses.
+caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
+                                               const plan_request& request);
+
+/// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
+/// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
+                             const plan_request& request);
+
+/// The schedules of all ranks; the request's own does not matter. Errors as of `plan`.
+caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                              plan_request request);
+
+/// Errors as of `plan`.
+caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
+                                      const plan_request& request);
+
+} // namespace ringmaster

@@ -1,0 +1,179 @@
+#include "runtime/configuration/options.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <concepts>
+#include <set>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint64_t ns(options::duration x) { return static_cast<uint64_t>(x.count()); }
+
+constexpr uint64_t kib = 1ull << 10, gib = 1ull << 30, tib = 1ull << 40;
+constexpr uint64_t rate_max = 1'000'000'000'000'000; // bytes a second
+constexpr uint64_t shortest = ns(1ms), hour = ns(1h), day = ns(24h);
+
+std::string text_of(options::duration x) {
+  constexpr std::pair<int64_t, const char*> units[]
+    = {{60'000'000'000, "min"}, {1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}, {1, "ns"}};
+  for (auto [size, name] : units)
+    if (x.count() != 0 && x.count() % size == 0)
+      return fmt::format("{}{}", x.count() / size, name);
+  return "0s";
+}
+
+std::string text_of(const std::string& x) { return fmt::format("\"{}\"", x); }
+std::string text_of(const std::vector<std::string>& xs) {
+  std::vector<std::string> quoted;
+  for (const auto& x : xs)
+    quoted.push_back(text_of(x));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+std::string text_of(uint64_t x) { return fmt::to_string(x); }
+std::string text_of(std::same_as<bool> auto x) { return x ? "true" : "false"; } // no other number is one
+
+bool in_range(const option_entry& entry, uint64_t x) { return x >= entry.min && x <= entry.max; }
+bool is_allowed(const option_entry& entry, uint64_t x) { return in_range(entry, x); }
+bool is_allowed(const option_entry&, std::same_as<bool> auto) { return true; }
+bool is_allowed(const option_entry& entry, options::duration x) { return x.count() >= 0 && in_range(entry, ns(x)); }
+bool is_allowed(const option_entry&, const std::vector<std::string>&) { return true; }
+bool is_allowed(const option_entry& entry, const std::string& x) {
+  return entry.words.empty() || std::find(entry.words.begin(), entry.words.end(), x) != entry.words.end();
+}
+
+caf::error refuse(std::string_view key, const std::string& value, std::string_view allowed) {
+  return make_error(errc::invalid_config, fmt::format("{} is {}; it must be {}", key, value, allowed));
+}
+
+caf::error validate_cluster(const std::vector<std::string>& devices) {
+  std::set<device_id> ids;
+  for (const auto& text : devices) {
+    auto device = parse_cluster_device(text);
+    if (!device)
+      return make_error(errc::invalid_config, "cluster.devices: " + render(device.error()));
+    if (!ids.insert(device->id).second)
+      return make_error(errc::invalid_config,
+                        fmt::format("cluster.devices: device {} is there twice; each id must be unique",
+                                    device->id.value));
+  }
+  return caf::none;
+}
+
+} // namespace
+
+std::vector<option_entry> option_entries(options& x) {
+  return {
+    {"device", "count", &x.device.count, "devices of this process", 0, 1024},
+    {"device", "memory-bytes", &x.device.memory_bytes, "memory of each device", 4 * kib, tib},
+    {"device", "streams", &x.device.streams, "streams of each device", 1, 64},
+    {"device", "memory-dir", &x.device.memory_dir, "where the memory files are; empty: a fresh place in /dev/shm"},
+    {"transfers", "timeout", &x.transfers.timeout, "limit of waiting for the other end", shortest, hour},
+    {"transfers", "slice-bytes", &x.transfers.slice_bytes, "a stream looks at its mailbox after so much", 64, gib},
+    {"route", "in-process", &x.route.in_process, "how blocks travel within a process", 0, 0, {"memory", "messages"}},
+    {"route", "chunk-bytes", &x.route.chunk_bytes, "size of one message with data", 64, gib},
+    {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
+    {"communicator", "policy", &x.communicator.policy, "what happens when a device is lost", 0, 0,
+     {"shrink", "replace", "abort"}},
+    {"communicator", "deterministic", &x.communicator.deterministic,
+     "reductions add in rank order, by every algorithm"},
+    {"communicator", "spare-timeout", &x.communicator.spare_timeout, "how long a lost device's place waits for a spare",
+     shortest, day},
+    {"communicator", "operation-timeout", &x.communicator.operation_timeout, "no progress for so long is a failure",
+     shortest, day},
+    {"suspicion", "interval", &x.suspicion.interval, "between two progress requests", shortest, ns(1min)},
+    {"suspicion", "late-after", &x.suspicion.late_after, "an answer that takes longer is late", shortest, hour},
+    {"suspicion", "late", &x.suspicion.late, "so many late answers ...", 1, 64},
+    {"suspicion", "window", &x.suspicion.window, "... of the last so many are a hang", 1, 64},
+    {"supervisor", "restarts-max", &x.supervisor.restarts_max, "restarts before a supervisor gives up", 0, 1000},
+    {"supervisor", "period", &x.supervisor.period, "... within this time", shortest, day},
+    {"costs", "operation", &x.costs.operation, "between processes: of an operation", 0, ns(1min)},
+    {"costs", "latency", &x.costs.latency, "between processes: of a message", 0, ns(1min)},
+    {"costs", "bandwidth", &x.costs.bandwidth, "between processes: bytes a second, each way", 1, rate_max},
+    {"costs", "local-operation", &x.costs.local_operation, "within a process: of an operation", 0, ns(1min)},
+    {"costs", "local-rank", &x.costs.local_rank, "within a process: of an operation for each rank", 0, ns(1min)},
+    {"costs", "local-step", &x.costs.local_step, "within a process: from a round to the next", 0, ns(1min)},
+    {"costs", "local-message", &x.costs.local_message, "within a process: of a block that is offered and read", 0,
+     ns(1min)},
+    {"costs", "local-bandwidth", &x.costs.local_bandwidth, "within a process: bytes a second that a core copies", 1,
+     rate_max},
+    {"costs", "local-reduction-rate", &x.costs.local_reduction_rate,
+     "within a process: bytes a second that a core reduces", 1, rate_max},
+    {"costs", "local-memory-bandwidth", &x.costs.local_memory_bandwidth,
+     "within a process: bytes a second, read and written, that all cores together get past their caches", 1, rate_max},
+    {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib},
+    {"costs", "together-operation", &x.costs.together_operation, "served together: of an operation", 0, ns(1min)},
+    {"costs", "together-rank", &x.costs.together_rank, "served together: of an operation for each rank", 0, ns(1min)},
+    {"costs", "together-bandwidth", &x.costs.together_bandwidth,
+     "served together: bytes a second, inputs and outputs of all ranks", 1, rate_max},
+    {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: kept in memory, and gone with the process"},
+    {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0,
+     {"interval", "always", "never"}},
+    {"journal", "sync-interval", &x.journal.sync_interval, "how often, with sync=\"interval\"", shortest, hour},
+    {"journal", "batch-records", &x.journal.batch_records, "records written at once", 1, 1'000'000},
+    {"journal", "retain-records", &x.journal.retain_records, "the oldest are dropped beyond these", 1,
+     1'000'000'000'000},
+    {"coordinator", "host", &x.coordinator.host, "the address on which it listens"},
+    {"coordinator", "port", &x.coordinator.port, "the port; 0: any that is free", 0, 65535},
+    {"coordinator", "host-copies-bytes-max", &x.coordinator.host_copies_bytes_max,
+     "copies of inputs kept for devices that replace others", 0, tib},
+    {"coordinator", "request-timeout", &x.coordinator.request_timeout, "limit of a request to a device", shortest,
+     hour},
+    {"cluster", "devices", &x.cluster.devices, "devices to connect to, each \"id,host,port\""},
+    {"node", "name", &x.node.name, "in logs; empty: host and process id"},
+    {"node", "listen-host", &x.node.listen_host, "the address on which other nodes reach this one"},
+    {"node", "listen-port", &x.node.listen_port, "the port; 0: any that is free", 0, 65535},
+    {"node", "join", &x.node.join, "the coordinator, \"host:port\"; empty: none"},
+    {"node", "join-timeout", &x.node.join_timeout, "limit of one attempt to join", shortest, hour},
+    {"log", "level", &x.log.level, "what is written", 0, 0, {"trace", "debug", "info", "warn", "error", "off"}},
+  };
+}
+
+std::string allowed_text(const option_entry& entry) {
+  if (std::holds_alternative<options::duration*>(entry.value))
+    return fmt::format("a duration from {} to {}", text_of(options::duration{entry.min}),
+                       text_of(options::duration{entry.max}));
+  if (std::holds_alternative<std::vector<std::string>*>(entry.value))
+    return "a list of texts in double quotes";
+  if (std::holds_alternative<bool*>(entry.value))
+    return "true or false";
+  if (!std::holds_alternative<std::string*>(entry.value))
+    return fmt::format("an integer from {} to {}", entry.min, entry.max);
+  if (entry.words.empty())
+    return "a text in double quotes";
+  std::string result;
+  for (auto word : entry.words)
+    result += fmt::format("{}\"{}\"", result.empty() ? "" : word == entry.words.back() ? " or " : ", ", word);
+  return result;
+}
+
+std::string value_text(const option_entry& entry) {
+  return std::visit([](const auto* value) { return text_of(*value); }, entry.value);
+}
+
+caf::error validate(const options& opts) {
+  auto copy = opts;
+  for (const auto& entry : option_entries(copy))
+    if (!std::visit([&](const auto* value) { return is_allowed(entry, *value); }, entry.value))
+      return refuse(fmt::format("{}.{}", entry.section, entry.key), value_text(entry), allowed_text(entry));
+  if (opts.suspicion.late > opts.suspicion.window)
+    return refuse("suspicion.late", text_of(uint64_t{opts.suspicion.late}),
+                  fmt::format("at most suspicion.window, which is {}", opts.suspicion.window));
+  if (opts.coordinator.host.empty())
+    return refuse("coordinator.host", "empty", "an address such as \"127.0.0.1\"");
+  if (opts.node.listen_host.empty())
+    return refuse("node.listen-host", "empty", "an address such as \"127.0.0.1\"");
+  if (!opts.node.join.empty() && !parse_endpoint(opts.node.join))
+    return refuse("node.join", text_of(opts.node.join), "\"host:port\" with a port from 1 to 65535, or empty");
+  return validate_cluster(opts.cluster.devices);
+}
+
+} // namespace ringmaster

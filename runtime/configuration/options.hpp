@@ -1,0 +1,130 @@
+#pragma once
+
+#include "runtime/text/endpoint.hpp"
+#include "runtime/health/restart_intensity.hpp"
+#include "runtime/health/suspicion.hpp"
+
+#include <caf/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ringmaster {
+
+/// All that can be configured, with its defaults. A member `a.b_c` is the key `b-c` of section `[a]`; what each is
+/// for stands in option_entries and in config/caf-application.conf.
+struct options {
+  using duration = std::chrono::nanoseconds;
+
+  struct {
+    uint32_t count = 8;
+    uint64_t memory_bytes = 64ull << 20;
+    uint32_t streams = 2;
+    std::string memory_dir;
+  } device;
+
+  /// Not "stream": CAF has a section of that name.
+  struct {
+    duration timeout = std::chrono::seconds{5};
+    uint64_t slice_bytes = 1ull << 20;
+  } transfers;
+
+  struct {
+    std::string in_process = "memory";
+    uint64_t chunk_bytes = 1ull << 20;
+    uint32_t credits = 4;
+  } route;
+
+  struct {
+    std::string policy = "shrink";
+    bool deterministic = false;
+    duration spare_timeout = std::chrono::seconds{5};
+    duration operation_timeout = std::chrono::seconds{30};
+  } communicator;
+
+  ringmaster::suspicion::options suspicion;
+
+  restart_intensity::options supervisor;
+
+  /// What operations take, from which "auto" picks; the defaults are those of a small two-core machine. See cost_constants
+  /// and process_constants. Bandwidths and rates in bytes a second.
+  struct {
+    duration operation = std::chrono::microseconds{440};
+    duration latency = std::chrono::microseconds{410};
+    uint64_t bandwidth = 1'200'000'000;
+    duration local_operation = std::chrono::microseconds{10};
+    duration local_rank = std::chrono::nanoseconds{6500};
+    duration local_step{};
+    duration local_message = std::chrono::nanoseconds{2700};
+    uint64_t local_bandwidth = 17'000'000'000;
+    uint64_t local_reduction_rate = 32'000'000'000;
+    uint64_t local_memory_bandwidth = 39'000'000'000;
+    uint64_t local_cache_bytes = 8ull << 20;
+    duration together_operation = std::chrono::microseconds{7};
+    duration together_rank = std::chrono::nanoseconds{320};
+    uint64_t together_bandwidth = 44'000'000'000;
+  } costs;
+
+  struct {
+    std::string dir;
+    std::string sync = "interval";
+    duration sync_interval = std::chrono::milliseconds{100};
+    uint32_t batch_records = 256;
+    uint64_t retain_records = 1'000'000;
+  } journal;
+
+  struct {
+    std::string host = "127.0.0.1";
+    uint16_t port = 7077;
+    uint64_t host_copies_bytes_max = 1ull << 30;
+    duration request_timeout = std::chrono::seconds{10};
+  } coordinator;
+
+  struct {
+    std::vector<std::string> devices; ///< See parse_cluster_device.
+  } cluster;
+
+  struct {
+    std::string name;
+    std::string listen_host = "127.0.0.1";
+    uint16_t listen_port = 0;
+    std::string join; ///< See parse_endpoint.
+    duration join_timeout = std::chrono::seconds{5};
+  } node;
+
+  struct {
+    std::string level = "info";
+  } log;
+};
+
+/// One key: its place in the struct, what it may be and what it is for.
+struct option_entry {
+  using value_pointer = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*,
+                                     std::vector<std::string>*>;
+
+  std::string_view section;
+  std::string_view key;
+  value_pointer value;
+  std::string_view purpose;
+  uint64_t min = 0;          ///< Of a number, or of a duration in ns.
+  uint64_t max = UINT64_MAX;
+  std::vector<std::string_view> words{}; ///< Of a text, all that it may be; none: anything.
+};
+
+/// Every key there is, pointing into `target`, which must outlive the entries.
+std::vector<option_entry> option_entries(options& target);
+
+/// "an integer from 1 to 64", "a duration from 1ms to 60min", "\"memory\" or \"messages\""
+std::string allowed_text(const option_entry& entry);
+
+/// The value as one writes it in the configuration file: 100ms, "shrink", ["1,localhost,7080"].
+std::string value_text(const option_entry& entry);
+
+/// Errors: invalid_config, naming the key, its value and what is allowed.
+caf::error validate(const options& opts);
+
+} // namespace ringmaster

@@ -1,0 +1,22 @@
+#include "runtime/health/restart_intensity.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+bool restart_intensity::allow(time_point now) {
+  while (!restarts_.empty() && now - restarts_.front() > options_.period)
+    restarts_.pop_front();
+  restarts_.push_back(now);
+  if (restarts_.size() > size_t{options_.restarts_max} + 1)
+    restarts_.pop_front();
+  return restarts_.size() <= options_.restarts_max;
+}
+
+std::string restart_intensity::reason() const {
+  return fmt::format("{} restart{} within {:.1f} s, {} {} allowed", restarts_.size(),
+                     restarts_.size() == 1 ? "" : "s", std::chrono::duration<double>(options_.period).count(), options_.restarts_max,
+                     options_.restarts_max == 1 ? "is" : "are");
+}
+
+} // namespace ringmaster

@@ -1,0 +1,57 @@
+#include "runtime/journal/operation_state.hpp"
+
+#include "runtime/journal/record_filter.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ringmaster {
+
+void advance(proto::OperationState& state, const proto::Record& record, uint64_t index) {
+  auto key = operation_of(record);
+  assert(key);
+  state.set_comm_id(key->communicator.value);
+  state.set_sequence(key->sequence.value);
+  if (state.first_index() == 0)
+    state.set_first_index(index);
+  state.set_last_index(index);
+  if (record.has_operation_started()) {
+    state.set_epoch(record.operation_started().epoch());
+    state.set_attempts(state.attempts() + 1);
+  } else if (record.has_operation_ended()) {
+    auto& end = record.operation_ended();
+    state.set_status(end.status());
+    state.set_error(end.error());
+    state.set_epoch(end.epoch());
+    state.set_attempts(std::max(state.attempts(), end.attempts()));
+  }
+}
+
+void advance(proto::JournalState& state, const proto::Record& record) {
+  state.set_last_index(state.last_index() + 1);
+  auto device = [&](uint64_t id) { state.set_device_id(std::max(state.device_id(), id)); };
+  auto node = [&](uint64_t id) { state.set_node_id(std::max(state.node_id(), id)); };
+  if (auto communicator = communicator_of(record))
+    state.set_comm_id(std::max(state.comm_id(), communicator->value));
+  if (record.has_node_joined()) {
+    node(record.node_joined().node_id());
+  } else if (record.has_device_joined()) {
+    node(record.device_joined().node_id());
+    device(record.device_joined().metadata().deviceid().value());
+  } else if (record.has_communicator_created()) {
+    for (auto id : record.communicator_created().device_ids())
+      device(id);
+  } else if (record.has_command_ended()) {
+    state.set_stream_id(std::max(state.stream_id(), record.command_ended().stream_id()));
+  } else if (record.has_rank_ended()) {
+    state.set_stream_id(std::max(state.stream_id(), record.rank_ended().stream_id()));
+  }
+}
+
+proto::JournalState empty_journal() {
+  proto::JournalState state;
+  state.set_first_index(1);
+  return state;
+}
+
+} // namespace ringmaster

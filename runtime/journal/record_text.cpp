@@ -1,0 +1,233 @@
+#include "runtime/journal/record_text.hpp"
+
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/journal/record_bytes.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cctype>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+namespace {
+
+using proto::Record;
+
+// A line stays one, and no terminal obeys what a record says.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (auto c : text) {
+    if (c == '\n')
+      result += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string lower(std::string text) {
+  for (auto& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// ": cause", or nothing where there is none.
+std::string because(std::string_view text) {
+  return text.empty() ? "" : ": " + plain(text);
+}
+
+std::string span_text(uint64_t started_ns, uint64_t ended_ns) {
+  return ended_ns < started_ns ? "unknown time" : duration_text(ended_ns - started_ns);
+}
+
+template <class Ids>
+std::string ranks(const Ids& devices) {
+  std::vector<std::string> texts;
+  for (auto id : devices)
+    texts.push_back(fmt::format("{:#x}", id));
+  return fmt::format("{} rank{} on device{} {}", texts.size(), texts.size() == 1 ? "" : "s",
+                     texts.size() == 1 ? "" : "s", fmt::join(texts, " "));
+}
+
+std::string operation(uint64_t communicator, uint64_t sequence) {
+  return fmt::format("communicator {} operation {}", communicator, sequence);
+}
+
+std::string text(const proto::DeviceJoined& x) {
+  auto& m = x.metadata();
+  auto min = m.minmemaddr().value(), max = m.maxmemaddr().value();
+  return fmt::format("device {:#x} joined on node {}, {} at [{:#x}, {:#x})", m.deviceid().value(), x.node_id(),
+                     bytes_text(max < min ? 0 : max - min), min, max);
+}
+
+std::string text(const proto::DeviceDied& x) {
+  return fmt::format("device {:#x} died{}{}", x.device_id(), because(x.cause()),
+                     x.noticed_by().empty() ? "" : fmt::format(" (noticed by {})", plain(x.noticed_by())));
+}
+
+std::string text(const proto::CommunicatorCreated& x) {
+  return fmt::format("communicator {} created, {}, policy {}{}", x.comm_id(), ranks(x.device_ids()),
+                     lower(proto::FailurePolicy_Name(x.policy())), x.deterministic() ? ", deterministic" : "");
+}
+
+std::string text(const proto::EpochOpened& x) {
+  auto rerun = x.rerun().empty() ? "" : fmt::format("; runs again: operation {}", fmt::join(x.rerun(), ", "));
+  return fmt::format("communicator {} epoch {} opened, {}{}{}", x.comm_id(), x.epoch(), ranks(x.device_ids()),
+                     because(x.reason()), rerun);
+}
+
+std::string text(const proto::OperationEnqueued& x) {
+  auto& r = x.request();
+  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(r.comm_id(), x.sequence()),
+                     plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
+                     lower(proto::DataType_Name(r.datatype())), lower(gpu_sim::ReduceOp_Name(r.op())),
+                     bytes_text(x.bytes()));
+}
+
+std::string text(const proto::RankReport& x) {
+  auto where = fmt::format("{} epoch {}: rank {} (device {:#x})", operation(x.comm_id(), x.sequence()), x.epoch(),
+                           x.rank(), x.device_id());
+  auto took = span_text(x.started_ns(), x.ended_ns());
+  if (x.phase() == proto::RankReport::BROKEN)
+    return fmt::format("{} broke after {}{}", where, took, because(x.error()));
+  return fmt::format("{} {} in {}, received {}", where,
+                     lower(proto::RankReport::Phase_Name(x.phase())), took, bytes_text(x.bytes_received()));
+}
+
+std::string text(const proto::OperationEnded& x) {
+  auto where = operation(x.comm_id(), x.sequence());
+  auto what = fmt::format("{} {} over {} ranks, {} a rank, {}{}", plain(x.algorithm()),
+                          lower(proto::CollectiveKind_Name(x.kind())), x.world_size(), bytes_text(x.bytes()),
+                          span_text(x.started_ns(), x.ended_ns()),
+                          x.attempts() > 1 ? fmt::format(", attempt {}", x.attempts()) : "");
+  if (x.status() == gpu_sim::FAILED)
+    return fmt::format("{} failed in epoch {}{} ({})", where, x.epoch(), because(x.error()), what);
+  return fmt::format("{} {} in epoch {}: {}", where, x.status() == gpu_sim::SUCCESS ? "succeeded" : "ended undecided",
+                     x.epoch(), what);
+}
+
+std::string text(const proto::CommandEnded& x) {
+  auto where = x.stream_id() == 0 ? fmt::format("device {:#x}", x.device_id())
+                                  : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(x.stream_id()));
+  auto took = span_text(x.started_ns(), x.ended_ns());
+  if (!x.error().empty())
+    return fmt::format("{}: {} of {} failed after {}{}", where, plain(x.kind()), bytes_text(x.bytes()), took,
+                       because(x.error()));
+  return fmt::format("{}: {} of {} in {}", where, plain(x.kind()), bytes_text(x.bytes()), took);
+}
+
+std::string event_text(const Record& record) {
+  switch (record.event_case()) {
+    case Record::kCoordinatorStarted:
+      return fmt::format("coordinator started, process {}", record.coordinator_started().pid());
+    case Record::kNodeJoined: {
+      auto& x = record.node_joined();
+      return fmt::format("node {} '{}' joined, process {}", x.node_id(), plain(x.name()), x.pid());
+    }
+    case Record::kNodeLeft: {
+      auto& x = record.node_left();
+      return fmt::format("node {} '{}' left{}", x.node_id(), plain(x.name()), because(x.cause()));
+    }
+    case Record::kDeviceJoined: return text(record.device_joined());
+    case Record::kDeviceLeft:
+      return fmt::format("device {:#x} left{}", record.device_left().device_id(),
+                         because(record.device_left().cause()));
+    case Record::kDeviceDied: return text(record.device_died());
+    case Record::kCommunicatorCreated: return text(record.communicator_created());
+    case Record::kEpochOpened: return text(record.epoch_opened());
+    case Record::kCommunicatorAborted: {
+      auto& x = record.communicator_aborted();
+      return fmt::format("communicator {} aborted{}", x.comm_id(), because(x.reason()));
+    }
+    case Record::kCommunicatorDestroyed: {
+      auto& x = record.communicator_destroyed();
+      return fmt::format("communicator {} destroyed{}", x.comm_id(), because(x.reason()));
+    }
+    case Record::kOperationEnqueued: return text(record.operation_enqueued());
+    case Record::kOperationStarted: {
+      auto& x = record.operation_started();
+      return fmt::format("{} started in epoch {} over {} ranks", operation(x.comm_id(), x.sequence()), x.epoch(),
+                         x.world_size());
+    }
+    case Record::kRankEnded: return text(record.rank_ended());
+    case Record::kOperationEnded: return text(record.operation_ended());
+    case Record::kInputCheckpoint: {
+      auto& x = record.input_checkpoint();
+      return fmt::format("{}: the host keeps the input of device {:#x}, {} at {:#x}",
+                         operation(x.comm_id(), x.sequence()), x.device_id(), bytes_text(x.bytes()), x.address());
+    }
+    case Record::kCallsRefused:
+      return fmt::format("communicator {} refused its ranks' calls{}", record.calls_refused().comm_id(),
+                         because(record.calls_refused().reason()));
+    case Record::kCommandEnded: return text(record.command_ended());
+    case Record::kFaultInjected:
+      return fmt::format("device {:#x}: fault on purpose{}", record.fault_injected().device_id(),
+                         because(record.fault_injected().what()));
+    case Record::EVENT_NOT_SET: break;
+  }
+  return "an event that a later version wrote";
+}
+
+std::tm calendar(const Record& record, std::chrono::seconds utc_offset) {
+  auto seconds = static_cast<std::time_t>(record.time_ns() / 1'000'000'000) + utc_offset.count();
+  std::tm result{};
+  ::gmtime_r(&seconds, &result);
+  return result;
+}
+
+std::string time_text(const Record& record, const record_text_options& opts) {
+  if (opts.relative_to_ns) {
+    auto base = *opts.relative_to_ns;
+    auto earlier = record.time_ns() < base;
+    auto ms = (earlier ? base - record.time_ns() : record.time_ns() - base) / 1'000'000;
+    return fmt::format("{:>12}", fmt::format("{}{}.{:03} s", earlier ? '-' : '+', ms / 1000, ms % 1000));
+  }
+  return fmt::format("{:%H:%M:%S}.{:03}", calendar(record, opts.utc_offset), record.time_ns() / 1'000'000 % 1000);
+}
+
+} // namespace
+
+std::string text_of(const Record& record, const record_text_options& opts) {
+  return fmt::format("{}  {}", time_text(record, opts), event_text(record));
+}
+
+std::string day_of(const Record& record, std::chrono::seconds utc_offset) {
+  return fmt::format("{:%Y-%m-%d}", calendar(record, utc_offset));
+}
+
+tone tone_of(const Record& record) {
+  switch (record.event_case()) {
+    case Record::kCommunicatorAborted:
+    case Record::kCallsRefused:
+    case Record::kDeviceDied: return tone::bad;
+    case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
+    case Record::kNodeLeft:
+    case Record::kFaultInjected: return tone::warning;
+    case Record::kRankEnded:
+      return record.rank_ended().phase() == proto::RankReport::BROKEN ? tone::bad : tone::plain;
+    case Record::kCommandEnded: return record.command_ended().error().empty() ? tone::plain : tone::bad;
+    case Record::kOperationEnded:
+      return record.operation_ended().status() == gpu_sim::SUCCESS ? tone::good : tone::bad;
+    default: return tone::plain;
+  }
+}
+
+std::string json_of(const Record& record) {
+  google::protobuf::util::JsonPrintOptions opts;
+  opts.preserve_proto_field_names = true;
+  opts.always_print_primitive_fields = true;
+  Record readable; // text that is not UTF-8 has no JSON
+  readable.ParseFromString(record_bytes(record));
+  std::string json;
+  auto status = google::protobuf::util::MessageToJsonString(readable, &json, opts);
+  return status.ok() ? json : fmt::format("{{\"time_ns\":\"{}\"}}", record.time_ns());
+}
+
+} // namespace ringmaster

@@ -1,0 +1,250 @@
+#include "runtime/journal/rocksdb_directory.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/table.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ringmaster {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::array<std::string, 4> family_names{rocksdb::kDefaultColumnFamilyName, "timeline", "operations", "meta"};
+
+// RocksDB writes its own log into the database's directory unless told to be silent.
+class silent_logger final : public rocksdb::Logger {
+public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// A log is small: few threads, small buffers, and nothing in the background that is not needed.
+rocksdb::DBOptions database_options() {
+  rocksdb::DBOptions opts;
+  opts.paranoid_checks = true;
+  // A last record that was cut short never was reported durable. Anything else that does not check is damage.
+  opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  opts.atomic_flush = true; // the families never tell of different times
+  opts.max_background_jobs = 1;
+  opts.max_open_files = 64;
+  opts.max_file_opening_threads = 1;
+  opts.keep_log_file_num = 1;
+  opts.info_log = std::make_shared<silent_logger>();
+  opts.stats_dump_period_sec = 0;
+  opts.stats_persist_period_sec = 0;
+  opts.skip_stats_update_on_db_open = true;
+  opts.manifest_preallocation_size = 64 << 10;
+  opts.max_total_wal_size = 16 << 20;
+  return opts;
+}
+
+rocksdb::ColumnFamilyOptions family_options() {
+  rocksdb::ColumnFamilyOptions opts;
+  opts.write_buffer_size = 4 << 20;
+  opts.max_write_buffer_number = 2;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(512 << 10, 0);
+  opts.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return opts;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> families() {
+  std::vector<rocksdb::ColumnFamilyDescriptor> result;
+  auto opts = family_options();
+  for (auto& name : family_names)
+    result.emplace_back(name, opts);
+  return result;
+}
+
+// Data files, which exist only once CURRENT does.
+bool has_data_files(const fs::path& dir) {
+  std::error_code ec;
+  for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
+    if (i->path().extension() == ".sst" || i->path().extension() == ".log")
+      return true;
+  return false;
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open(const fs::path& dir, uint64_t now_ns) {
+  std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
+  std::error_code ec;
+  fs::create_directories(dir, ec);
+  if (ec || !fs::is_directory(dir, ec))
+    return make_error(errc::io_error, fmt::format("cannot create the journal's directory '{}': {}", dir.string(),
+                                                  ec ? ec.message() : "a file has this name"));
+  if (auto err = self->inspect_files(true))
+    return err;
+  if (auto err = self->open_for_writing())
+    return err;
+  if (auto err = self->check_version(now_ns))
+    return err;
+  return self;
+}
+
+caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open_read_only(const fs::path& dir) {
+  std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
+  std::error_code ec;
+  if (!fs::is_directory(dir, ec))
+    return make_error(errc::invalid_argument,
+                      fmt::format("there is no journal in '{}': {}", dir.string(),
+                                  fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
+  if (auto err = self->inspect_files(false))
+    return err;
+  if (auto err = self->open_for_reading())
+    return err;
+  if (auto err = self->check_version(0))
+    return err;
+  return self;
+}
+
+bool rocksdb_directory::has_log(const fs::path& dir) {
+  std::error_code ec;
+  for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
+    if (i->path().extension() == ".log" && i->file_size(ec) > 0)
+      return fs::exists(dir / "CURRENT", ec);
+  return false;
+}
+
+rocksdb_directory::~rocksdb_directory() {
+  for (auto* family : families_)
+    db_->DestroyColumnFamilyHandle(family);
+}
+
+// RocksDB would begin a new database where CURRENT is gone, and add our families to one of somebody else.
+caf::error rocksdb_directory::inspect_files(bool writing) const {
+  std::error_code ec;
+  auto mark = durable_mark::read(path_);
+  if (!mark)
+    return std::move(mark.error());
+  if (fs::exists(path_ / "CURRENT", ec)) {
+    if (!mark->has_value())
+      return make_error(errc::invalid_argument,
+                        fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
+                                    path_.string(), durable_mark::file_name));
+    return inspect_families(writing, mark->value_or(0));
+  }
+  if (mark->value_or(0) > 0 || (mark->has_value() && has_data_files(path_)))
+    return corrupt("its file CURRENT is missing");
+  if (!writing)
+    return make_error(errc::invalid_argument,
+                      fmt::format("there is no journal in '{}': it has no file CURRENT", path_.string()));
+  return caf::none;
+}
+
+caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) const {
+  std::vector<std::string> names;
+  auto status = rocksdb::DB::ListColumnFamilies(database_options(), path_.string(), &names);
+  if (!status.ok())
+    return error_of(status, "open");
+  for (auto& name : names)
+    if (std::find(family_names.begin(), family_names.end(), name) == family_names.end())
+      return make_error(errc::wrong_version,
+                        fmt::format("journal '{}' has a family '{}' that format {}, the one this program writes, has "
+                                    "not: a later version wrote it", path_.string(), name, format_version));
+  if (names.size() == family_names.size())
+    return caf::none;
+  if (durable > 0)
+    return corrupt("it has records, but not all of its families");
+  return writing ? caf::none
+                 : make_error(errc::invalid_argument, fmt::format("there is no journal in '{}': its creation was cut "
+                                                                  "short, or is going on", path_.string()));
+}
+
+caf::error rocksdb_directory::open_for_writing() {
+  auto opts = database_options();
+  opts.create_if_missing = true;
+  opts.create_missing_column_families = true;
+  auto mark = durable_mark::open(path_);
+  if (!mark)
+    return std::move(mark.error());
+  mark_ = std::move(*mark);
+  rocksdb::DB* db = nullptr;
+  auto status = rocksdb::DB::Open(opts, path_.string(), families(), &families_, &db);
+  auto reason = status.ToString();
+  if (reason.find("While lock file") != std::string::npos || reason.find("lock hold by") != std::string::npos)
+    return explain_lock(status);
+  return adopt(status, db);
+}
+
+caf::error rocksdb_directory::open_for_reading() {
+  auto opts = database_options();
+  opts.max_open_files = -1; // holds every file, so that a living writer may delete it
+  rocksdb::DB* db = nullptr;
+  auto status = rocksdb::DB::OpenForReadOnly(opts, path_.string(), families(), &families_, &db);
+  return adopt(status, db);
+}
+
+caf::error rocksdb_directory::adopt(const rocksdb::Status& status, rocksdb::DB* db) {
+  db_.reset(db);
+  if (status.ok())
+    return caf::none;
+  families_.clear();
+  return error_of(status, "open");
+}
+
+// The kernel knows who holds the lock. Not asked when it is this process, since closing the file would release it.
+caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const {
+  std::string holder = "by this process";
+  if (status.ToString().find("current process") == std::string::npos) {
+    holder = "by another process";
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    auto fd = ::open((path_ / "LOCK").c_str(), O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0)
+      holder = fmt::format("by process {}", lock.l_pid);
+    if (fd >= 0)
+      ::close(fd);
+  }
+  return make_error(errc::in_use, fmt::format("journal '{}' is in use {}: stop that one first, or choose another "
+                                              "directory", path_.string(), holder));
+}
+
+caf::error rocksdb_directory::check_version(uint64_t now_ns) {
+  std::string version;
+  auto status = db_->Get({}, meta(), "format_version", &version);
+  if (status.ok()) {
+    if (version == format_version)
+      return caf::none;
+    return make_error(errc::wrong_version, fmt::format("journal '{}' has format {}, this program reads format {}",
+                                                       path_.string(), version, format_version));
+  }
+  if (!status.IsNotFound())
+    return error_of(status, "read");
+  std::unique_ptr<rocksdb::Iterator> records{db_->NewIterator({}, timeline())};
+  records->SeekToFirst();
+  if (records->Valid() || !records->status().ok())
+    return corrupt("it has records, but no format version");
+  if (!mark_)
+    return caf::none; // its creation was cut short, or is going on
+  rocksdb::WriteBatch batch;
+  batch.Put(meta(), "format_version", rocksdb::Slice{format_version.data(), format_version.size()});
+  batch.Put(meta(), "created_ns", std::to_string(now_ns));
+  rocksdb::WriteOptions opts;
+  opts.sync = true;
+  status = db_->Write(opts, &batch);
+  return status.ok() ? caf::none : error_of(status, "write to");
+}
+
+caf::error rocksdb_directory::corrupt(std::string_view reason) const {
+  return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
+                                               "one", path_.string(), reason));
+}
+
+caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {
+  if (status.IsCorruption() || status.IsPathNotFound() || status.IsNotFound())
+    return corrupt(status.ToString());
+  return make_error(errc::io_error,
+                    fmt::format("cannot {} journal '{}': {}", doing, path_.string(), status.ToString()));
+}
+
+} // namespace ringmaster

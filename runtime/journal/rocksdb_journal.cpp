@@ -1,0 +1,216 @@
+#include "runtime/journal/rocksdb_journal.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/journal/journal_batch.hpp"
+#include "runtime/journal/rocksdb_tables.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+namespace {
+
+// Records that one batch removes at most, beside as many as it adds.
+constexpr uint64_t trim_records_max = 4096;
+// Attempts to open a journal for reading while its owner replaces files.
+constexpr int read_attempts_max = 5;
+
+// An open database and what it holds.
+struct contents {
+  rocksdb_tables tables;
+  proto::JournalState state;
+};
+
+caf::expected<contents> load(caf::expected<std::unique_ptr<rocksdb_directory>> files, uint64_t durable) {
+  if (!files)
+    return std::move(files.error());
+  rocksdb_tables tables{std::move(*files)};
+  auto state = tables.load(durable);
+  if (!state)
+    return std::move(state.error());
+  return contents{std::move(tables), std::move(*state)};
+}
+
+caf::expected<contents> open_for_reading(const std::filesystem::path& dir) {
+  for (auto attempt = 1;; ++attempt) {
+    auto durable = durable_mark::read(dir); // before the records: a living owner writes both
+    if (!durable)
+      return std::move(durable.error());
+    auto found = load(rocksdb_directory::open_read_only(dir), durable->value_or(0));
+    auto code = found ? errc::ok : code_of(found.error());
+    if (attempt == read_attempts_max || (code != errc::corrupt && code != errc::io_error))
+      return found;
+  }
+}
+
+caf::expected<contents> open_for_writing(const std::filesystem::path& dir, uint64_t now_ns) {
+  // RocksDB repairs what it opens for writing. What a killed process left is looked at before.
+  if (rocksdb_directory::has_log(dir)) {
+    auto found = open_for_reading(dir);
+    if (!found)
+      return std::move(found.error());
+  }
+  auto files = rocksdb_directory::open(dir, now_ns);
+  auto durable = files ? (*files)->mark()->value() : 0;
+  return load(std::move(files), durable);
+}
+
+class rocksdb_journal final : public journal_store {
+public:
+  // For reading only where `opts.retain_records` is 0.
+  rocksdb_journal(const options& opts, contents found)
+    : journal_store(opts.sync), options_(opts), tables_(std::move(found.tables)), state_(std::move(found.state)),
+      acknowledged_(state_.last_index()) {}
+
+  ~rocksdb_journal() override;
+
+  caf::error trim_to_limit();
+
+  caf::error append(std::span<const proto::Record> records) override;
+  caf::error flush() override;
+  const proto::JournalState& state() const override { return state_; }
+  caf::expected<std::optional<proto::OperationState>> operation(operation_key key) const override;
+  caf::expected<std::vector<proto::OperationState>> operations() const override;
+
+protected:
+  caf::error scan(direction towards, uint64_t after, const record_visitor& visit) const override;
+
+private:
+  caf::error recover();
+  caf::error write(journal_batch& batch, bool sync);
+  caf::error fail(const rocksdb::Status& status, std::string_view doing);
+
+  options options_;
+  std::optional<rocksdb_tables> tables_; // none: it failed and could not be opened again
+  proto::JournalState state_;
+  uint64_t acknowledged_; // the last record whose append succeeded; less than what is there after a recovery
+  caf::error failure_;    // of the last write or sync
+};
+
+rocksdb_journal::~rocksdb_journal() {
+  if (options_.retain_records == 0 || state_.last_index() == 0 || failure_)
+    return;
+  if (auto err = flush()) {
+    spdlog::error("{}", render(err));
+    return;
+  }
+  // What lies in tables need not be replayed when the journal is opened again.
+  auto& files = tables_->files();
+  auto status = files.db().Flush({}, {files.timeline(), files.operations(), files.meta()});
+  if (!status.ok())
+    spdlog::error("{}", render(files.error_of(status, "close")));
+}
+
+caf::expected<std::optional<proto::OperationState>> rocksdb_journal::operation(operation_key key) const {
+  return tables_ ? tables_->operation(key) : failure_;
+}
+
+caf::expected<std::vector<proto::OperationState>> rocksdb_journal::operations() const {
+  return tables_ ? tables_->operations() : failure_;
+}
+
+caf::error rocksdb_journal::scan(direction towards, uint64_t after, const record_visitor& visit) const {
+  return tables_ ? tables_->scan(state_, towards == direction::newest_first, after, visit) : failure_;
+}
+
+caf::error rocksdb_journal::fail(const rocksdb::Status& status, std::string_view doing) {
+  return failure_ = tables_->files().error_of(status, doing);
+}
+
+// After a failed write the database is good for nothing more: some builds of RocksDB end the process when its log is
+// touched again. Opened anew it holds all that was written, which may include what seemed to have failed.
+caf::error rocksdb_journal::recover() {
+  if (options_.retain_records == 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+  if (!failure_)
+    return caf::none;
+  tables_.reset();
+  auto found = open_for_writing(options_.dir, options_.now_ns);
+  if (!found)
+    return failure_ = std::move(found.error());
+  tables_ = std::move(found->tables);
+  state_ = std::move(found->state);
+  failure_ = caf::none;
+  return caf::none;
+}
+
+caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
+  rocksdb::WriteOptions opts;
+  opts.sync = sync;
+  auto status = tables_->files().db().Write(opts, &batch.finish());
+  if (!status.ok())
+    return fail(status, "write to");
+  state_ = batch.state();
+  acknowledged_ = state_.last_index();
+  if (sync) // an error is left to the next flush: the records are written and must not be again
+    (void) tables_->files().mark()->raise(state_.last_index());
+  return caf::none;
+}
+
+caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
+  if (auto err = recover())
+    return err;
+  records = records.subspan(std::min<size_t>(records.size(), state_.last_index() - acknowledged_));
+  acknowledged_ = state_.last_index();
+  if (records.empty())
+    return caf::none;
+  journal_batch batch{*tables_, state_};
+  if (auto err = batch.add(records))
+    return err;
+  auto last = batch.state().last_index();
+  if (last - state_.first_index() >= options_.retain_records) {
+    auto room = std::min(options_.retain_records / 8, trim_records_max); // so that the next ones need no trimming
+    if (auto err = batch.trim(last + room - options_.retain_records + 1))
+      return err;
+  }
+  return write(batch, sync() == journal_sync::always);
+}
+
+caf::error rocksdb_journal::trim_to_limit() {
+  while (state_.last_index() >= state_.first_index() + options_.retain_records) {
+    auto first = std::min(state_.last_index() - options_.retain_records + 1, state_.first_index() + trim_records_max);
+    journal_batch batch{*tables_, state_};
+    if (auto err = batch.trim(first))
+      return err;
+    if (auto err = write(batch, false))
+      return err;
+  }
+  return caf::none;
+}
+
+caf::error rocksdb_journal::flush() {
+  if (auto err = recover())
+    return err;
+  auto status = tables_->files().db().SyncWAL();
+  if (!status.ok())
+    return fail(status, "sync");
+  return tables_->files().mark()->raise(state_.last_index());
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal_read_only(const std::filesystem::path& dir) {
+  auto found = open_for_reading(dir);
+  if (!found)
+    return std::move(found.error());
+  journal_store::options opts;
+  opts.dir = dir;
+  opts.sync = journal_sync::never;
+  opts.retain_records = 0;
+  return std::make_unique<rocksdb_journal>(opts, std::move(*found));
+}
+
+caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal(const journal_store::options& opts) {
+  auto found = open_for_writing(opts.dir, opts.now_ns);
+  if (!found)
+    return std::move(found.error());
+  auto journal = std::make_unique<rocksdb_journal>(opts, std::move(*found));
+  if (auto err = journal->trim_to_limit())
+    return err;
+  return journal;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,186 @@
+#include "runtime/memory/host_copies.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace ringmaster {
+
+void host_copies::remember(device_id device, uint64_t address, byte_block block) {
+  if (block.size() == 0)
+    return;
+  const auto end = address + block.size();
+  assert(end > address);
+  auto& known = devices_[device];
+  const auto last = split(known, end);
+  for (auto i = split(known, address); i != last; i = known.erase(i))
+    release(i->second, i->first);
+  known.emplace_hint(last, address, segment{end, fate::kept, ++last_copy_});
+  if (++holders_[block.data()] == 1)
+    held_bytes_ += block.size();
+  const auto bytes = block.size();
+  copies_.emplace_hint(copies_.end(), last_copy_, copy{device, address, std::move(block), bytes});
+  while (held_bytes_ > bytes_max_)
+    drop_oldest();
+}
+
+uint64_t host_copies::copying(device_id device, uint64_t address, uint64_t bytes) {
+  will_change(device, address, bytes); // of two copies to one range nobody knows which is the last to be made
+  under_way_.emplace(++last_under_way_, target{device, address, bytes});
+  return last_under_way_;
+}
+
+void host_copies::copied(uint64_t number, byte_block block) {
+  const auto found = under_way_.find(number);
+  if (found == under_way_.end())
+    return;
+  const auto to = found->second;
+  under_way_.erase(found);
+  if (block.size() == to.bytes)
+    remember(to.device, to.address, std::move(block));
+}
+
+void host_copies::will_change(device_id device, uint64_t address, uint64_t bytes) {
+  overwritten(device, address, bytes);
+  std::erase_if(under_way_, [&](const auto& entry) {
+    const auto& to = entry.second;
+    return to.device == device && to.address < address + bytes && address < to.address + to.bytes;
+  });
+}
+
+void host_copies::overwritten(device_id device, uint64_t address, uint64_t bytes) {
+  const auto found = devices_.find(device);
+  if (found == devices_.end() || bytes == 0)
+    return;
+  auto& known = found->second;
+  const auto end = address + bytes;
+  assert(end > address);
+  const auto last = split(known, end);
+  for (auto i = split(known, address); i != last; ++i) {
+    release(i->second, i->first);
+    i->second = {i->second.end, fate::overwritten, 0};
+  }
+  merge(known, address, end);
+}
+
+caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id device, uint64_t address,
+                                                                 uint64_t bytes) const {
+  const auto range = [&](uint64_t from, uint64_t to) { return fmt::format("[{:#x}, {:#x})", from, to); };
+  if (bytes > std::numeric_limits<uint64_t>::max() - address)
+    return make_error(errc::invalid_argument, fmt::format("device {:#x}: address {:#x} with {:#x} bytes wraps around",
+                                                          device.value, address, bytes));
+  static const segments nothing;
+  const auto found = devices_.find(device);
+  const auto& known = found == devices_.end() ? nothing : found->second;
+  const auto end = address + bytes;
+  const auto missing = [&](uint64_t from, uint64_t to, const char* why) {
+    return make_error(errc::device_lost,
+                      fmt::format("device {:#x}: the host cannot give back {}: its part {} {}", device.value,
+                                  range(address, end), range(from, to), why));
+  };
+  std::vector<piece> pieces;
+  auto next = known.upper_bound(address);
+  if (next != known.begin() && std::prev(next)->second.end > address)
+    --next;
+  for (auto at = address; at != end; ++next) {
+    if (next == known.end() || next->first > at)
+      return missing(at, next == known.end() ? end : std::min(end, next->first), "was never copied from the host");
+    const auto& part = next->second;
+    const auto until = std::min(end, part.end);
+    if (part.state != fate::kept)
+      return missing(at, until, reason(part.state));
+    const auto& source = copies_.at(part.copy);
+    pieces.push_back({at, source.block, at - source.address, until - at});
+    at = until;
+  }
+  return pieces;
+}
+
+void host_copies::forget(device_id device) {
+  std::erase_if(under_way_, [&](const auto& entry) { return entry.second.device == device; });
+  const auto found = devices_.find(device);
+  if (found == devices_.end())
+    return;
+  for (const auto& [start, part] : found->second)
+    release(part, start);
+  devices_.erase(found);
+}
+
+/// Makes `address` a boundary: returns the first segment that starts there or behind.
+host_copies::segments::iterator host_copies::split(segments& known, uint64_t address) {
+  const auto next = known.lower_bound(address);
+  if (next == known.begin())
+    return next;
+  auto& before = std::prev(next)->second;
+  if (before.end <= address)
+    return next;
+  const auto behind = known.emplace_hint(next, address, before);
+  before.end = address;
+  return behind;
+}
+
+/// Joins neighbours in and around [begin, end) that met the same fate, so that the record of losses stays short.
+void host_copies::merge(segments& known, uint64_t begin, uint64_t end) {
+  auto i = known.lower_bound(begin);
+  if (i != known.begin())
+    --i;
+  while (i != known.end() && i->first <= end) {
+    const auto next = std::next(i);
+    if (next != known.end() && next->first == i->second.end && i->second.state != fate::kept
+        && next->second.state == i->second.state) {
+      i->second.end = next->second.end;
+      known.erase(next);
+    } else {
+      i = next;
+    }
+  }
+}
+
+const char* host_copies::reason(fate state) {
+  switch (state) {
+    case fate::overwritten: return "was overwritten on the device since";
+    case fate::dropped: return "was dropped, since the host's copies went over their limit";
+    case fate::kept: break;
+  }
+  return "is kept";
+}
+
+/// One segment of a copy is kept no longer; the last one to go lets go of the block.
+void host_copies::release(const segment& part, uint64_t start) {
+  if (part.state != fate::kept)
+    return;
+  const auto source = copies_.find(part.copy);
+  source->second.kept_bytes -= part.end - start;
+  if (source->second.kept_bytes != 0)
+    return;
+  const auto& block = source->second.block;
+  const auto holder = holders_.find(block.data());
+  if (--holder->second == 0) {
+    held_bytes_ -= block.size();
+    holders_.erase(holder);
+  }
+  copies_.erase(source);
+}
+
+void host_copies::drop_oldest() {
+  const auto number = copies_.begin()->first;
+  const auto& oldest = copies_.begin()->second;
+  const auto begin = oldest.address;
+  const auto end = begin + oldest.block.size();
+  auto& known = devices_.at(oldest.device);
+  // The last release below ends `oldest`.
+  for (auto i = known.lower_bound(begin); i != known.end() && i->first < end; ++i)
+    if (i->second.copy == number) {
+      release(i->second, i->first);
+      i->second = {i->second.end, fate::dropped, 0};
+    }
+  merge(known, begin, end);
+}
+
+} // namespace ringmaster

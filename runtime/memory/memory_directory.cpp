@@ -1,0 +1,128 @@
+#include "runtime/memory/memory_directory.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr auto prefix = "ringmaster-memory-";
+constexpr auto lock_name = "lock";
+
+/// Where a fresh directory may be made, the best first.
+std::vector<fs::path> bases() {
+  std::vector<fs::path> result{"/dev/shm"};
+  if (auto temporary = std::getenv("TMPDIR"); temporary != nullptr && *temporary != '\0')
+    result.push_back(temporary);
+  result.push_back("/tmp");
+  return result;
+}
+
+uint64_t room_in(const fs::path& dir) {
+  std::error_code problem;
+  auto space = fs::space(dir, problem);
+  return problem ? 0 : space.available;
+}
+
+caf::error no_room(const std::string& places, uint64_t bytes) {
+  return make_error(errc::io_error, fmt::format("the devices' memory files may grow to {} together, and there is room for "
+                                                "{}; fewer devices (device.count) or smaller ones (device.memory-bytes) need "
+                                                "less, device.memory-dir names another directory",
+                                                bytes_text(bytes), places));
+}
+
+/// Removes what killed processes have left: directories whose lock nobody holds.
+void sweep(const fs::path& base) {
+  std::error_code ignored;
+  for (auto& entry : fs::directory_iterator{base, ignored}) {
+    if (entry.path().filename().string().rfind(prefix, 0) != 0)
+      continue;
+    int lock = ::open((entry.path() / lock_name).c_str(), O_RDWR | O_CLOEXEC);
+    if (lock < 0)
+      continue;
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0)
+      fs::remove_all(entry.path(), ignored);
+    ::close(lock);
+  }
+}
+
+caf::error system_error(const fs::path& path, const char* what) {
+  return make_error(errc::io_error, fmt::format("{}: cannot {} for device memory: {}; device.memory-dir names another "
+                                                "directory",
+                                                path.string(), what, std::strerror(errno)));
+}
+
+} // namespace
+
+caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes) {
+  memory_directory result;
+  if (!configured.empty()) {
+    std::error_code problem;
+    fs::create_directories(configured, problem);
+    errno = problem.value();
+    if (problem)
+      return system_error(configured, "make a directory");
+    if (auto room = room_in(configured); room < bytes)
+      return no_room(fmt::format("{} in {}", bytes_text(room), configured.string()), bytes);
+    result.path_ = configured;
+    return result;
+  }
+  fs::path base;
+  std::vector<std::string> refused;
+  for (auto& candidate : bases()) {
+    if (::access(candidate.c_str(), W_OK) != 0)
+      continue;
+    sweep(candidate);
+    if (auto room = room_in(candidate); room < bytes) {
+      refused.push_back(fmt::format("{} in {}", bytes_text(room), candidate.string()));
+      continue;
+    }
+    base = candidate;
+    break;
+  }
+  if (base.empty())
+    return no_room(fmt::format("{}", fmt::join(refused, ", ")), bytes);
+  auto pattern = (base / (std::string{prefix} + "XXXXXX")).string();
+  if (::mkdtemp(pattern.data()) == nullptr)
+    return system_error(base, "make a directory");
+  result.path_ = pattern;
+  auto unlocked = result.path_ / "lock.new"; // takes its name when it is locked: nobody sweeps it in between
+  result.lock_ = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (result.lock_ < 0 || ::flock(result.lock_, LOCK_EX | LOCK_NB) != 0
+      || ::rename(unlocked.c_str(), (result.path_ / lock_name).c_str()) != 0)
+    return system_error(result.path_, "make a lock file");
+  return result;
+}
+
+memory_directory::memory_directory(memory_directory&& other) noexcept
+  : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+memory_directory& memory_directory::operator=(memory_directory&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+memory_directory::~memory_directory() {
+  if (lock_ < 0)
+    return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  ::close(lock_);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,86 @@
+#include "runtime/memory/range_allocator.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <iterator>
+
+namespace ringmaster {
+
+range_allocator::range_allocator(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
+  assert(begin <= end);
+  if (begin != end)
+    free_.emplace(begin, end);
+}
+
+caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t alignment) {
+  if (bytes == 0)
+    return make_error(errc::invalid_argument, "an allocation of 0 bytes; at least 1 is needed");
+  if (!std::has_single_bit(alignment))
+    return make_error(errc::invalid_argument,
+                      fmt::format("an alignment of {} bytes is no power of two", alignment));
+  for (auto block = free_.begin(); block != free_.end(); ++block) {
+    const auto [start, end] = *block;
+    const auto aligned = (start + (alignment - 1)) & ~(alignment - 1);
+    const auto wrapped = aligned < start;
+    if (wrapped || aligned > end || end - aligned < bytes)
+      continue;
+    take(block, aligned, aligned + bytes);
+    return aligned;
+  }
+  return make_error(errc::out_of_memory,
+                    fmt::format("out of memory: asked for {} bytes aligned to {}; {} of {} bytes are free, the "
+                                "largest block has {}",
+                                bytes, alignment, free_bytes(), end_ - begin_, largest()));
+}
+
+void range_allocator::take(std::map<uint64_t, uint64_t>::iterator block, uint64_t start, uint64_t end) {
+  const auto [block_start, block_end] = *block;
+  if (block_start == start)
+    free_.erase(block);
+  else
+    block->second = start;
+  if (end != block_end)
+    free_.emplace(end, block_end);
+  allocated_.emplace(start, end);
+  used_ += end - start;
+}
+
+caf::error range_allocator::free(uint64_t address) {
+  auto found = allocated_.upper_bound(address);
+  if (found == allocated_.begin() || std::prev(found)->first != address) {
+    if (found != allocated_.begin() && address < std::prev(found)->second)
+      return make_error(errc::invalid_argument,
+                        fmt::format("cannot free {:#x}: it lies within the allocation [{:#x}, {:#x}); free that by "
+                                    "its start",
+                                    address, std::prev(found)->first, std::prev(found)->second));
+    return make_error(errc::invalid_argument,
+                      fmt::format("cannot free {:#x}: no allocation starts there, or it was freed before", address));
+  }
+  auto [start, end] = *--found;
+  allocated_.erase(found);
+  used_ -= end - start;
+  auto next = free_.lower_bound(start);
+  if (next != free_.end() && next->first == end) {
+    end = next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin() && std::prev(next)->second == start)
+    std::prev(next)->second = end;
+  else
+    free_.emplace_hint(next, start, end);
+  return caf::none;
+}
+
+uint64_t range_allocator::largest() const noexcept {
+  uint64_t bytes = 0;
+  for (const auto& [start, end] : free_)
+    bytes = std::max(bytes, end - start);
+  return bytes;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,141 @@
+#include "runtime/operations/rank_calls.hpp"
+
+#include "runtime/schedule/collective.hpp"
+#include "runtime/reduction/reduction.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ringmaster {
+
+namespace {
+
+using part = proto::RankCall::Part;
+
+std::string op_text(const part& x) {
+  return x.op() == gpu_sim::USER ? x.user_op() : std::string{name_of(x.op())};
+}
+
+/// "8 on rank 0, 2; 9 on rank 1" where they differ.
+template <class Value>
+std::string values(const char* what, std::span<const call_part> parts, std::span<const uint32_t> ranks, Value value) {
+  std::map<std::string, std::vector<uint32_t>> by_value;
+  for (size_t i = 0; i < parts.size(); ++i)
+    by_value[fmt::format("{}", value(parts[i]))].push_back(ranks[i]);
+  if (by_value.size() == 1)
+    return {};
+  std::vector<std::string> texts;
+  for (auto& [text, holders] : by_value)
+    texts.push_back(fmt::format("{} on rank {}", text, fmt::join(holders, ", ")));
+  return fmt::format("{}: {}", what, fmt::join(texts, "; "));
+}
+
+std::string list_text(const google::protobuf::RepeatedField<uint64_t>& counts) {
+  return fmt::format("[{}]", fmt::join(counts, ", "));
+}
+
+/// All-to-all with counts: what one rank sends another one must expect.
+std::string expected_counts(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
+  auto size = static_cast<int>(parts.size());
+  for (int s = 0; s < size; ++s) {
+    auto& sends = parts[static_cast<size_t>(s)].what.counts();
+    for (int r = 0; r < size; ++r) {
+      auto& gets = parts[static_cast<size_t>(r)].what.receive_counts();
+      if (sends.size() == size && gets.size() == size && sends[r] != gets[s])
+        return fmt::format("counts: rank {} sends {} elements to rank {}, which expects {}", ranks[static_cast<size_t>(s)],
+                           sends[r], ranks[static_cast<size_t>(r)], gets[s]);
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+std::string name_of(const part& what) {
+  if (what.split())
+    return "split";
+  if (what.kind() == proto::SEND_RECV)
+    return fmt::format("{} rank {}", what.receives() ? "receive from" : "send to", what.peer());
+  return std::string{name_of(what.kind())};
+}
+
+std::string difference(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
+  auto& first = parts.front().what;
+  bool transfer = !first.split() && first.kind() == proto::SEND_RECV;
+  std::vector<std::string> found;
+  auto compare = [&](const char* what, auto value) {
+    if (auto text = values(what, parts, ranks, value); !text.empty())
+      found.push_back(std::move(text));
+  };
+  if (!transfer)
+    compare("call", [](auto& x) { return name_of(x.what); });
+  compare("communicator epoch", [](auto& x) { return x.epoch; });
+  if (!found.empty() || first.split())
+    return fmt::format("{}", fmt::join(found, ", "));
+  bool elements = first.kind() != proto::BARRIER;
+  bool v_variant = !transfer && !first.counts().empty();
+  if (elements)
+    compare("datatype", [](auto& x) { return name_of(x.what.datatype()); });
+  if (!transfer && first.kind() == proto::ALL_TO_ALL)
+    compare("number of counts to send and to receive",
+            [](auto& x) { return fmt::format("{} and {}", x.what.counts_size(), x.what.receive_counts_size()); });
+  if (!transfer && first.kind() == proto::ALL_TO_ALL && first.counts_size() != first.receive_counts_size())
+    found.push_back(fmt::format("{} counts to send, and {} to receive", first.counts_size(), first.receive_counts_size()));
+  if (elements && !v_variant)
+    compare("count", [](auto& x) { return x.what.count(); });
+  if (!transfer && first.kind() != proto::ALL_TO_ALL)
+    compare("counts", [](auto& x) { return list_text(x.what.counts()); });
+  if (reduces(first.kind()))
+    compare("op", [](auto& x) { return op_text(x.what); });
+  if (!transfer && has_root(first.kind()))
+    compare("root", [](auto& x) { return x.what.root(); });
+  if (!transfer && elements)
+    compare("in place", [](auto& x) { return x.what.in_place() ? "yes" : "no"; });
+  compare("algorithm", [](auto& x) { return x.what.algorithm(); });
+  compare("chunk", [](auto& x) { return x.what.chunk_count(); });
+  if (first.kind() == proto::ALL_TO_ALL)
+    if (auto text = expected_counts(parts, ranks); !text.empty())
+      found.push_back(std::move(text));
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks, uint32_t world_size) {
+  auto& first = parts.front().what;
+  proto::CollectiveRequest result;
+  result.set_kind(first.kind());
+  result.set_algorithm(first.algorithm());
+  result.set_datatype(first.datatype());
+  result.set_op(first.op());
+  result.set_count(first.count());
+  result.set_chunk_count(first.chunk_count());
+  result.set_user_op(first.user_op());
+  bool transfer = first.kind() == proto::SEND_RECV;
+  result.set_root(transfer ? ranks.front() : first.root());
+  result.set_peer(transfer ? ranks.back() : 0);
+  bool outputs = transfer || !first.in_place();
+  result.mutable_inputs()->Resize(static_cast<int>(world_size), 0);
+  if (outputs)
+    result.mutable_outputs()->Resize(static_cast<int>(world_size), 0);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto& x = parts[i].what;
+    auto rank = static_cast<int>(ranks[i]);
+    result.set_inputs(rank, x.input());
+    if (outputs)
+      result.set_outputs(rank, x.output());
+    if (first.kind() == proto::ALL_TO_ALL && !x.counts().empty()) {
+      result.mutable_counts()->Resize(static_cast<int>(world_size * world_size), 0);
+      for (int to = 0; to < std::min(x.counts_size(), static_cast<int>(world_size)); ++to)
+        result.set_counts(rank * static_cast<int>(world_size) + to, x.counts(to));
+    }
+    if (reduces(first.kind()) && x.op() == gpu_sim::PREMUL_SUM) {
+      result.mutable_factors()->Resize(static_cast<int>(world_size), 1);
+      result.set_factors(rank, x.factor());
+    }
+  }
+  if (!transfer && first.kind() != proto::ALL_TO_ALL)
+    *result.mutable_counts() = first.counts();
+  return result;
+}
+
+} // namespace ringmaster

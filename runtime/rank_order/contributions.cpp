@@ -1,0 +1,111 @@
+#include "runtime/rank_order/contributions.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/proof/proof.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+/// Notes what the steps move while they are walked.
+class contribution_walk : public walk_observer {
+public:
+  contribution_walk(symbol_walk& symbols, const std::vector<schedule>& ranks, contributions& result)
+    : symbols_(symbols), ranks_(ranks), result_(result) {
+    for (const auto& x : ranks)
+      result.places_.emplace_back(x.steps.size());
+  }
+
+  std::string moved(step_ref from, step_ref to) override {
+    auto fault = symbols_.moved(from, to);
+    if (!fault.empty())
+      return fault;
+    const auto& what = ranks_[to.rank].steps[to.index];
+    const auto count = what.destination.count;
+    contributions::place place{result_.runs_.size(), 0, 0};
+    const auto folds = what.what == action::fold;
+    if (folds || !is_whole(symbols_.taken())) {
+      add(symbols_.taken(), count, [](bool) { return true; });
+      place.moved = static_cast<uint32_t>(result_.runs_.size() - place.first);
+      if (folds || &symbols_.taken() != &symbols_.written())
+        add(symbols_.written(), count, [](bool whole) { return whole; });
+      place.completed = static_cast<uint32_t>(result_.runs_.size() - place.first - place.moved);
+    }
+    result_.places_[from.rank][from.index] = {place.first, place.moved, 0};
+    result_.places_[to.rank][to.index] = place;
+    return {};
+  }
+
+  void end() {
+    gather_cuts();
+    result_.sets_ = std::move(symbols_.sets());
+  }
+
+private:
+  bool is_whole(const symbol_run& x) const { return x.of == symbols_.everybody(); }
+  bool is_whole(const std::vector<symbol_run>& runs) const {
+    return std::all_of(runs.begin(), runs.end(), [&](auto& x) { return is_whole(x); });
+  }
+
+  template <class Wanted>
+  void add(const std::vector<symbol_run>& runs, uint64_t count, Wanted wanted) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto& x = runs[i];
+      const auto end = i + 1 < runs.size() ? runs[i + 1].start : count;
+      if (!wanted(is_whole(x)))
+        continue;
+      result_.runs_.push_back({x.start, end - x.start, x.start + x.shift, x.of, is_whole(x)});
+      cut(x.start + x.shift);
+      cut(end + x.shift);
+    }
+  }
+
+  void cut(uint64_t element) {
+    result_.cuts_.push_back(element);
+    if (result_.cuts_.size() > 2 * distinct_ + 4096)
+      gather_cuts();
+  }
+
+  void gather_cuts() {
+    auto& cuts = result_.cuts_;
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    distinct_ = cuts.size();
+  }
+
+  symbol_walk& symbols_;
+  const std::vector<schedule>& ranks_;
+  contributions& result_;
+  size_t distinct_ = 0; ///< Cuts, when they were gathered last.
+};
+
+caf::expected<contributions> contributions::of(proto::CollectiveKind kind, const plan_request& request,
+                                               const std::vector<schedule>& ranks) {
+  const auto counts = buffer_counts_of(kind, request);
+  contributions result;
+  symbol_walk symbols{kind, request, ranks, counts};
+  contribution_walk walk{symbols, ranks, result};
+  auto walked = walk_schedules(ranks, counts, 1, walk);
+  if (walked.fault.empty())
+    walked.fault = symbols.check_outcome();
+  if (!walked.fault.empty())
+    return make_error(errc::invalid_argument, walked.fault);
+  walk.end();
+  return result;
+}
+
+std::span<const contribution_run> contributions::moved(uint32_t rank, size_t step) const {
+  const auto& x = places_[rank][step];
+  return std::span{runs_}.subspan(x.first, x.moved);
+}
+
+std::span<const contribution_run> contributions::completed(uint32_t rank, size_t step) const {
+  const auto& x = places_[rank][step];
+  return std::span{runs_}.subspan(x.first + x.moved, x.completed);
+}
+
+size_t contributions::segment_at(uint64_t element) const {
+  return static_cast<size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), element) - cuts_.begin());
+}
+
+} // namespace ringmaster

@@ -1,0 +1,101 @@
+#include "runtime/reduction/reducer.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/reduction/announced_access.hpp"
+#include "runtime/reduction/bulk_copy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace ringmaster {
+
+namespace {
+
+/// Whether a chain had better write past the caches. Measured on Zen 4: 0.75 of the time with two inputs, 0.85 with
+/// eight. In place, the line to write has just been read.
+bool streams(std::span<const std::byte* const> inputs, const std::byte* out, uint64_t touched_bytes) {
+  return writes_past_caches(touched_bytes) && std::find(inputs.begin(), inputs.end(), out) == inputs.end();
+}
+
+} // namespace
+
+caf::expected<reducer> reducer::of(proto::DataType type, gpu_sim::ReduceOp op, std::string_view user_op) {
+  if (size_of(type) == 0)
+    return make_error(errc::invalid_argument, fmt::format("there is no datatype of number {}", static_cast<int>(type)));
+  reducer result{type, op};
+  result.kernels_.datatype = datatype_kernels_for(type, best_instruction_set());
+  if (op == gpu_sim::USER) {
+    auto found = find_reduce_op(user_op, type);
+    if (!found)
+      return std::move(found.error());
+    result.user_ = std::move(*found);
+    return result;
+  }
+  result.kernels_.operation = operation_kernels_for(type, op, best_instruction_set());
+  if (result.kernels_.operation.pair == nullptr)
+    return make_error(errc::invalid_argument, fmt::format("there is no reduction of number {}", static_cast<int>(op)));
+  return result;
+}
+
+void reducer::operator()(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count) const {
+  const auto bytes = count * kernels_.datatype.element_bytes;
+  announce_read(a, bytes);
+  announce_read(b, bytes);
+  announce_write(out, bytes);
+  if (user_ != nullptr)
+    user_->apply(type_, a, b, out, count);
+  else
+    reduce_pair(kernels_, a, b, out, count);
+}
+
+void reducer::finish(uint32_t world_size, std::byte* values, uint64_t count) const {
+  if (op_ != gpu_sim::AVG)
+    return;
+  assert(world_size > 0);
+  announce_write(values, count * kernels_.datatype.element_bytes);
+  divide_values(kernels_.datatype, values, count, world_size);
+}
+
+void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count, bool finish,
+                   uint32_t world_size, uint64_t touched_bytes) const {
+  assert(!inputs.empty());
+  const auto bytes = count * kernels_.datatype.element_bytes;
+  touched_bytes = std::max(touched_bytes, (inputs.size() + 1) * bytes);
+  if (inputs.size() == 1) {
+    copy_bytes(out, inputs[0], bytes, touched_bytes);
+    if (finish)
+      this->finish(world_size, out, count);
+    return;
+  }
+  for (auto input : inputs)
+    announce_read(input, bytes);
+  announce_write(out, bytes);
+  if (user_ != nullptr)
+    return many_by_user(inputs, out, count);
+  const bool divides = finish && op_ == gpu_sim::AVG;
+  assert(!divides || world_size > 0);
+  reduce_chain(kernels_, inputs, out, count,
+               {.divisor = divides ? world_size : 0, .streaming = streams(inputs, out, touched_bytes)});
+}
+
+void reducer::many_by_user(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count) const {
+  // In tiles that stay in the first-level cache. Only the last step writes to `out`, which may be any of the inputs.
+  alignas(cache_line_bytes) std::array<std::byte, 4096> tile;
+  const auto element_bytes = kernels_.datatype.element_bytes;
+  const uint64_t whole = tile.size() / element_bytes;
+  for (uint64_t first = 0; first < count; first += whole) {
+    const auto n = std::min(whole, count - first);
+    const auto offset = first * element_bytes;
+    const std::byte* left = inputs.front() + offset;
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      const auto to = i + 1 < inputs.size() ? tile.data() : out + offset;
+      user_->apply(type_, left, inputs[i] + offset, to, n);
+      left = tile.data();
+    }
+  }
+}
+
+} // namespace ringmaster

@@ -1,0 +1,105 @@
+#include "runtime/selection/selection.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+/// Elements that the root, or rank 0, reduces.
+caf::expected<uint64_t> reduced_elements(const algorithm& which, plan_request request) {
+  request.rank = has_root(which.kind) ? request.root : 0;
+  auto planned = plan(which.kind, which.name, request);
+  if (!planned)
+    return std::move(planned.error());
+  uint64_t elements = 0;
+  for (const auto& x : planned->steps)
+    if (x.what == action::recv_reduce || x.what == action::reduce)
+      elements += x.destination.count;
+  return elements;
+}
+
+caf::expected<candidate> estimate(const algorithm& which, const plan_request& request, uint64_t element_bytes,
+                                  const cost_constants& constants) {
+  auto cost = cost_of(which.kind, which.name, request);
+  if (!cost)
+    return std::move(cost.error());
+  candidate result{&which, *cost, {}};
+  result.time.latency_s = static_cast<double>(cost->latencies) * constants.latency_s;
+  result.time.transfer_s = static_cast<double>(cost->serial_elements * element_bytes) / constants.bandwidth;
+  result.time.overhead_s = constants.operation_s + static_cast<double>(cost->rounds) * constants.round_overhead_s
+                           + static_cast<double>(cost->messages) * constants.message_overhead_s;
+  if (reduces(which.kind) && constants.reduction_rate < std::numeric_limits<double>::infinity()) {
+    auto elements = reduced_elements(which, request);
+    if (!elements)
+      return std::move(elements.error());
+    result.time.reduction_s = static_cast<double>(*elements * element_bytes) / constants.reduction_rate;
+  }
+  return result;
+}
+
+} // namespace
+
+caf::expected<std::vector<candidate>>
+sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
+                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
+  if (auto problem = check_request(kind, request))
+    return problem;
+  std::vector<candidate> result;
+  auto refusal = make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(kind)));
+  for (const auto& which : algorithms()) {
+    if (which.kind != kind)
+      continue;
+    if (auto refused = which.check != nullptr ? which.check(request) : caf::error{}) {
+      refusal = std::move(refused);
+      continue;
+    }
+    auto x = estimate(which);
+    if (!x)
+      return std::move(x.error());
+    result.push_back(*x);
+  }
+  if (result.empty())
+    return refusal;
+  std::stable_sort(result.begin(), result.end(),
+                   [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); });
+  return result;
+}
+
+caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
+                                                 uint64_t element_bytes, const cost_constants& constants) {
+  return sorted_candidates(
+    kind, request, [&](const algorithm& which) { return estimate(which, request, element_bytes, constants); });
+}
+
+caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,
+                                          uint64_t element_bytes, const cost_constants& constants) {
+  auto all = candidates(kind, request, element_bytes, constants);
+  if (!all)
+    return std::move(all.error());
+  return all->front();
+}
+
+caf::expected<std::vector<selection_range>> selection_by_size(proto::CollectiveKind kind, plan_request request,
+                                                              uint64_t element_bytes, const cost_constants& constants,
+                                                              uint64_t elements_max) {
+  std::vector<selection_range> result;
+  for (uint64_t elements = 1; elements <= elements_max; elements *= 2) {
+    request.count = count_for_size(kind, request.world_size, elements);
+    if (request.count == 0)
+      continue;
+    auto best = select_algorithm(kind, request, element_bytes, constants);
+    if (!best)
+      return std::move(best.error());
+    if (result.empty() || result.back().which != best->which)
+      result.push_back({elements, best->which});
+  }
+  return result;
+}
+
+} // namespace ringmaster

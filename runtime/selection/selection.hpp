@@ -1,0 +1,61 @@
+#pragma once
+
+#include "runtime/algorithms/registry.hpp"
+
+#include <functional>
+#include <limits>
+
+namespace ringmaster {
+
+/// What a group of devices takes for what; the defaults are the simulator's.
+struct cost_constants {
+  double latency_s = 5e-6;        ///< From a message's last byte on the wire to its arrival.
+  double bandwidth = 50e9;        ///< Bytes a second, each way.
+  double reduction_rate = std::numeric_limits<double>::infinity(); ///< Bytes a second of one rank.
+  double message_overhead_s = 0;  ///< Of each message, at the rank that has most of them.
+  double round_overhead_s = 0;
+  double operation_s = 0;         ///< Of the operation, whatever the algorithm.
+};
+
+/// Seconds, as a sum of what takes them.
+struct time_estimate {
+  double latency_s = 0, transfer_s = 0, reduction_s = 0, overhead_s = 0;
+
+  double total_s() const { return latency_s + transfer_s + reduction_s + overhead_s; }
+};
+
+struct candidate {
+  const algorithm* which = nullptr;
+  algorithm_cost cost{};
+  time_estimate time{};
+};
+
+/// The kind's algorithms that take the request as `estimate` sees them, cheapest first; equals stay in the order of
+/// `algorithms()`. The rank of the request does not matter. Errors: invalid_argument for a kind without algorithms, for
+/// what `check_request` refuses, and for what all of them refuse; and the estimate's.
+caf::expected<std::vector<candidate>>
+sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
+                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
+
+/// The same on a network. Reductions, where they take time, are those of the root, or of rank 0, which is what symmetric
+/// algorithms and trees have at their busiest rank. Errors: as of `sorted_candidates`.
+caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
+                                                 uint64_t element_bytes, const cost_constants& constants);
+
+/// The first of the candidates.
+caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,
+                                          uint64_t element_bytes, const cost_constants& constants);
+
+/// A range of sizes in which the same algorithm is selected.
+struct selection_range {
+  uint64_t elements_min = 0; ///< As `count_for_size` takes them; goes up to the next range's.
+  const algorithm* which = nullptr;
+};
+
+/// Which algorithm is selected for 1, 2, 4, ... elements, up to `elements_max`; the request's own count does not
+/// matter. Errors: as of `candidates`.
+caf::expected<std::vector<selection_range>> selection_by_size(proto::CollectiveKind kind, plan_request request,
+                                                              uint64_t element_bytes, const cost_constants& constants,
+                                                              uint64_t elements_max);
+
+} // namespace ringmaster

@@ -1,0 +1,57 @@
+#include "runtime/text/endpoint.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+namespace ringmaster {
+
+namespace {
+
+/// A positive number and nothing else.
+template <class T>
+std::optional<T> parse_positive(std::string_view text) {
+  T value = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size() || value == 0)
+    return std::nullopt;
+  return value;
+}
+
+} // namespace
+
+caf::expected<endpoint> parse_endpoint(std::string_view text) {
+  auto colon = text.rfind(':');
+  if (colon != std::string_view::npos) {
+    auto host = text.substr(0, colon);
+    auto bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (bracketed)
+      host = host.substr(1, host.size() - 2);
+    auto port = parse_positive<uint16_t>(text.substr(colon + 1));
+    if (port && !host.empty() && (bracketed || host.find_first_of(":[]") == std::string_view::npos))
+      return endpoint{std::string{host}, *port};
+  }
+  return make_error(errc::invalid_argument,
+                    fmt::format("\"{}\" is no endpoint: that is \"host:port\" with a port from 1 to 65535", text));
+}
+
+caf::expected<cluster_device> parse_cluster_device(std::string_view text) {
+  auto first = text.find(',');
+  auto last = text.rfind(',');
+  if (first != last) {
+    auto id = parse_positive<uint64_t>(text.substr(0, first));
+    auto host = text.substr(first + 1, last - first - 1);
+    auto port = parse_positive<uint16_t>(text.substr(last + 1));
+    if (id && port && !host.empty() && host.find(',') == std::string_view::npos)
+      return cluster_device{device_id{*id}, {std::string{host}, *port}};
+  }
+  return make_error(errc::invalid_argument,
+                    fmt::format("\"{}\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a "
+                                "port from 1 to 65535",
+                                text));
+}
+
+} // namespace ringmaster

@@ -1,0 +1,53 @@
+#include "runtime/text/utf8.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ringmaster {
+namespace {
+
+// Bytes of the character that `text` begins with, or 0 where it begins with none.
+size_t character_bytes(std::string_view text) {
+  auto lead = static_cast<uint8_t>(text[0]);
+  if (lead < 0x80)
+    return 1;
+  auto size = lead >= 0xC2 && lead <= 0xDF ? 2u : (lead & 0xF0) == 0xE0 ? 3u : lead >= 0xF0 && lead <= 0xF4 ? 4u : 0u;
+  if (size == 0 || text.size() < size)
+    return 0;
+  for (size_t i = 1; i < size; ++i)
+    if ((static_cast<uint8_t>(text[i]) & 0xC0) != 0x80)
+      return 0;
+  auto second = static_cast<uint8_t>(text[1]);
+  auto overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  auto surrogate = lead == 0xED && second >= 0xA0;
+  auto too_large = lead == 0xF4 && second >= 0x90;
+  return overlong || surrogate || too_large ? 0 : size;
+}
+
+} // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    auto size = character_bytes(text);
+    if (size == 0)
+      return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    auto size = character_bytes(text);
+    if (size == 0)
+      result += "\xEF\xBF\xBD";
+    else
+      result += text.substr(0, size);
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,176 @@
+#include "runtime/training/search/strategy_search.hpp"
+
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/search/strategy_bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace ringmaster::training {
+
+namespace {
+
+struct choices {
+  bool micro_batches = false, sides = false, chunks = false;
+};
+
+/// What a strategy looks at.
+choices choices_of(const known_strategy& which) {
+  const bool cut = which.in_micro_batches, shared = which.staged || which.name == "tensor";
+  return {cut, cut && shared && which.name != "3d", which.name == "interleaved"}; // 3d is 1f1b with sides
+}
+
+std::vector<uint64_t> powers_up_to(uint64_t most) {
+  std::vector<uint64_t> result;
+  for (uint64_t x = 1; x <= most; x *= 2)
+    result.push_back(x);
+  return result;
+}
+
+struct candidate {
+  const known_strategy* which;
+  model trained;
+  strategy_bounds bound;
+  bool simulated = false;
+};
+
+constexpr uint64_t operations_max = 100'000'000; ///< Some ten seconds.
+constexpr std::string_view plain_name = "ddp-accumulate";
+
+bool before(const searched& a, const searched& b) {
+  return std::pair{a.time, a.peak_memory} < std::pair{b.time, b.peak_memory};
+}
+
+class strategy_search {
+public:
+  strategy_search(const model& plain, uint32_t world_size, const cost_model& costs, uint64_t memory_limit, size_t count)
+    : plain_(plain), world_size_(world_size), costs_(costs), memory_limit_(memory_limit), count_(count) {}
+
+  search_outcome run() {
+    for (auto& which : strategies())
+      list(which);
+    std::ranges::stable_sort(candidates_, {}, [](auto& x) { return x.bound.time; });
+    found_.candidates = candidates_.size();
+    for (auto& x : candidates_)
+      if (may_be_best(x))
+        try_it(x);
+    for (auto& x : candidates_)
+      if (may_be_on_front(x))
+        try_it(x);
+    for (auto& x : candidates_) {
+      found_.open_best += may_be_best(x);
+      found_.open += may_be_best(x) || may_be_on_front(x);
+    }
+    return std::move(found_);
+  }
+
+private:
+  void list(const known_strategy& which) {
+    const auto open = choices_of(which);
+    const std::vector<uint64_t> one{1}, none{0};
+    const auto sides = open.sides ? powers_up_to(world_size_) : none;
+    const auto chunks = open.chunks ? powers_up_to(std::min<uint64_t>(plain_.layers, 8)) : one;
+    const auto batches = open.micro_batches ? powers_up_to(plain_.global_batch) : std::vector{plain_.global_batch};
+    for (auto tensor : sides)
+      for (auto data : sides)
+        for (auto v : chunks)
+          for (auto micro_batch : batches) {
+            auto m = plain_;
+            m.tensor = static_cast<uint32_t>(tensor);
+            m.data = static_cast<uint32_t>(data);
+            m.chunks = static_cast<uint32_t>(v);
+            m.micro_batch = micro_batch;
+            if (tensor * data > world_size_ || which.check(m, world_size_))
+              continue;
+            const auto shape = which.shape(m, world_size_);
+            if (open.micro_batches && (micro_batch > m.global_batch / shape.data || v > m.layers))
+              continue;
+            if (open.sides && (which.name == "tensor" ? shape.tensor : shape.pipeline) == 1
+                && world_size_ > 1) // another one, then
+              continue;
+            candidates_.push_back({&which, m, bounds_of(which, m, world_size_, costs_)});
+          }
+  }
+
+  bool may_be_best(const candidate& x) const {
+    if (x.simulated || x.bound.memory > memory_limit_)
+      return false;
+    const auto before = [&](const searched& y) {
+      return std::pair{x.bound.time, x.bound.memory} < std::pair{y.time, y.peak_memory};
+    };
+    return found_.best.size() < count_ || before(found_.best.back())
+           || (x.which->name == plain_name && (!found_.plain || before(*found_.plain)));
+  }
+
+  /// No simulated one is as fast and as small as this could be.
+  bool may_be_on_front(const candidate& x) const {
+    return !x.simulated && x.bound.memory <= memory_limit_ && std::ranges::none_of(found_.pareto, [&](auto& y) {
+      return y.time <= x.bound.time && y.peak_memory <= x.bound.memory;
+    });
+  }
+
+  /// About.
+  uint64_t operations_of(const candidate& x) const {
+    const auto shape = x.which->shape(x.trained, world_size_);
+    const auto count = x.which->in_micro_batches ? micro_batch_count(x.trained, shape.data) : 1;
+    return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
+  }
+
+  /// Unless it would take too long.
+  void try_it(candidate& x) {
+    if (operations_of(x) > operations_max - std::min(operations_, operations_max))
+      return;
+    x.simulated = true;
+    auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_);
+    ++found_.simulated;
+    assert(done); // its check has accepted it
+    if (!done)
+      return;
+    operations_ += done->operations;
+    searched result{x.which,
+                    x.trained,
+                    done->time,
+                    done->end,
+                    x.bound,
+                    done->ranks[done->peak_rank].peak_memory,
+                    done->bubble_fraction,
+                    done->communication_fraction};
+    if (result.peak_memory <= memory_limit_)
+      note(result);
+  }
+
+  void note(const searched& x) {
+    if (x.which->name == plain_name && (!found_.plain || before(x, *found_.plain)))
+      found_.plain = x;
+    found_.best.insert(std::ranges::upper_bound(found_.best, x, before), x);
+    if (found_.best.size() > count_)
+      found_.best.pop_back();
+    auto& front = found_.pareto;
+    if (std::ranges::any_of(front, [&](auto& y) { return y.time <= x.time && y.peak_memory <= x.peak_memory; }))
+      return;
+    std::erase_if(front, [&](auto& y) { return x.time <= y.time && x.peak_memory <= y.peak_memory; });
+    front.insert(std::ranges::upper_bound(front, x, before), x);
+  }
+
+  model plain_;
+  uint32_t world_size_;
+  const cost_model& costs_;
+  uint64_t memory_limit_;
+  size_t count_;
+  std::vector<candidate> candidates_;
+  uint64_t operations_ = 0;
+  search_outcome found_;
+};
+
+} // namespace
+
+search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
+                                 uint64_t memory_limit, size_t count) {
+  model plain;
+  plain.layers = layers;
+  plain.global_batch = global_batch;
+  return strategy_search{plain, world_size, costs, memory_limit, count}.run();
+}
+
+} // namespace ringmaster::training

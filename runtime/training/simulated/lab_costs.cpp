@@ -1,0 +1,119 @@
+// The DL-training lab of a graduate course. One GPU has 1000 TFLOP/s and 3072 GB/s, NVLink's 450 GB/s up to 8 ranks and
+// 50 GB/s beyond; what part of that an operation reaches depends on its size. A layer is one product with an H x H
+// matrix, over blocks of 1024 positions.
+#include "runtime/training/simulated/cost_model.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double hidden = 4096, positions = 1024, element_bytes = 2;
+constexpr double peak_flops = 1000e12, memory_bandwidth = 3072e9, host_bandwidth = 450e9;
+constexpr double matrix = hidden * hidden; ///< Elements.
+
+double load_efficiency(double bytes) {
+  return bytes >= 100e6 ? 0.95 : bytes >= 10e6 ? 0.9 : bytes >= 1e6 ? 0.7 : 0.3;
+}
+
+double compute_efficiency(double flops) {
+  return flops >= 128e9 ? 0.95 : flops >= 16e9 ? 0.9 : flops >= 1e9 ? 0.6 : 0.1;
+}
+
+double memory_efficiency(double bytes) {
+  return bytes >= 100e6 ? 0.9 : bytes >= 10e6 ? 0.75 : bytes >= 1e6 ? 0.6 : 0.3;
+}
+
+/// The slower of arithmetic and memory.
+double roofline(double flops, double bytes) {
+  return std::max(flops / (peak_flops * compute_efficiency(flops)),
+                  bytes / (memory_bandwidth * memory_efficiency(bytes)));
+}
+
+/// Its constants go by the size of the whole world.
+struct network {
+  double bandwidth, efficiency, latency, all_reduce_extra;
+};
+
+network network_of(uint32_t world_size) {
+  return world_size <= 8 ? network{450e9, 0.65, 1e-5, 1} : network{50e9, 0.9, 2e-5, 0};
+}
+
+class lab final : public cost_model {
+public:
+  std::string_view name() const override { return "lab"; }
+  std::string_view time_unit() const override { return "s"; }
+  std::string_view memory_unit() const override { return "elements"; }
+  bool leaves_at_end() const override { return false; }
+
+  uint64_t memory_of(const value_tag& x) const override {
+    constexpr uint64_t row = 4096 * 1024;
+    if (of_activation(x.kind))
+      return x.samples.count() * row / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+    return 4096 * 4096 / x.tensor.count / x.part.count;
+  }
+
+  double time_of(const pending& x, uint32_t world_size) const override {
+    const auto samples = static_cast<double>(x.argument.samples.count());
+    const auto shards = static_cast<double>(x.argument.part.count);
+    const auto tensor = static_cast<double>(x.argument.tensor.count);
+    const auto link = network_of(world_size);
+    switch (x.what) {
+      case op::load_weights: {
+        const auto bytes = element_bytes * matrix / tensor / shards;
+        return bytes / (host_bandwidth * load_efficiency(bytes));
+      }
+      case op::forward:
+      case op::backward:
+        return roofline(2 * matrix / tensor * positions * samples,
+                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden));
+      case op::backward_input:
+      case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
+        return roofline(2 * matrix / tensor * positions * samples,
+                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden))
+               / 2;
+      case op::update: {
+        const auto flops =
+          hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count / x.argument.tensor.count);
+        return roofline(flops, 6 * flops);
+      }
+      case op::all_reduce:
+      case op::all_gather:
+      case op::reduce_scatter:
+      case op::all_to_all:
+      case op::broadcast: {
+        const bool world = x.among.count
+                           == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
+        const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
+        const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
+        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor;
+        const auto bytes = element_bytes * elements;
+        return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
+      }
+      case op::offload:
+      case op::fetch: {
+        const auto bytes = element_bytes * static_cast<double>(memory_of(x.argument));
+        return bytes / (host_bandwidth * load_efficiency(bytes));
+      }
+      case op::send:
+      case op::receive:
+        return link.latency + element_bytes * hidden * positions * samples / (link.bandwidth * link.efficiency);
+      default: return 0;
+    }
+  }
+
+  double mfu_percent(const model& trained, uint32_t world_size, double time) const override {
+    const auto flops = 4 * matrix * static_cast<double>(trained.global_batch) * positions * trained.layers;
+    return 100 * flops / (peak_flops * world_size) / time;
+  }
+};
+
+} // namespace
+
+const cost_model& lab_costs() {
+  static const lab costs;
+  return costs;
+}
+
+} // namespace ringmaster::training

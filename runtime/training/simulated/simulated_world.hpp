@@ -1,0 +1,129 @@
+#pragma once
+
+#include "runtime/training/simulated/run_queue.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+
+#include <array>
+#include <deque>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace ringmaster::training {
+
+/// What a stream of one rank has sent the same one of another, in order.
+struct inbox {
+  struct message {
+    value_tag what;
+    double at = 0; ///< From when it can be received.
+  };
+
+  uint32_t sender;
+  value_kind kind;
+  bool aside;
+  std::deque<message> sent;
+};
+
+/// A group's next collective, on one of its ranks' streams.
+struct meeting_key {
+  group among;
+  bool aside = false;
+  friend bool operator==(const meeting_key&, const meeting_key&) = default;
+};
+
+/// A group's ranks that have come to its next collective, by their index.
+struct meeting {
+  std::vector<pending*> ranks;
+  uint32_t count = 0;
+  pending* earliest = nullptr; ///< Of those here.
+};
+
+/// A rank's second stream has its own clock, and does its operations one after the other.
+struct rank_clock {
+  double now = 0;
+  double aside = 0;
+  uint64_t held = 0;
+  pending* waits = nullptr;    ///< What its strategy waits for: a receive, a collective, or something aside.
+  std::deque<pending*> beside; ///< Begun on the second stream and not ended.
+  std::vector<inbox> inboxes;  ///< There are few, so they are searched in turn.
+  std::vector<std::pair<meeting_key, meeting*>> meetings; ///< The first few that it has come to.
+
+  std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind, bool of_second);
+};
+
+/// The executor in virtual time: all ranks' operations, as far as they can go.
+class simulated_world final : public executor {
+public:
+  simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
+                  uint64_t operations_max);
+
+  /// Once.
+  caf::expected<training_outcome> run(const strategy_function& program);
+
+  bool begin(pending& x) override;
+  bool await(pending& x) override;
+  void fail(uint32_t, std::string why) override {
+    if (error_.empty())
+      error_ = std::move(why);
+  }
+  bool failed() const override { return !error_.empty(); }
+  void release(uint32_t rank, uint64_t memory) noexcept override { ranks_[rank].held -= memory; }
+
+private:
+  struct key_hash {
+    size_t operator()(const meeting_key& x) const {
+      return ((uint64_t{x.among.first} << 32 | x.among.count) * 0x9e3779b97f4a7c15 ^ x.among.stride * 2 ^ x.aside)
+             * 0xff51afd7ed558ccd;
+    }
+  };
+
+  uint32_t world_size() const { return static_cast<uint32_t>(ranks_.size()); }
+  double& clock_of(const pending& x) { return x.aside ? ranks_[x.rank].aside : ranks_[x.rank].now; }
+  /// Puts it on its stream's time line.
+  void take_place(pending& x, double duration);
+  void take_place(pending& x) { take_place(x, costs_.time_of(x, world_size())); }
+  /// Whether the rank's main stream waits for something else.
+  bool waits_elsewhere(const pending& x);
+  void give_results(pending& x);
+  /// Memory of the copy that an operation aside reads.
+  uint64_t copied(const pending& x) const;
+  /// Goes on as far as it can; whether it has ended.
+  bool go(pending& x);
+  void send(pending& x);
+  /// How ranks are best run, from the first hop: those that share layers have met by then.
+  void arrange(uint32_t hop);
+  bool receive(pending& x);
+  void deliver(pending& x, const inbox::message& arrived);
+  meeting& meeting_of(const pending& x);
+  bool meet(pending& x);
+  bool hold(const meeting& all);
+  /// Not in its own call of go.
+  void end_later(pending& x);
+  void end_aside(pending& x);
+  void start_next(uint32_t rank);
+  void note_finished(const pending& x);
+  void close();
+
+  std::string left_behind() const;
+  std::string missing_result() const;
+  std::string deadlock() const;
+  std::string waits_for(uint32_t rank, uint32_t& other) const;
+
+  const model& trained_;
+  const cost_model& costs_;
+  bool with_events_;
+  uint64_t operations_max_;
+  std::vector<rank_clock> ranks_;
+  std::unordered_map<meeting_key, meeting, key_hash> meetings_;
+  std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>
+    finished_; ///< By layer: tensor shards and parts, of how many.
+  run_queue ready_;
+  uint32_t together_ = 0; ///< Neighbours that have met in a collective, 0 as long as none have.
+  bool arranged_ = false;
+  std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
+  uint32_t latest_ = 0;            ///< The rank that began the latest operation.
+  std::string error_;
+  training_outcome outcome_;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,81 @@
+#include "runtime/training/strategies/strategies.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ringmaster::training {
+
+std::span<const known_strategy> strategies() {
+  static const std::array all{data_parallel,
+                              accumulating_data_parallel,
+                              overlapping_data_parallel,
+                              weight_sharded,
+                              zero_1,
+                              zero_2,
+                              zero_3,
+                              whole_batch_pipeline,
+                              gpipe,
+                              one_forward_one_backward,
+                              interleaved,
+                              zero_bubble_h1,
+                              zero_bubble_h2,
+                              zero_bubble_v,
+                              dual_pipe,
+                              tensor_parallel,
+                              three_dimensional,
+                              sharded_pipeline};
+  return all;
+}
+
+const known_strategy* strategy_of(std::string_view name) {
+  auto all = strategies();
+  auto i = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.name == name; });
+  return i == all.end() ? nullptr : &*i;
+}
+
+range samples_of(const model& m, uint32_t part, uint32_t parts) {
+  auto each = m.global_batch / parts;
+  return {each * part, each * (part + 1)};
+}
+
+uint64_t micro_batch_count(const model& m, uint32_t parts) {
+  return (m.global_batch / parts - 1) / m.micro_batch + 1;
+}
+
+std::vector<range> micro_batches(const model& m, range samples) {
+  std::vector<range> result;
+  for (auto at = samples.begin; at < samples.end; at += m.micro_batch)
+    result.push_back({at, std::min(at + m.micro_batch, samples.end)});
+  return result;
+}
+
+range layers_of(const model& m, uint32_t part, uint32_t parts) {
+  auto block = block_of({}, m.layers, parts, part);
+  return {block.offset, block.offset + block.count};
+}
+
+caf::error check_data_parallel(const model& m, uint32_t parts) {
+  if (m.global_batch % parts != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would",
+                                  m.global_batch, parts,
+                                  m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
+                                  (m.global_batch / parts + 1) * parts));
+  return caf::none;
+}
+
+caf::error check_mesh(const model& m, uint32_t world_size) {
+  const auto tensor = std::max(m.tensor, 1u), data = std::max(m.data, 1u);
+  if (world_size % (uint64_t{tensor} * data) != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
+                                  world_size, tensor, data));
+  return caf::none;
+}
+
+} // namespace ringmaster::training

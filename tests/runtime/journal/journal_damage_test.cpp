@@ -1,0 +1,215 @@
+#include "runtime/journal/durable_mark.hpp"
+#include "runtime/journal/record_bytes.hpp"
+#include "tests/support/journal_directory.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <functional>
+#include <random>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("journal damage: what was reported durable survives SIGKILL") {
+  for (uint64_t records : {7, 70, 2100}) {
+    temporary_directory dir;
+    auto reported = leave_killed(dir.path(), records);
+    auto before = listing(dir.path());
+    auto reader = journal_store::open_read_only(dir.path());
+    REQUIRE_MESSAGE(reader, render(reader.error()));
+    CHECK((*reader)->read()->size() >= reported);
+    CHECK(listing(dir.path()) == before);
+    auto journal = open_journal(dir.path());
+    REQUIRE_MESSAGE(journal, render(journal.error()));
+    auto survivors = (*journal)->read();
+    REQUIRE(survivors);
+    CHECK(survivors->size() >= reported);
+    CHECK(survivors->size() % 7 == 0); // batches are whole
+    CHECK((*journal)->operations()->size() == survivors->size() / 7);
+  }
+}
+
+TEST_CASE("journal damage: a living owner is named, and does not mind a reader") {
+  temporary_directory dir;
+  child_process writer{{RINGMASTER_JOURNAL_WRITER, dir.path().string(), "3"}};
+  while (writer.read_line() != "21") {
+  }
+  auto second = open_journal(dir.path());
+  REQUIRE(!second);
+  CHECK(code_of(second.error()) == errc::in_use);
+  CHECK(render(second.error()).find(fmt::format("by process {}", writer.pid())) != std::string::npos);
+  auto before = listing(dir.path());
+  auto reader = journal_store::open_read_only(dir.path());
+  REQUIRE_MESSAGE(reader, render(reader.error()));
+  CHECK((*reader)->read()->size() == 21);
+  CHECK(listing(dir.path()) == before);
+}
+
+TEST_CASE("journal damage: the same process cannot own it twice") {
+  temporary_directory dir;
+  auto first = open_journal(dir.path());
+  REQUIRE(first);
+  for (auto attempt = 0; attempt < 2; ++attempt) {
+    auto second = open_journal(dir.path());
+    REQUIRE(!second);
+    CHECK(code_of(second.error()) == errc::in_use);
+    CHECK(render(second.error()).find("by this process") != std::string::npos);
+  }
+}
+
+TEST_CASE("journal damage: a log that ends within a record loses that batch and no other") {
+  temporary_directory dir;
+  auto reported = leave_killed(dir.path(), 70);
+  auto log = find_file(dir.path(), ".log");
+  // As after a loss of power: the last bytes and the mark, which is never synced, did not reach the disk.
+  fs::resize_file(log, fs::file_size(log) - 5);
+  fs::remove(dir.path() / durable_mark::file_name);
+  REQUIRE(durable_mark::open(dir.path()));
+  auto journal = open_journal(dir.path());
+  REQUIRE_MESSAGE(journal, render(journal.error()));
+  auto records = (*journal)->read();
+  REQUIRE(records);
+  CHECK(records->size() % 7 == 0);
+  CHECK(records->size() + 7 >= reported);
+  CHECK(!(*journal)->append(whole_operation(7, 1'000'000)));
+}
+
+TEST_CASE("journal damage: a log that ends before what was durable is corrupt, and is left alone") {
+  temporary_directory dir;
+  leave_killed(dir.path(), 140);
+  auto log = find_file(dir.path(), ".log");
+  fs::resize_file(log, fs::file_size(log) / 2);
+  auto before = listing(dir.path());
+  check_corrupt(dir.path());
+  CHECK(render(open_and_read(dir.path(), true)).find("were durable") != std::string::npos);
+  CHECK(listing(dir.path()) == before);
+}
+
+TEST_CASE("journal damage: no flipped byte in the log goes unnoticed or changes a record") {
+  temporary_directory dir;
+  auto reported = leave_killed(dir.path(), 210);
+  auto log = find_file(dir.path(), ".log");
+  auto good = contents(log);
+  auto history = (*journal_store::open_read_only(dir.path()))->read();
+  REQUIRE(history);
+  auto digest = *(*journal_store::open_read_only(dir.path()))->digest();
+  std::mt19937 random{7};
+  auto noticed = 0;
+  for (auto i = 0; i < 60; ++i) {
+    auto bad = good;
+    auto at = random() % good.size();
+    bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
+    replace(log, bad);
+    auto journal = journal_store::open_read_only(dir.path());
+    CAPTURE(at);
+    if (!journal) {
+      CHECK(code_of(journal.error()) == errc::corrupt);
+      ++noticed;
+      continue;
+    }
+    // Only what was not yet reported may be missing, as if it had never been written.
+    CHECK((*journal)->state().last_index() >= reported);
+    if ((*journal)->state().last_index() == history->size())
+      CHECK(*(*journal)->digest() == digest);
+  }
+  CHECK(noticed > 40);
+}
+
+TEST_CASE("journal damage: a flipped byte in a table is corrupt") {
+  temporary_directory dir;
+  leave_closed(dir.path());
+  auto table = find_file(dir.path(), ".sst");
+  auto bytes = contents(table);
+  for (auto at : {bytes.size() / 8, bytes.size() / 4, bytes.size() / 2}) {
+    auto bad = bytes;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    replace(table, bad);
+    auto err = open_and_read(dir.path(), false);
+    CHECK_MESSAGE(code_of(err) == errc::corrupt, render(err));
+    CHECK(render(err).find(dir.path().string()) != std::string::npos);
+  }
+}
+
+TEST_CASE("journal damage: missing and truncated files are corrupt") {
+  using damage = std::function<void(const fs::path&)>;
+  std::vector<std::pair<std::string, damage>> all{
+    {"CURRENT removed", [](auto& dir) { fs::remove(dir / "CURRENT"); }},
+    {"CURRENT empty", [](auto& dir) { replace(dir / "CURRENT", ""); }},
+    {"CURRENT cut", [](auto& dir) { replace(dir / "CURRENT", "MANIF"); }},
+    {"MANIFEST removed", [](auto& dir) { fs::remove(find_file(dir, "MANIFEST-")); }},
+    {"MANIFEST empty", [](auto& dir) { replace(find_file(dir, "MANIFEST-"), ""); }},
+    {"MANIFEST cut",
+     [](auto& dir) {
+       auto file = find_file(dir, "MANIFEST-");
+       fs::resize_file(file, fs::file_size(file) / 2);
+     }},
+    {"table removed", [](auto& dir) { fs::remove(find_file(dir, ".sst")); }},
+    {"table cut",
+     [](auto& dir) {
+       auto file = find_file(dir, ".sst");
+       fs::resize_file(file, fs::file_size(file) / 2);
+     }},
+    {"mark garbled", [](auto& dir) { replace(dir / durable_mark::file_name, "ringmaster journal, durable up"); }},
+  };
+  for (auto& [name, inflict] : all) {
+    CAPTURE(name);
+    temporary_directory dir;
+    leave_closed(dir.path());
+    inflict(dir.path());
+    check_corrupt(dir.path());
+  }
+}
+
+namespace {
+
+// As long as it lives no file of this process can grow beyond `bytes`.
+class file_size_limit {
+public:
+  explicit file_size_limit(rlim_t bytes) {
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    rlimit limit{bytes, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~file_size_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("journal damage: a full disk is an error until there is room, and then every record is there once") {
+  temporary_directory dir;
+  std::vector<proto::Record> history;
+  auto journal = open_journal(dir.path());
+  REQUIRE(journal);
+  caf::error err;
+  {
+    file_size_limit limit{100'000};
+    for (uint64_t sequence = 1; !err && sequence < 10'000; ++sequence) {
+      auto records = whole_operation(7, sequence);
+      history.insert(history.end(), records.begin(), records.end());
+      err = (*journal)->append(records);
+    }
+    CHECK_MESSAGE(code_of(err) == errc::io_error, render(err));
+    CHECK(render(err).find("File too large") != std::string::npos);
+  }
+  auto flushed = (*journal)->flush(); // recovers, though nothing is appended
+  CHECK_MESSAGE(!flushed, render(flushed));
+  std::vector<proto::Record> again{history.end() - 7, history.end()};
+  again.push_back(device_died(1, "late"));
+  history.push_back(again.back());
+  REQUIRE(!(*journal)->append(again));
+  CHECK(*(*journal)->digest() == digest_of(history));
+  journal->reset();
+  CHECK(*(*open_journal(dir.path()))->digest() == digest_of(history));
+}

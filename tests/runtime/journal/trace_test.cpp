@@ -1,0 +1,138 @@
+#include "runtime/journal/trace.hpp"
+
+#include "tests/support/records.hpp"
+
+#include <doctest/doctest.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <map>
+#include <string_view>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+using fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+
+std::vector<fields> events(const std::string& json) {
+  google::protobuf::Struct trace;
+  auto status = google::protobuf::util::JsonStringToMessage(json, &trace);
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  std::vector<fields> result;
+  for (auto& event : trace.fields().at("traceEvents").list_value().values())
+    result.push_back(event.struct_value().fields());
+  return result;
+}
+
+std::string text(const fields& event, const std::string& key) {
+  return event.at(key).string_value();
+}
+
+double number(const fields& event, const std::string& key) {
+  return event.at(key).number_value();
+}
+
+// The events with this phase.
+std::vector<fields> of_phase(const std::vector<fields>& all, std::string_view phase) {
+  std::vector<fields> result;
+  for (auto& event : all)
+    if (text(event, "ph") == phase)
+      result.push_back(event);
+  return result;
+}
+
+// "device 0x3/default stream" by process and track.
+std::map<std::pair<int, int>, std::string> tracks(const std::vector<fields>& all) {
+  std::map<int, std::string> processes;
+  std::map<std::pair<int, int>, std::string> result;
+  auto name = [](const fields& event) { return event.at("args").struct_value().fields().at("name").string_value(); };
+  for (auto& event : of_phase(all, "M")) {
+    auto pid = static_cast<int>(number(event, "pid"));
+    if (text(event, "name") == "process_name")
+      processes[pid] = name(event);
+    if (text(event, "name") == "thread_name")
+      result[{pid, static_cast<int>(number(event, "tid"))}] = processes.at(pid) + "/" + name(event);
+  }
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("trace: shows each rank's part on its device's track") {
+  std::vector<proto::Record> records;
+  for (uint64_t ms = 10; auto& record : whole_operation(7, 3)) {
+    record.set_time_ns(new_year_ns + ms++ * 1'000'000);
+    if (record.has_rank_ended()) {
+      record.mutable_rank_ended()->set_started_ns(new_year_ns + 11'000'250);
+      record.mutable_rank_ended()->set_ended_ns(record.time_ns());
+    }
+    records.push_back(record);
+  }
+  auto all = events(trace_of(records));
+  auto slices = of_phase(all, "X");
+  auto names = tracks(all);
+  REQUIRE(slices.size() == 4);
+  for (size_t rank = 0; rank < 4; ++rank) {
+    auto& slice = slices[rank];
+    CHECK(text(slice, "name") == "all_reduce 3");
+    CHECK(names.at({number(slice, "pid"), number(slice, "tid")})
+          == "device 0x" + std::to_string(rank + 1) + "/default stream");
+    CHECK(number(slice, "ts") == doctest::Approx(1000.25));
+    CHECK(number(slice, "dur") == doctest::Approx(999.75 + 1000.0 * static_cast<double>(rank)));
+    auto& args = slice.at("args").struct_value().fields();
+    CHECK(text(args, "algorithm") == "ring");
+    CHECK(number(args, "bytes") == 4096);
+    CHECK(number(args, "comm") == 7);
+    CHECK(number(args, "epoch") == 1);
+    CHECK(number(args, "sequence") == 3);
+  }
+}
+
+TEST_CASE("trace: commands have a track a stream, deaths are instants of the coordinator") {
+  std::vector<proto::Record> records{device_died(3, "a \"quoted\" cause\n", 5), command_ended(3, 9, "copy_in", "", 6),
+                                     command_ended(3, 4, "copy_out", "", 7), command_ended(1, 0, "copy", "", 8)};
+  auto all = events(trace_of(records));
+  auto names = tracks(all);
+  auto slices = of_phase(all, "X");
+  REQUIRE(slices.size() == 3);
+  auto track = [&](const fields& event) { return names.at({number(event, "pid"), number(event, "tid")}); };
+  CHECK(track(slices[0]) == "device 0x3/stream 9");
+  CHECK(track(slices[1]) == "device 0x3/stream 4");
+  CHECK(track(slices[2]) == "device 0x1/default stream");
+  CHECK(number(slices[0], "ts") == doctest::Approx(500));
+  auto instants = of_phase(all, "i");
+  REQUIRE(instants.size() == 1);
+  CHECK(track(instants[0]) == "coordinator/events");
+  CHECK(number(instants[0], "ts") == 0);
+  CHECK(text(instants[0], "name") == "device 0x3 died: a \"quoted\" cause\\n (noticed by monitor)");
+}
+
+TEST_CASE("trace: no time is negative, whatever starts before the first record or nobody noted") {
+  auto early = rank_ended(1, 1, 0, 1, 1);
+  early.mutable_rank_ended()->set_started_ns(new_year_ns - 3'000'000);
+  auto unknown = rank_ended(1, 2, 0, 1, 2);
+  unknown.mutable_rank_ended()->clear_started_ns();
+  unknown.mutable_rank_ended()->clear_ended_ns();
+  std::vector<proto::Record> records{operation_enqueued(1, 1, 0), early, unknown};
+  auto slices = of_phase(events(trace_of(records)), "X");
+  REQUIRE(slices.size() == 2);
+  CHECK(number(slices[0], "ts") == 0);
+  CHECK(number(slices[0], "dur") == doctest::Approx(4000));
+  CHECK(number(slices[1], "ts") == doctest::Approx(5000));
+  CHECK(number(slices[1], "dur") == 0);
+}
+
+TEST_CASE("trace: looks labels up in what is not shown") {
+  auto context = whole_operation(7, 3);
+  std::vector<proto::Record> shown{rank_ended(7, 3, 0, 1)};
+  CHECK(text(of_phase(events(trace_of(shown, context)), "X").at(0), "name") == "all_reduce 3");
+  CHECK(text(of_phase(events(trace_of(shown)), "X").at(0), "name") == "operation 3");
+}
+
+TEST_CASE("trace: of nothing is valid, too") {
+  auto all = events(trace_of({}));
+  CHECK(of_phase(all, "X").empty());
+  CHECK(tracks(all).size() == 1);
+}

@@ -1,0 +1,312 @@
+#include "runtime/operations/admission.hpp"
+#include "runtime/operations/rank_calls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+using namespace ringmaster;
+
+namespace {
+
+using part = proto::RankCall::Part;
+using parts = std::vector<part>;
+
+constexpr uint64_t devices_of_four[] = {10, 11, 12, 13};
+
+bool has(const std::string& text, const std::string& piece) {
+  return text.find(piece) != std::string::npos;
+}
+
+part collective(proto::CollectiveKind kind = proto::ALL_REDUCE, uint64_t count = 8) {
+  part x;
+  x.set_kind(kind);
+  x.set_count(count);
+  x.set_datatype(proto::FLOAT32);
+  x.set_algorithm("auto");
+  return x;
+}
+
+part transfer(uint32_t peer, bool receives, uint64_t count = 8) {
+  auto x = collective(proto::SEND_RECV, count);
+  x.set_peer(peer);
+  x.set_receives(receives);
+  return x;
+}
+
+/// Four ranks on devices 10 to 13.
+struct ranks_of_four {
+  admission calls;
+  uint64_t tickets = 0;
+
+  ranks_of_four() { calls.set_ranks(1, {std::begin(devices_of_four), std::end(devices_of_four)}); }
+
+  uint64_t call(uint32_t rank, parts x, uint64_t epoch = 1) {
+    CHECK(calls.call(++tickets, devices_of_four[rank], epoch, std::move(x)) == "");
+    return tickets;
+  }
+  admission::verdict one() {
+    auto found = calls.next();
+    REQUIRE(found);
+    return *found;
+  }
+  bool nothing() { return !calls.next(); }
+};
+
+} // namespace
+
+TEST_CASE("admission: a collective waits for every rank, and its parts come in rank order") {
+  ranks_of_four x;
+  for (uint32_t rank : {2, 0, 3}) {
+    x.call(rank, {collective()});
+    CHECK(x.nothing());
+  }
+  x.call(1, {collective()});
+  auto found = x.one();
+  CHECK(found.problem == "");
+  REQUIRE(found.parts.size() == 4);
+  for (size_t rank = 0; rank < 4; ++rank)
+    CHECK(found.parts[rank].device == devices_of_four[rank]);
+  CHECK(x.nothing());
+  CHECK(x.calls.idle());
+}
+
+TEST_CASE("admission: what differs is named with ranks and values, fails everywhere and nothing else") {
+  auto mismatch = [](auto change) {
+    ranks_of_four x;
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      auto mine = collective(proto::REDUCE);
+      if (rank == 1 || rank == 3)
+        change(mine);
+      x.call(rank, {mine});
+      x.call(rank, {collective()});
+    }
+    auto found = x.one();
+    CHECK(found.parts.size() == 4);
+    CHECK(x.one().problem == ""); // the next collective is as good as ever
+    return found.problem;
+  };
+  CHECK(has(mismatch([](part& y) { y.set_count(9); }), "count: 8 on rank 0, 2; 9 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_kind(proto::BROADCAST); }), "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.set_datatype(proto::INT32); }), "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_op(gpu_sim::MAX); }), "op: max on rank 1, 3; sum on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.set_root(2); }), "root: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_in_place(true); }), "in place: no on rank 0, 2; yes on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_algorithm("ring"); }), "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_chunk_count(2); }), "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_op(gpu_sim::USER), y.set_user_op("mine"); }), "op: mine on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.set_split(true); }), "call: reduce on rank 0, 2; split on rank 1, 3"));
+}
+
+TEST_CASE("admission: what a kind ignores may differ") {
+  ranks_of_four x;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    auto mine = collective(proto::BARRIER, rank);
+    mine.set_root(rank);
+    mine.set_op(rank == 0 ? gpu_sim::MAX : gpu_sim::MIN);
+    x.call(rank, {mine});
+  }
+  CHECK(x.one().problem == "");
+}
+
+TEST_CASE("admission: ranks that call for another epoch are named") {
+  ranks_of_four x;
+  x.call(0, {collective()});
+  x.calls.set_ranks(2, {10, 11, 12});
+  x.call(1, {collective()});
+  x.call(2, {collective()}, 2);
+  CHECK(has(x.one().problem, "communicator epoch: 1 on rank 0, 1; 2 on rank 2"));
+  CHECK(has(x.calls.call(9, 13, 1, {collective()}), "device 0xd has no rank in this communicator"));
+}
+
+TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers") {
+  ranks_of_four x;
+  auto of_epoch_1 = [] {
+    auto result = collective(proto::GATHER);
+    result.set_root(2);
+    for (uint64_t count : {1, 2, 3, 4})
+      result.add_counts(count);
+    return result;
+  };
+  for (uint32_t rank : {0, 2})
+    x.call(rank, {of_epoch_1()});
+  x.calls.set_ranks(2, {10, 12, 13});
+  CHECK(x.nothing());
+  x.call(3, {of_epoch_1()});
+  auto found = x.one();
+  REQUIRE(found.problem == "");
+  CHECK(found.parts[0].epoch == 1);
+  CHECK(found.parts[0].what.root() == 2);
+  auto request = joined(found.parts, std::vector<uint32_t>{0, 2, 3}, 4);
+  CHECK(request.inputs_size() == 4);
+  CHECK(request.counts_size() == 4);
+}
+
+TEST_CASE("admission: what is with a lost device fails") {
+  ranks_of_four x;
+  x.call(0, {transfer(3, true)});
+  x.calls.set_ranks(2, {10, 11, 12});
+  CHECK(x.one().problem == "device 0xd was lost");
+  x.call(0, {transfer(3, true)});
+  CHECK(has(x.one().problem, "receive from rank 3: device 0xd was lost"));
+  x.call(0, {transfer(4, true)});
+  CHECK(has(x.one().problem, "receive from rank 4: there are ranks 0 to 3"));
+  x.call(0, {transfer(0, true)});
+  CHECK(has(x.one().problem, "a rank cannot send to itself"));
+}
+
+TEST_CASE("admission: a call for an epoch that is not known fails for all ranks, and keeps its place") {
+  ranks_of_four x;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    x.call(rank, {collective(proto::BROADCAST)});
+  x.call(3, {collective(proto::BROADCAST)}, 7);
+  auto found = x.one();
+  CHECK(found.parts.size() == 4);
+  CHECK(has(found.problem, "rank 3 (device 0xd) calls for epoch 7, and the communicator is in epoch 1"));
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    x.call(rank, {collective()});
+  CHECK(x.one().problem == "");
+}
+
+TEST_CASE("admission: a device that replaces another one takes its place in the order of calls") {
+  ranks_of_four x;
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    x.call(rank, {collective(proto::BARRIER)});
+  CHECK(x.one().problem == "");
+  for (uint32_t rank : {0, 1, 3})
+    x.call(rank, {collective()});
+  x.calls.set_ranks(2, {10, 11, 20, 13});
+  CHECK(x.nothing());
+  CHECK(x.calls.call(7, 20, 2, {collective()}) == "");
+  CHECK(has(x.one().problem, "communicator epoch"));
+  CHECK(x.calls.idle());
+}
+
+TEST_CASE("admission: a send meets its receive, in order, and only between the two") {
+  ranks_of_four x;
+  x.call(0, {transfer(1, false, 4)});
+  x.call(0, {transfer(1, false, 5)});
+  x.call(2, {collective()});
+  CHECK(x.nothing());
+  x.call(1, {transfer(0, true, 4)});
+  auto first = x.one();
+  CHECK(first.problem == "");
+  REQUIRE(first.parts.size() == 2);
+  CHECK(first.parts[0].device == 10);
+  CHECK(first.parts[1].device == 11);
+  x.call(1, {transfer(0, true, 6)});
+  CHECK(has(x.one().problem, "count: 5 on rank 0; 6 on rank 1"));
+  for (uint32_t rank : {0, 1, 3})
+    x.call(rank, {collective()});
+  CHECK(x.one().problem == "");
+}
+
+TEST_CASE("admission: within a group the order of sends and receives does not matter") {
+  ranks_of_four x;
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    x.call(rank, {transfer((rank + 1) % 4, false), transfer((rank + 3) % 4, true), collective()});
+  std::multiset<size_t> sizes;
+  while (auto found = x.calls.next()) {
+    CHECK(found->problem == "");
+    sizes.insert(found->parts.size());
+  }
+  CHECK(sizes == std::multiset<size_t>{2, 2, 2, 2, 4});
+}
+
+TEST_CASE("admission: calls that wait for each other in a circle fail at once") {
+  ranks_of_four x;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    x.call(rank, {transfer((rank + 1) % 4, false)});
+    x.call(rank, {transfer((rank + 3) % 4, true)});
+  }
+  auto first = x.one();
+  CHECK(has(first.problem, "each waits for one that can never come: rank 0 called send to rank 1, rank 1 called send to"));
+  size_t parts_failed = first.parts.size();
+  while (auto found = x.calls.next()) {
+    CHECK(found->problem != "");
+    parts_failed += found->parts.size();
+  }
+  CHECK(parts_failed == 8); // the receives behind the sends, too: they are the same transfers
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    x.call(rank, {collective()});
+  CHECK(x.one().problem == "");
+}
+
+TEST_CASE("admission: who has not called is named, and what is given up fails for those that come later, too") {
+  ranks_of_four x;
+  uint64_t first = 0;
+  for (uint32_t rank : {0, 1, 2})
+    first = x.call(rank, {collective()});
+  CHECK(x.calls.waits_for(first, 17) == "rank 3 (device 0xd) has not called all_reduce #17");
+  x.calls.give_up(first, "too late");
+  auto found = x.one();
+  CHECK(found.problem == "too late");
+  CHECK(found.parts.size() == 3);
+  x.call(3, {collective()});
+  found = x.one();
+  CHECK(found.problem == "too late");
+  CHECK(found.parts.size() == 1);
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    x.call(rank, {collective(proto::BARRIER)});
+  CHECK(x.one().problem == "");
+}
+
+TEST_CASE("admission: a rank whose call waits behind another one of its own is told apart") {
+  ranks_of_four x;
+  x.call(0, {collective()});
+  auto ticket = x.tickets;
+  x.call(1, {transfer(0, true)});
+  x.call(1, {collective()});
+  CHECK(x.calls.waits_for(ticket, 3)
+        == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits, rank 2 (device 0xc) has not "
+           "called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
+}
+
+TEST_CASE("admission: all_to_all with counts compares what is sent with what is expected") {
+  auto verdict = [](uint64_t expected) {
+    admission calls;
+    calls.set_ranks(1, {1, 2});
+    part a = collective(proto::ALL_TO_ALL), b = a;
+    for (uint64_t n : {1, 2})
+      a.add_counts(n);
+    for (uint64_t n : {3, 4})
+      b.add_counts(n);
+    for (uint64_t n : {1, 3})
+      a.add_receive_counts(n);
+    b.add_receive_counts(expected);
+    b.add_receive_counts(4);
+    CHECK(calls.call(1, 1, 1, {a}) == "");
+    CHECK(calls.call(2, 2, 1, {b}) == "");
+    return *calls.next();
+  };
+  CHECK(has(verdict(5).problem, "counts: rank 0 sends 2 elements to rank 1, which expects 5"));
+  auto good = verdict(2);
+  CHECK(good.problem == "");
+  auto request = joined(good.parts, std::vector<uint32_t>{0, 1}, 2);
+  CHECK(std::vector<uint64_t>(request.counts().begin(), request.counts().end()) == std::vector<uint64_t>{1, 2, 3, 4});
+}
+
+TEST_CASE("admission: any order in which the ranks' calls come gives the same operations in the same order") {
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    ranks_of_four x;
+    std::vector<size_t> made(4, 0);
+    std::vector<uint64_t> counts;
+    constexpr size_t calls = 12;
+    while (*std::min_element(made.begin(), made.end()) < calls) {
+      auto rank = random() % 4;
+      if (made[rank] < calls)
+        x.call(static_cast<uint32_t>(rank), {collective(proto::ALL_REDUCE, 100 + made[rank]++)});
+      while (auto found = x.calls.next()) {
+        CHECK(found->problem == "");
+        counts.push_back(found->parts[0].what.count());
+      }
+    }
+    REQUIRE(counts.size() == calls);
+    for (size_t i = 0; i < calls; ++i)
+      CHECK(counts[i] == 100 + i);
+  }
+}

@@ -1,0 +1,25 @@
+#include "runtime/text/utf8.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+TEST_CASE("utf8: accepts what is well-formed and leaves it alone") {
+  for (std::string text :
+       {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x92\xA5", "\xF4\x8F\xBF\xBF", "a\xC2\x80z"}) {
+    CAPTURE(text);
+    CHECK(is_utf8(text));
+    CHECK(as_utf8(text) == text);
+  }
+}
+
+TEST_CASE("utf8: refuses and repairs what is not") {
+  // Lone continuation, cut short, overlong (two, three, four bytes), surrogate, above U+10FFFF, no such lead byte.
+  for (std::string text : {"\x80", "\xC3", "\xE2\x82", "\xF0\x9F\x92", "\xC0\xAF", "\xE0\x80\x80", "\xF0\x80\x80\x80",
+                           "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "ok\xE9", "\xE9ok"}) {
+    CAPTURE(text);
+    CHECK(!is_utf8(text));
+    CHECK(is_utf8(as_utf8(text)));
+  }
+  CHECK(as_utf8("a\xE9" "b\xC3\xA9") == "a\xEF\xBF\xBD" "b\xC3\xA9");
+}

@@ -1,0 +1,134 @@
+#include "tools/cluster/log_command.hpp"
+
+#include "runtime/journal/journal_store.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/captured_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome run(const std::vector<std::string>& args) {
+  return captured([&](auto out, auto err) { return log_command(args, out, err); });
+}
+
+long lines(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// 7 records of a success, then a death that fails an operation.
+void write_journal(const std::filesystem::path& dir) {
+  journal_store::options opts;
+  opts.dir = dir;
+  auto journal = journal_store::open(opts);
+  REQUIRE(journal);
+  REQUIRE(!(*journal)->append(whole_operation(7, 1)));
+  std::vector<proto::Record> more{operation_enqueued(7, 2, 5), device_died(3, "killed", 6),
+                                  operation_ended(7, 2, gpu_sim::FAILED, 7), operation_enqueued(7, 3, 86'400'000)};
+  REQUIRE(!(*journal)->append(more));
+}
+
+} // namespace
+
+TEST_CASE("log command: lists, filters and prints JSON") {
+  temporary_directory dir;
+  write_journal(dir.path());
+  auto path = dir.path().string();
+  auto all = run({path});
+  CHECK(all.code == 0);
+  CHECK(all.err.empty());
+  CHECK(lines(all.out) == 13); // 11 records on two days
+  CHECK(!has(all.out, "\x1b"));
+  CHECK(lines(run({path, "--last", "2", "--relative"}).out) == 2);
+  CHECK(lines(run({path, "--last=2", "--relative"}).out) == 2);
+  CHECK(lines(run({path, "--device", "0x3", "--relative"}).out) == 2);
+  CHECK(lines(run({"--relative", "--outcome", "failed", path}).out) == 2);
+  CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
+  CHECK(lines(run({path, "--relative", "--communicator", "8"}).out) == 0);
+  auto json = run({path, "--json", "--kind", "device"});
+  CHECK(json.out.starts_with("{\"time_ns\":"));
+  CHECK(lines(json.out) == 1);
+}
+
+TEST_CASE("log command: reads what a living or killed process writes") {
+  temporary_directory dir;
+  child_process writer{{RINGMASTER_JOURNAL_WRITER, dir.path().string(), "2"}};
+  while (writer.read_line() != "14") {
+  }
+  CHECK(lines(run({dir.path().string(), "--relative"}).out) == 14);
+  writer.kill();
+  CHECK(lines(run({dir.path().string(), "--relative"}).out) == 14);
+}
+
+TEST_CASE("log command: writes a trace") {
+  temporary_directory dir;
+  write_journal(dir.path() / "journal");
+  auto file = (dir.path() / "trace.json").string();
+  auto result = run({(dir.path() / "journal").string(), "--trace", file, "--kind", "rank"});
+  CHECK(result.code == 0);
+  CHECK(has(result.out, "Wrote 4 records to " + file));
+  std::ifstream in{file};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  CHECK(has(text, "\"all_reduce 1\""));
+  auto nowhere = run({(dir.path() / "journal").string(), "--trace", (dir.path() / "no" / "trace").string()});
+  CHECK(nowhere.code == 1);
+  CHECK(has(nowhere.err, "No such file"));
+}
+
+TEST_CASE("log command: wrong usage names the option, the value and what is allowed") {
+  std::vector<std::pair<std::vector<std::string>, std::string>> all{
+    {{}, "directory is missing"},
+    {{"a", "b"}, "'a' and 'b'"},
+    {{"a", "--colour"}, "there is no option --colour; see"},
+    {{"a", "--relativ"}, "there is no option --relativ; did you mean --relative?"},
+    {{"a", "--last"}, "--last needs a value"},
+    {{"a", "--last", "0"}, "--last: \"0\" is not an integer from 1, such as 3 or 0x3"},
+    {{"a", "--last", "-3"}, "--last: \"-3\" is not"},
+    {{"a", "--device", "0x"}, "--device: \"0x\" is not"},
+    {{"a", "--device", "99999999999999999999"}, "--device: \"99999999999999999999\" is not"},
+    {{"a", "--communicator", "7b"}, "--communicator: \"7b\" is not"},
+    {{"a", "--kind", "weather"}, "--kind: \"weather\" is none of coordinator, node"},
+    {{"a", "--outcome", "fine"}, "--outcome: \"fine\" is none of success, failed, in_progress"},
+    {{"a", "--trace="}, "--trace: it is empty"},
+    {{"a", "--trace", "f", "--follow"}, "does not go with --follow"},
+    {{"a", "--json", "--relative"}, "does not go with --json"},
+  };
+  for (auto& [args, sentence] : all) {
+    auto result = run(args);
+    CHECK(result.code == 2);
+    CHECK_MESSAGE(has(result.err, sentence), result.err);
+    CHECK(result.out.empty());
+    CHECK(lines(result.err) == 1);
+  }
+}
+
+TEST_CASE("log command: says so where there is no journal") {
+  temporary_directory dir;
+  for (auto path : {dir.path(), dir.path() / "nowhere"}) {
+    auto result = run({path.string()});
+    CHECK(result.code == 1);
+    CHECK(has(result.err, "there is no journal in '" + path.string() + "'"));
+  }
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("log command: explains itself") {
+  auto result = run({"--help"});
+  CHECK(result.code == 0);
+  for (auto option : {"--communicator", "--device", "--kind", "--outcome", "--last", "--json", "--trace", "--follow"})
+    CHECK(has(result.out, option));
+}

@@ -1,0 +1,240 @@
+// The launcher as a whole, on a ringmaster that is a shell script: no actor runs here.
+#include "tests/support/launched_program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace ringmaster::launch;
+
+namespace {
+
+/// Every process writes its id down. A node has joined when its own file is there; it says "leaving" when asked to end.
+constexpr const char* fake_coordinator = "echo listening; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+constexpr const char* fake_node =
+  "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$*\"; join; sleep 1000 & wait";
+constexpr const char* fake_info = "for name in $(echo $5 | tr , ' '); do await $name; done";
+constexpr const char* functions = R"(#!/bin/sh
+dir=$(dirname "$0")
+echo $$ >>$dir/pids
+role=$1
+name=$7
+join() { echo $$ >$dir/$name.new; mv $dir/$name.new $dir/$name; }
+await() { while ! [ -e $dir/$1 ]; do sleep 0.002; done; }
+)";
+
+struct fake_cluster {
+  std::string coordinator = fake_coordinator;
+  std::string node = fake_node;
+  std::string info = fake_info;
+  script_directory scripts;
+
+  std::vector<std::string> command(std::vector<std::string> arguments) const {
+    auto roles = "case $role in\ncoordinator) " + coordinator + " ;;\nnode) " + node + " ;;\ninfo) " + info + " ;;\nesac\n";
+    auto binary = scripts.write("ringmaster", functions + roles);
+    std::vector<std::string> result{RINGMASTER_CAF_RUN, "--binary", binary};
+    result.insert(result.end(), arguments.begin(), arguments.end());
+    return result;
+  }
+
+  /// With two nodes on this host, `program` being text for sh. Its process id is written down as well.
+  std::vector<std::string> running(const std::string& program) const {
+    return command({"--local", "2", "--", "sh", "-c", "dir=" + scripts.path("") + "; echo $$ >>$dir/pids; " + program});
+  }
+
+  std::vector<pid_t> pids() const {
+    std::istringstream text(scripts.read("pids"));
+    std::vector<pid_t> result;
+    for (pid_t pid = 0; text >> pid;)
+      result.push_back(pid);
+    return result;
+  }
+
+  bool all_ended() const {
+    auto list = pids();
+    return !list.empty() && std::all_of(list.begin(), list.end(), has_ended);
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("caf_run: exits with the status of the program and leaves nothing running") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("sleep 1000 & echo $! >>$dir/pids; exit 7"));
+  CHECK(run.finish() == 7);
+  CHECK(cluster.pids().size() == 6); // coordinator, two nodes, info, the program and what it left behind
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: exits with 128 and the signal that ended the program") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("kill -9 $$"));
+  CHECK(run.finish() == 128 + SIGKILL);
+}
+
+TEST_CASE("caf_run: leaves the program's streams alone and tells it where the coordinator is") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("printf %s $RINGMASTER_COORDINATOR; printf own >&2; cat"));
+  CHECK(run.await_output("127.0.0.1:4711"));
+  run.child.stop();
+  CHECK(run.finish() == 0);
+  CHECK(run.output == "127.0.0.1:4711");
+  CHECK(contains(run.error, "own"));
+}
+
+TEST_CASE("caf_run: prefixes what the others say, a line without end included") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("read x"));
+  CHECK(run.await_output("[coordinator] listening\n"));
+  CHECK(run.await_output("[node-2] up: node --join 127.0.0.1:4711 --devices 2 --name node-2\n"));
+  run.child.stop();
+  run.finish();
+  CHECK(contains(run.error, "[node-1] begunleaving\n"));
+}
+
+TEST_CASE("caf_run: names each node that does not start, with its reason") {
+  fake_cluster cluster;
+  cluster.node = "echo noise; echo \"no memory for $7\" >&2; exit 3";
+  cluster.info = "exec sleep 1000";
+  launched_program run(cluster.running("echo must not run"));
+  CHECK(run.finish() == 125);
+  CHECK(contains(run.error, "caf-run: node-1 did not join: it exited with status 3: no memory for node-1\n"));
+  CHECK(contains(run.error, "caf-run: node-2 did not join: it exited with status 3: no memory for node-2\n"));
+  CHECK(run.output == "");
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: names the node that has not joined in time, with its last words") {
+  fake_cluster cluster;
+  cluster.node = "echo \"$7 is thinking\"; join; exec sleep 1000";
+  cluster.info = "await node-1; await node-2; echo missing: node-2; exit 1";
+  launched_program run(cluster.running("echo must not run"));
+  CHECK(run.finish() == 125);
+  CHECK(contains(run.error, "caf-run: node-2 had not joined after 30 s; it said last: node-2 is thinking\n"));
+  CHECK_FALSE(contains(run.error, "caf-run: node-1"));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: says why the coordinator does not come up") {
+  fake_cluster cluster;
+  cluster.coordinator = "echo 'port 7000 is taken' >&2; exit 1";
+  launched_program failing(cluster.running(""));
+  CHECK(failing.finish() == 125);
+  CHECK(contains(failing.error, "caf-run: the coordinator exited with status 1: port 7000 is taken\n"));
+
+  fake_cluster silent;
+  silent.coordinator = "exec sleep 1000";
+  launched_program waiting(silent.command({"--local", "1", "--timeout", "20ms", "true"}));
+  CHECK(waiting.finish() == 125);
+  CHECK(contains(waiting.error, "caf-run: the coordinator did not listen within 0.02 s\n"));
+  CHECK(silent.all_ended());
+}
+
+TEST_CASE("caf_run: reports a node that dies and lets the program go on") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("kill -9 $(cat $dir/node-1); read x; exit 5"));
+  CHECK(run.await_output("caf-run: node-1 was ended by signal 9 (Killed): begun; the program goes on\n"));
+  run.child.stop();
+  CHECK(run.finish() == 5);
+  CHECK_FALSE(contains(run.error, "node-2 was"));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: passes a signal to the program first") {
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    fake_cluster cluster;
+    launched_program run(cluster.running("trap 'echo caught; exit 9' TERM INT HUP QUIT USR1 USR2; "
+                                         "sleep 1000 & echo ready; wait"));
+    CHECK(run.await_output("ready\n"));
+    ::kill(run.child.pid(), number);
+    CHECK(run.finish() == 9);
+    CHECK(run.output == "ready\ncaught\n");
+    CHECK(cluster.all_ended());
+  }
+}
+
+TEST_CASE("caf_run: passes the second signal to all, and kills at the third") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("trap 'echo $((n += 1))' TERM; echo ready; "
+                                       "while :; do sleep 1000 & wait $!; done"));
+  CHECK(run.await_output("ready\n"));
+  ::kill(run.child.pid(), SIGTERM);
+  CHECK(run.await_output("ready\n1\n"));
+  CHECK_FALSE(contains(run.error, "leaving"));
+  ::kill(run.child.pid(), SIGTERM);
+  CHECK(run.await_output("[node-1] begunleaving\n"));
+  CHECK(run.await_output("[node-2] begunleaving\n"));
+  ::kill(run.child.pid(), SIGTERM);
+  CHECK(run.finish() == 128 + SIGKILL);
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: stops at a signal that comes before the program runs") {
+  fake_cluster cluster;
+  cluster.info = "echo waiting >&2; touch $dir/asked; exec sleep 1000";
+  launched_program run(cluster.running("echo must not run"));
+  CHECK(run.wait_until([&] { return std::filesystem::exists(cluster.scripts.path("asked")); }));
+  ::kill(run.child.pid(), SIGINT);
+  CHECK(run.finish() == 128 + SIGINT);
+  CHECK(run.output == "");
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: takes everything with it when it is killed itself") {
+  fake_cluster cluster;
+  cluster.node = "join; exec sleep 1000";
+  launched_program run(cluster.running("echo ready; exec sleep 1000"));
+  CHECK(run.await_output("ready\n"));
+  ::kill(run.child.pid(), SIGKILL);
+  CHECK(run.finish() == 128 + SIGKILL);
+  CHECK(cluster.pids().size() == 5);
+  CHECK(run.wait_until([&] { return cluster.all_ended(); }));
+}
+
+TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there") {
+  fake_cluster cluster;
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$1 $2 $3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto hostfile = cluster.scripts.write("hosts", "localhost name=near\nbeta.example slots=3 name=far # remote\n");
+  launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example", "--",
+                                        "sh", "-c", "echo $RINGMASTER_COORDINATOR; read x; exit 4"}));
+  CHECK(run.await_output("[near] up: node --join alpha.example:4711 --devices 2 --name near\n"));
+  CHECK(run.await_output("[far] up: node --join alpha.example:4711 --devices 3 --name far --listen-host beta.example\n"));
+  CHECK(run.await_output("alpha.example:4711\n"));
+  run.child.stop();
+  CHECK(run.finish() == 4);
+  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes beta.example\n");
+  CHECK(contains(run.error, "[near] begunleaving\n"));
+  CHECK(contains(run.error, "[far] begunleaving\n"));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: names the host of a remote node that fails") {
+  fake_cluster cluster;
+  cluster.info = "exec sleep 1000";
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"ssh: connect to host $3: no route\" >&2\nexit 255\n");
+  auto hostfile = cluster.scripts.write("hosts", "beta.example\n");
+  launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "true"}));
+  CHECK(run.finish() == 125);
+  CHECK(contains(run.error, "caf-run: node-1 on beta.example did not join: it exited with status 255: "
+                            "ssh: connect to host beta.example: no route\n"));
+}
+
+TEST_CASE("caf_run: starts nothing where the command line, the hostfile or the program is wrong") {
+  fake_cluster cluster;
+  launched_program nodes(cluster.command({"true"}));
+  CHECK(nodes.finish() == 125);
+  CHECK(nodes.error == "caf-run: give either --local N or --hostfile FILE\n");
+  launched_program program(cluster.command({"--local", "1", "no-such-program"}));
+  CHECK(program.finish() == 127);
+  launched_program data(cluster.command({"--local", "1", "/etc/passwd"}));
+  CHECK(data.finish() == 126);
+  auto hosts = cluster.scripts.write("hosts", "a b\n");
+  launched_program hostfile(cluster.command({"--hostfile", hosts, "true"}));
+  CHECK(hostfile.finish() == 125);
+  CHECK(contains(hostfile.error, hosts + ":1: 'b' is unknown"));
+  CHECK_FALSE(std::filesystem::exists(cluster.scripts.path("pids")));
+}

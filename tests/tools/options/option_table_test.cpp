@@ -1,0 +1,147 @@
+#include "tools/options/option_table.hpp"
+
+#include "messages/errc.hpp"
+#include "tests/support/launched_program.hpp"
+#include "tools/bench/bench_options.hpp"
+#include "tools/options/collective_options.hpp"
+#include "tools/demo/demo_options.hpp"
+#include "tools/cluster/log_options.hpp"
+#include "tools/options/nearest_word.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+using arguments = std::vector<std::string>;
+
+/// What a command's parser says to the arguments; empty: it takes them.
+template <class Parse>
+std::string refusal(Parse parse, const arguments& args) {
+  auto read = parse(args);
+  return read ? "" : render(read.error());
+}
+
+std::string bench_refusal(const arguments& args) { return refusal(parse_bench_options, args); }
+std::string demo_refusal(const arguments& args) { return refusal(parse_demo_options, args); }
+
+} // namespace
+
+TEST_CASE("option table: values stand behind a blank or an equals sign, and fit their targets") {
+  uint32_t count = 0;
+  std::optional<uint64_t> size, absent;
+  bool fast = false;
+  std::string name, colour;
+  option_table table{"paint"};
+  table.number("--count", count, 1, 9);
+  table.bytes("--size", size);
+  table.bytes("--absent", absent);
+  table.flag("--fast", fast);
+  table.text("--name", name);
+  table.word("--colour", colour, {"red", "green"});
+  CHECK(!table.read(arguments{"--count", "3", "--size=64K", "--fast", "--name=a=b", "--colour", "green"}));
+  CHECK(count == 3);
+  CHECK(size == 65536);
+  CHECK(!absent);
+  CHECK(fast);
+  CHECK(name == "a=b");
+  CHECK(colour == "green");
+  CHECK(!table.help());
+  auto refused = [&](const arguments& args) { return render(table.read(args)); };
+  CHECK(refused({"--count", "10"}) == "--count: \"10\" is not an integer from 1 to 9");
+  CHECK(refused({"--colour", "blue"}) == "--colour: \"blue\" is none of red, green");
+  CHECK(refused({"--name="}) == "--name: it is empty");
+  CHECK(refused({"--fast=no"}) == "--fast takes no value, and has \"no\"");
+  CHECK(refused({"--size"}) == "--size needs a value; see ringmaster paint --help");
+  CHECK(refused({"--colours=red"})
+        == "there is no option --colours; did you mean --colour? Or see ringmaster paint --help");
+  CHECK(refused({"--weight", "3"}) == "there is no option --weight; see ringmaster paint --help");
+  CHECK(refused({"wall"}) == "\"wall\" is no option; see ringmaster paint --help");
+  CHECK(!table.read(arguments{"-h", "--weight"}));
+  CHECK(table.help());
+}
+
+TEST_CASE("nearest word: what differs in two characters at most, and only if it is the only one") {
+  std::vector<std::string> words{"--bytes", "--ranks", "--root", "--chunk"};
+  CHECK(nearest_word("--byte", words) == "--bytes");
+  CHECK(nearest_word("--bites", words) == "--bytes");
+  CHECK(nearest_word("--rnaks", words) == "--ranks");
+  CHECK(nearest_word("--roots", words) == "--root");
+  CHECK(nearest_word("--seconds", words) == "");
+  CHECK(nearest_word("--a", {"--b", "--c"}) == "");
+}
+
+TEST_CASE("quantities: sizes are spelled the same in every command") {
+  auto bench = parse_bench_options({"--min-bytes", "64K", "--max-bytes", "64KiB", "--chunk=8KB"});
+  REQUIRE(bench);
+  CHECK(bench->min_bytes == 65536);
+  CHECK(bench->max_bytes == 65536);
+  CHECK(bench->chunk_count == 2000);
+  CHECK(parse_bench_options({"--min-bytes=64KB"})->min_bytes == 64000);
+  CHECK(render(parse_bytes("1.0001K").error()) == "\"1.0001K\" is not a whole number of bytes: it is 1024.1024");
+  CHECK(render(parse_bytes("2P", uint64_t{1} << 50).error()) == "\"2P\" is not at most 1 PiB");
+  CHECK(*parse_whole("0x1f", 0) == 31);
+  CHECK(render(parse_whole("0x", 1).error()) == "\"0x\" is not an integer from 1, such as 3 or 0x3");
+  CHECK(!parse_whole("-3", 0));
+  CHECK(!parse_whole("3 ", 0));
+  CHECK(*parse_whole("18446744073709551615", 0) == UINT64_MAX);
+  CHECK(!parse_whole("18446744073709551616", 0));
+}
+
+TEST_CASE("whole elements: what is no multiple is refused, with what would be right") {
+  CHECK(*whole_elements("--bytes", 12, proto::FLOAT32) == 3);
+  CHECK(render(whole_elements("--bytes", 10, proto::FLOAT32).error())
+        == "--bytes 10: not a whole number of float32 elements of 4 bytes; 8 or 12 would be");
+  CHECK(*whole_elements("--bytes", 7, proto::INT8) == 7);
+}
+
+TEST_CASE("bench options: what has no meaning is refused with a sentence") {
+  CHECK(bench_refusal({"broadcast", "--root", "3", "--devices=4"}) == "");
+  CHECK(bench_refusal({"--min-bytes", "10"})
+        == "--min-bytes 10: not a whole number of float32 elements of 4 bytes; 8 or 12 would be");
+  CHECK(bench_refusal({"--max-bytes=1KB", "--datatype", "float64", "--min-bytes=12"})
+        == "--min-bytes 12: not a whole number of float64 elements of 8 bytes; 8 or 16 would be");
+  CHECK(bench_refusal({"--max-bytes", "4097"})
+        == "--max-bytes 4097: not a whole number of float32 elements of 4 bytes; 4096 or 4100 would be");
+  CHECK(bench_refusal({"--chunk", "6"})
+        == "--chunk 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be");
+  CHECK(bench_refusal({"--iterations=1025"}).find("1024") != std::string::npos); // more are not enqueued at once
+  CHECK(bench_refusal({"--min-bytes", "64", "--max-bytes", "32"}) == "--min-bytes 64 is more than --max-bytes 32");
+  CHECK(bench_refusal({"--root", "1"})
+        == "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
+  CHECK(bench_refusal({"broadcast", "--root", "8"}).find("8") != std::string::npos);
+  CHECK(bench_refusal({"broadcast", "--peer", "1"}) == "--peer: broadcast has no peer; send_recv has one");
+  CHECK(bench_refusal({"--devices", "1"}) == "--devices: \"1\" is not an integer from 2 to 1024");
+  CHECK(bench_refusal({"--max-bites", "8"})
+        == "there is no option --max-bites; did you mean --max-bytes? Or see ringmaster bench --help");
+  CHECK(bench_refusal({"all_reduce", "reduce"})
+        == "one collective at a time: \"all_reduce\" and \"reduce\" were given");
+}
+
+TEST_CASE("demo options: read, and refused with a sentence") {
+  auto story = parse_demo_options(
+    {"--devices=4", "--kill", "2", "--kill-rank=3", "--algorithm", "naive", "--op", "max"});
+  REQUIRE(story);
+  CHECK(story->devices == 4);
+  CHECK(story->devices_given);
+  CHECK(story->kill_step == 2);
+  CHECK(story->kill_rank == 3);
+  CHECK(story->op == gpu_sim::MAX);
+  CHECK(!parse_demo_options({})->devices_given);
+  CHECK(!parse_demo_options({"--kill=none"})->kill);
+  CHECK(demo_refusal({"--kill", "soon"})
+        == "--kill: \"soon\" is neither random, nor none, nor a number of rounds from 0 to 1000");
+  CHECK(demo_refusal({"--kill", "15"}) == "--kill is 15, but this all-reduce has 14 rounds");
+  CHECK(demo_refusal({"--kill-rank", "8"}) == "--kill-rank is 8, but 8 devices have ranks 0 to 7");
+  CHECK(demo_refusal({"--algorithm", "tree"}) == "--algorithm: \"tree\" is none of ring, naive");
+  CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, and the demo has none");
+  CHECK(demo_refusal({"--element", "9"})
+        == "there is no option --element; did you mean --elements? Or see ringmaster demo --help");
+}
+
+TEST_CASE("info: a number of devices that is none is refused before anybody is waited for") {
+  launch::launched_program info{{RINGMASTER_PROGRAM, "info", "--join", "127.0.0.1:1", "--devices", "many"}};
+  CHECK(info.finish() == 2);
+  CHECK(info.error == "ringmaster: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
+}

@@ -1,0 +1,212 @@
+#include "tools/options/schedule_file.hpp"
+
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/launched_program.hpp"
+#include "tools/bench/bench_options.hpp"
+#include "tools/prove/draw_command.hpp"
+#include "tools/prove/prove_command.hpp"
+#include "tools/simulate/simulate_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+using arguments = std::vector<std::string>;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+outcome simulated(const arguments& args) {
+  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+}
+
+outcome drawn(const arguments& args) {
+  return captured([&](auto out, auto err) { return draw_command(args, out, err); });
+}
+
+/// The bench in a process of its own, since a file's schedules are registered for the rest of one.
+outcome benched(arguments args) {
+  args.insert(args.begin(), {RINGMASTER_PROGRAM, "bench"});
+  args.insert(args.end(), {"--samples=1", "--iterations=1", "--no-memory-limit"});
+  launch::launched_program run{std::move(args)};
+  auto code = run.finish();
+  return {code, run.output, run.error};
+}
+
+/// A directory with a file of schedules in it.
+class schedules_on_disk {
+public:
+  /// As `ringmaster prove KIND --write` has them.
+  explicit schedules_on_disk(arguments what) {
+    what.insert(what.end(), {"--write", file()});
+    auto written = captured([&](auto out, auto err) { return prove_command(what, out, err); });
+    REQUIRE(written.code == 0);
+  }
+
+  std::string file() const { return (dir_.path() / "mine.json").string(); }
+  void replace(const std::string& words, const std::string& with) {
+    std::stringstream text;
+    text << std::ifstream{file()}.rdbuf();
+    auto changed = text.str();
+    auto at = changed.find(words);
+    REQUIRE(at != std::string::npos);
+    std::ofstream{file()} << changed.replace(at, words.size(), with);
+  }
+
+private:
+  temporary_directory dir_;
+};
+
+const arguments ring_of_three{"all_reduce", "--algorithm=ring", "--ranks=3", "--count=6"};
+
+constexpr auto first_send = R"("from": ["input", 0, 2])";
+constexpr auto wrong_send = R"("from": ["input", 2, 2])";
+constexpr auto fault = "rank 1, round 0, step 1 (recv_reduce of output[0, 2) from rank 0): combines the input of rank 0 "
+                       "from element 2 on with the input of rank 1 from element 0 on";
+
+} // namespace
+
+TEST_CASE("schedule file: simulate runs it, as the algorithm that wrote it, and so many times larger") {
+  schedules_on_disk ring{ring_of_three};
+  auto own = simulated({"--schedule", ring.file()});
+  CHECK(own.err == "");
+  CHECK(own.code == 0);
+  CHECK(has(own.out, "all_reduce, file:mine.json, 3 ranks, 24 B: 4 rounds\n"));
+  auto large = simulated({"--schedule", ring.file(), "--bytes", "24M", "--json"});
+  auto by_ring = simulated({"all_reduce", "--algorithm=ring", "--ranks=3", "--bytes", "24M", "--json"});
+  CHECK(large.code == 0);
+  large.out.replace(large.out.find("file:mine.json"), 14, "ring");
+  CHECK(large.out == by_ring.out);
+  auto trace = ring.file() + ".trace";
+  CHECK(simulated({"all_reduce", "--ranks=3", "--schedule", ring.file(), "--trace", trace}).code == 0);
+  CHECK(std::filesystem::file_size(trace) > 0);
+}
+
+TEST_CASE("schedule file: simulate refuses options that contradict it, and names both") {
+  schedules_on_disk ring{ring_of_three};
+  auto refusal = [&](arguments args) {
+    args.insert(args.end(), {"--schedule", ring.file()});
+    auto result = simulated(args);
+    CHECK(result.code == 2);
+    CHECK(result.out == "");
+    return result.err;
+  };
+  auto of_file = "--schedule " + ring.file();
+  CHECK(refusal({"broadcast"})
+        == "ringmaster simulate: broadcast was asked for, but " + of_file + " has all_reduce\n");
+  CHECK(refusal({"--ranks", "4"}) == "ringmaster simulate: --ranks 4: " + of_file + " says 3\n");
+  CHECK(refusal({"--algorithm=ring"})
+        == "ringmaster simulate: --algorithm ring: " + of_file + " says itself who does what\n");
+  CHECK(refusal({"--chunk=4K"}) == "ringmaster simulate: --chunk 4096: " + of_file + " says itself who does what\n");
+  CHECK(has(refusal({"--root=0"}), "--root: all_reduce has no root"));
+  CHECK(refusal({"--bytes=32"}) == "ringmaster simulate: --bytes 32: " + of_file
+                                     + " is for 6 elements of float32, 24 bytes, or a multiple of it\n");
+  CHECK(has(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
+  CHECK(refusal({"--hosts=2"}) == "ringmaster simulate: 3 ranks do not fill 2 hosts evenly\n");
+}
+
+TEST_CASE("schedule file: simulate and bench do not run what the proof refuses; draw shows it and says so") {
+  schedules_on_disk ring{ring_of_three};
+  ring.replace(first_send, wrong_send);
+  auto refusal = ring.file() + ": the proof does not hold: " + fault + '\n';
+  auto result = simulated({"--schedule", ring.file()});
+  CHECK(result.code == 1);
+  CHECK(result.out == "");
+  CHECK(result.err == "ringmaster simulate: " + refusal);
+  auto bench = parse_bench_options({"--schedule", ring.file()});
+  REQUIRE(!bench);
+  CHECK(render(bench.error()) + '\n' == refusal);
+  auto picture = drawn({"--schedule", ring.file()});
+  CHECK(picture.code == 1);
+  CHECK(has(picture.out, "\nround 3\n"));
+  CHECK(picture.err == "ringmaster draw: " + refusal);
+}
+
+TEST_CASE("schedule file: draw shows it, and refuses what does not fit together or is too large") {
+  schedules_on_disk ring{ring_of_three};
+  auto picture = drawn({"--schedule", ring.file()});
+  CHECK(picture.code == 0);
+  CHECK(picture.err == "");
+  CHECK(has(picture.out, "all_reduce: file:mine.json, 3 ranks\n"));
+  auto by_ring = drawn({"all_reduce", "--algorithm", "ring", "--ranks", "3", "--count", "6"}).out;
+  CHECK(picture.out.substr(picture.out.find("\nround 0")) == by_ring.substr(by_ring.find("\nround 0")));
+  CHECK(drawn({"--schedule", ring.file(), "--count", "9"}).err
+        == "ringmaster draw: --count 9: --schedule " + ring.file() + " says 6\n");
+  ring.replace(first_send, R"("from": ["input", 0, 20])");
+  auto misfit = drawn({"--schedule", ring.file()});
+  CHECK(misfit.code == 2);
+  CHECK(has(misfit.err, "rank 0, round 0, step 0 (send of input[0, 20) to rank 1): "));
+  schedules_on_disk large{{"all_reduce", "--algorithm", "ring", "--ranks", "3", "--count", "1000000000000"}};
+  CHECK(has(drawn({"--schedule", large.file()}).err, "a picture has at most 4096 elements a buffer"));
+  schedules_on_disk wide{{"all_reduce", "--algorithm", "ring", "--ranks", "17", "--count", "17"}};
+  CHECK(has(drawn({"--schedule", wide.file()}).err, "a picture has at most 16 ranks"));
+}
+
+TEST_CASE("schedule file: bench has the file's sizes, or multiples of them") {
+  schedules_on_disk scatter{{"scatter", "--algorithm", "tree", "--ranks", "3", "--count", "2", "--root", "1"}};
+  auto own = parse_bench_options({"--schedule", scatter.file()});
+  REQUIRE(own);
+  CHECK(own->kind == proto::SCATTER);
+  CHECK(own->devices == 3);
+  CHECK(own->root == 1);
+  CHECK(own->min_bytes == 24);
+  CHECK(own->max_bytes == 24);
+  auto more = parse_bench_options({"--schedule", scatter.file(), "--max-bytes", "24K", "--datatype=float64"});
+  REQUIRE(more);
+  CHECK(more->min_bytes == 48);
+  CHECK(more->max_bytes == 24576);
+  auto refusal = [&](arguments args) {
+    args.insert(args.end(), {"--schedule", scatter.file()});
+    return render(parse_bench_options(args).error());
+  };
+  auto of_file = "--schedule " + scatter.file();
+  CHECK(refusal({"--min-bytes", "32"})
+        == "--min-bytes 32: " + of_file + " is for 6 elements of float32, 24 bytes, or a multiple of it");
+  CHECK(refusal({"--max-bytes", "8"})
+        == "--max-bytes 8: " + of_file + " is for 6 elements of float32, 24 bytes, or a multiple of it");
+  CHECK(refusal({"--devices=4"}) == "--devices 4: " + of_file + " says 3");
+  CHECK(refusal({"--root=2"}) == "--root 2: " + of_file + " says 1");
+  CHECK(refusal({"--peer=2"}) == "--peer: scatter has no peer; send_recv has one");
+  CHECK(refusal({"--algorithm=all"}) == "--algorithm all: " + of_file + " says itself who does what");
+}
+
+TEST_CASE("schedule file: bench runs it on real memory, and its results are right") {
+  for (const auto& what : {ring_of_three,
+                           arguments{"all_gather", "--algorithm=bruck", "--ranks=3", "--count=2"},
+                           arguments{"send_recv", "--algorithm=direct", "--ranks=3", "--count=6", "--root=2"}}) {
+    schedules_on_disk mine{what};
+    auto result = benched({"--schedule", mine.file(), "--max-bytes=9600", "--factor=400"});
+    CAPTURE(result.out);
+    CHECK(result.err == "");
+    CHECK(result.code == 0);
+    CHECK(has(result.out, "# " + what[0] + " on 3 devices"));
+    CHECK(has(result.out, "          24 "));
+    CHECK(has(result.out, "        9600 "));
+    CHECK(has(result.out, " file:mine.json "));
+    CHECK(has(result.out, "# every result was right\n"));
+  }
+}
+
+TEST_CASE("schedule file: an error names the file, the line and the column") {
+  schedules_on_disk ring{ring_of_three};
+  ring.replace("\"peer\"", "\"pear\"");
+  auto refused = simulated({"--schedule", ring.file()});
+  CHECK(refused.code == 2);
+  CHECK(refused.err
+        == "ringmaster simulate: " + ring.file()
+             + ": line 3, column 32: rank 0, step 0: there is no key \"pear\" here; there are: round, do, peer, from, "
+               "then\n");
+  ring.replace("\"pear\": 1", "\"peer\" 1");
+  CHECK(has(drawn({"--schedule", ring.file()}).err,
+            ": line 3, column 39: this is no JSON: there must be ':', and there is '1'\n"));
+  CHECK(simulated({"--schedule", "/nowhere/x"}).err
+        == "ringmaster simulate: cannot read '/nowhere/x': No such file or directory\n");
+}

@@ -1,0 +1,143 @@
+#include "tools/simulate/simulate_command.hpp"
+
+#include "runtime/text/json_value.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/captured_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome train(std::vector<std::string> args) {
+  args.insert(args.begin(), "train");
+  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+}
+
+std::string sentence_of(const std::vector<std::string>& args) {
+  auto result = train(args);
+  CHECK(result.code == 2);
+  return result.err;
+}
+
+size_t occurrences(const std::string& text, const std::string& part) {
+  size_t result = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++result;
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("simulate train: the text and the object have the same step") {
+  std::vector<std::string> args{"--strategy=1f1b", "--ranks=2", "--layers=2", "--global-batch=8", "--micro-batch=2"};
+  auto text = train(args);
+  CHECK(text.code == 0);
+  CHECK(text.out.find("time           0.00138526 s to the start of the last event") != std::string::npos);
+  args.push_back("--json");
+  auto json = train(args);
+  CHECK(json.code == 0);
+  CHECK(json.out.find(R"("time_s":0.00138526421824425)") != std::string::npos);
+  CHECK(json.out.find(R"("peak_memory_unit":"elements")") != std::string::npos);
+  CHECK(occurrences(json.out, R"({"rank":)") == 2);
+  CHECK(train(args).out == json.out); // the same input, the same bytes
+}
+
+TEST_CASE("simulate train: a trace has every event, and an arrow from each send to its receive") {
+  temporary_directory dir;
+  auto file = dir.path() / "trace.json";
+  auto result = train({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4", "--cost-model=puzzles",
+                       "--trace", file.string()});
+  CHECK(result.code == 0);
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  auto trace = text.str();
+  CHECK(parse_json(trace).engaged());
+  CHECK(occurrences(trace, R"("name":"forward")") == 8);
+  CHECK(occurrences(trace, R"("name":"update")") == 2);
+  CHECK(occurrences(trace, R"("ph":"s")") == 8);
+  for (int id = 1; id <= 8; ++id)
+    CHECK(occurrences(trace, "\"id\":" + std::to_string(id) + ",") == 2);
+}
+
+TEST_CASE("simulate train: bad input gets a sentence") {
+  CHECK(sentence_of({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
+  CHECK(sentence_of({"--strategy=2f2b"}).find("there is no strategy \"2f2b\"; there are: ddp, ") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
+  CHECK(
+    sentence_of({"--strategy=ddp", "--ranks=3"})
+    == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
+  CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
+        == "ringmaster simulate train: 8 stages need at least as many layers, not 4; more of --tensor or --data leaves "
+           "fewer\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"})
+          .find("there is no cost model \"moon\"; there are: lab, puzzles")
+        != std::string::npos);
+}
+
+TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
+  std::vector<std::string> args{"--strategy=all", "--ranks=4", "--layers=8", "--global-batch=32", "--micro-batch=2"};
+  auto table = train(args);
+  CHECK(table.code == 0);
+  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size());
+  CHECK(table.out.find("| 1f1b | 0.0101") != std::string::npos);
+  args.push_back("--json");
+  auto list = parse_json(train(args).out);
+  REQUIRE(list.engaged());
+  CHECK(list->entries.size() == training::strategies().size());
+  CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"})
+          .out.find("does not divide among 3 data-parallel ranks")
+        != std::string::npos);
+  CHECK(sentence_of({"--strategy=all", "--trace=x"})
+        == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
+}
+
+TEST_CASE("simulate train: a transformer takes its model's layers, and its options are its own") {
+  auto result = train({"--strategy=tensor", "--ranks=8", "--cost-model=transformer", "--model=megatron-22b",
+                       "--global-batch=4", "--micro-batch=4", "--recompute=full", "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.out.find(R"("layers":48)") != std::string::npos);
+  CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"})
+        == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"")
+        != std::string::npos);
+}
+
+TEST_CASE("simulate train: an option that the strategy would not go by is refused") {
+  auto problem = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--layers=16", "--global-batch=32"});
+    return sentence_of(args);
+  };
+  CHECK(problem({"--strategy=ddp", "--tensor=2"})
+        == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
+  CHECK(problem({"--strategy=zero1", "--data=2"})
+        == "ringmaster simulate train: --data: zero1 on 8 ranks has 8 data-parallel ones\n");
+  CHECK(problem({"--strategy=1f1b", "--zero=3"}).find("--zero: 1f1b on 8 ranks has no data-parallel ones")
+        != std::string::npos);
+  CHECK(problem({"--strategy=ddp", "--zero=1"}).find("--zero: ddp on 8 ranks has no stages") != std::string::npos);
+  CHECK(problem({"--strategy=gpipe", "--sequence-parallel"}).find("no tensor-parallel ones that could share")
+        != std::string::npos);
+  CHECK(
+    train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code
+    == 0);
+  CHECK(sentence_of({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"})
+          .find("more than can be simulated")
+        != std::string::npos);
+  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"})
+          .find("does not divide among 7 heads")
+        != std::string::npos);
+}
+
+TEST_CASE("simulate train: what does not fit on the system is said") {
+  auto result = train({"--strategy=ddp", "--cost-model=transformer", "--model=megatron-22b", "--system=h100-80g"});
+  CHECK(result.code == 0);
+  CHECK(result.out.find("which does not fit: there is room for 76000000000") != std::string::npos);
+}

@@ -1,0 +1,139 @@
+#include "actors/configuration/configuration.hpp"
+#include "actors/configuration/settings.hpp"
+#include "messages/errc.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/tune/tune_fit.hpp"
+#include "tools/tune/tune_report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A machine of which we know what it takes.
+options known_machine() {
+  options x;
+  x.costs.operation = 50us;
+  x.costs.latency = 120us;
+  x.costs.bandwidth = 2'000'000'000;
+  x.costs.local_operation = 30us;
+  x.costs.local_rank = 4us;
+  x.costs.local_message = 3us;
+  x.costs.local_bandwidth = 12'000'000'000;
+  x.costs.local_reduction_rate = 6'000'000'000;
+  x.costs.local_memory_bandwidth = 9'000'000'000;
+  x.costs.local_cache_bytes = 4u << 20;
+  x.costs.together_operation = 10us;
+  x.costs.together_rank = 1us;
+  x.costs.together_bandwidth = 15'000'000'000;
+  return x;
+}
+
+/// What it would measure.
+std::vector<cost_sample> samples_of(const options& machine) {
+  std::vector<cost_sample> result;
+  auto add = [&](transport by, proto::CollectiveKind kind, const char* algorithm, uint32_t ranks, uint64_t bytes) {
+    cost_sample x{by, kind, algorithm, ranks, bytes, 1};
+    x.seconds = *estimate_of(x, machine, 2);
+    result.push_back(x);
+  };
+  for (uint32_t ranks : {2, 8})
+    for (uint64_t bytes : {8u, 64u << 10, 1u << 20, 16u << 20}) {
+      for (auto name : {"ring", "tree", "halving_doubling", "naive", "direct"}) {
+        add(transport::process, proto::ALL_REDUCE, name, ranks, bytes);
+        add(transport::network, proto::ALL_REDUCE, name, ranks, bytes);
+      }
+      for (auto name : {"tree", "naive", "direct"})
+        add(transport::process, proto::BROADCAST, name, ranks, bytes);
+    }
+  return result;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+} // namespace
+
+TEST_CASE("tune: finds the constants of a machine from what operations took on it") {
+  auto machine = known_machine();
+  auto samples = samples_of(machine);
+  auto fitted = fit_costs(samples, {}, 2);
+  REQUIRE(fitted);
+  auto near = [](auto found, auto known) { return static_cast<double>(found) == doctest::Approx(static_cast<double>(known)).epsilon(0.01); };
+  auto &found = fitted->values.costs, &known = machine.costs;
+  CHECK(near(found.operation.count(), known.operation.count()));
+  CHECK(near(found.latency.count(), known.latency.count()));
+  CHECK(near(found.bandwidth, known.bandwidth));
+  CHECK(near(found.local_bandwidth, known.local_bandwidth));
+  CHECK(near(found.local_reduction_rate, known.local_reduction_rate));
+  CHECK(near(found.local_memory_bandwidth, known.local_memory_bandwidth));
+  CHECK(found.local_cache_bytes == known.local_cache_bytes);
+  CHECK(near(found.together_rank.count(), known.together_rank.count()));
+  CHECK(near(found.together_bandwidth, known.together_bandwidth));
+  CHECK(fitted->walked.residual < 0.01);
+  for (const auto& x : samples)
+    CHECK(*estimate_of(x, fitted->values, 2) == doctest::Approx(x.seconds).epsilon(0.02));
+}
+
+TEST_CASE("tune: constants of a way that was not measured stay") {
+  auto machine = known_machine();
+  auto fitted = fit_costs({}, machine, 2);
+  REQUIRE(fitted);
+  CHECK(costs_section(fitted->values, "x") == costs_section(machine, "x"));
+}
+
+TEST_CASE("tune: what it writes is what is read") {
+  temporary_directory dir;
+  auto file = dir.path() / "tuned.conf";
+  std::ofstream{file} << costs_section(known_machine(), "measured somewhere");
+  configuration cfg;
+  CHECK(!cfg.read(std::vector<std::string>{}, file));
+  CHECK(costs_section(cfg.values(), "x") == costs_section(known_machine(), "x"));
+  CHECK(cfg.origin_of("costs") == file.string());
+  CHECK(cfg.origin_of("device") == "the defaults");
+  CHECK(network_costs(cfg.values()).latency_s == doctest::Approx(120e-6));
+  configuration other;
+  CHECK(!other.read(std::vector<std::string>{"--costs.latency=1us"}, file));
+  CHECK(other.origin_of("costs") == file.string() + " and the command line");
+  configuration refused;
+  CHECK(refused.read(std::vector<std::string>{"--costs.bandwidth=0"}, std::nullopt));
+}
+
+TEST_CASE("tune: the comparison says which pick was not the fastest") {
+  cost_sample direct{transport::process, proto::ALL_REDUCE, "direct", 8, 8, 30e-6};
+  auto ring = direct;
+  ring.algorithm = "ring";
+  ring.seconds = 20e-6;
+  auto text = comparison_text({direct, ring}, known_machine(), 2);
+  REQUIRE(text);
+  CHECK(text->find("picked: direct, 1.50 times the fastest, ring: NOT within 20 %") != std::string::npos);
+  CHECK(text->find("0 of 1 picks the fastest") != std::string::npos);
+  ring.seconds = 200e-6;
+  CHECK(comparison_text({direct, ring}, known_machine(), 2)->find("picked: direct, the fastest") != std::string::npos);
+}
+
+TEST_CASE("output file: replaced whole, with its permissions, or not at all") {
+  namespace fs = std::filesystem;
+  temporary_directory dir;
+  auto file = dir.path() / "file", link = dir.path() / "link";
+  std::ofstream{file} << "old";
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink(file, link);
+  CHECK(!replace_file(link.string(), "new", "the file"));
+  CHECK(fs::is_symlink(link));
+  CHECK(content_of(file) == "new");
+  CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(!fs::exists(file.string() + ".new"));
+  auto problem = replace_file((dir.path() / "nowhere" / "file").string(), "new", "the file");
+  CHECK(render(problem).find("cannot write the file") != std::string::npos);
+}

@@ -1,0 +1,167 @@
+#include "tools/bench/bench.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "tools/bench/bench_data.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+double us_since(steady::time_point start) {
+  return std::chrono::duration<double, std::micro>{steady::now() - start}.count();
+}
+
+/// So many that a sample takes a few milliseconds.
+uint32_t operations_for(uint64_t bytes, uint32_t devices) {
+  auto moved = std::max<uint64_t>(bytes * devices, 1);
+  return static_cast<uint32_t>(std::clamp<uint64_t>((uint64_t{64} << 20) / moved, 2, 256));
+}
+
+double percentile(const std::vector<double>& sorted, double part) {
+  auto index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size()))) - 1;
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+} // namespace
+
+caf::error bench::open() {
+  auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
+  auto made = user_.comm_init(options_.devices, proto::SHRINK, deterministic);
+  if (!made)
+    return std::move(made.error());
+  comm_ = std::move(*made);
+  return caf::none;
+}
+
+caf::error bench::close() {
+  return user_.destroy(comm_.commid());
+}
+
+plan_request bench::world(uint64_t count) const {
+  return {.world_size = options_.devices, .count = count, .root = options_.root, .peer = options_.peer};
+}
+
+/// Behind the largest input of all ranks, at the same place on each.
+uint64_t bench::output_offset(uint64_t count) const {
+  uint64_t largest = 0;
+  for (uint32_t rank = 0; rank < options_.devices; ++rank)
+    largest = std::max(largest, input_count(options_.kind, world(count), rank));
+  return (largest * size_of(options_.datatype) + 4095) / 4096 * 4096;
+}
+
+proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64_t count) const {
+  proto::CollectiveRequest x;
+  x.set_comm_id(comm_.commid());
+  x.set_kind(options_.kind);
+  x.set_algorithm(algorithm);
+  x.set_datatype(options_.datatype);
+  x.set_op(options_.op);
+  x.set_count(count);
+  x.set_root(options_.root);
+  x.set_peer(world(count).peer);
+  x.set_chunk_count(options_.chunk_count);
+  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+    x.add_inputs(address(rank));
+    if (!options_.in_place)
+      x.add_outputs(address(rank) + output_offset(count));
+  }
+  return x;
+}
+
+caf::error bench::fill(uint64_t count) {
+  auto element = size_of(options_.datatype);
+  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+    auto elements = input_count(options_.kind, world(count), rank);
+    auto at = address(rank) + (options_.in_place ? in_place(options_.kind, world(count), rank).input * element : 0);
+    auto data = bench_input(options_.datatype, rank, elements);
+    if (elements > 0)
+      if (auto problem = user_.copy_to_device(device(rank), at, byte_block::of(std::move(data))))
+        return problem;
+  }
+  return caf::none;
+}
+
+caf::expected<uint64_t> bench::check(uint64_t count) {
+  auto element = size_of(options_.datatype);
+  uint64_t wrong = 0;
+  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+    auto elements = output_count(options_.kind, world(count), rank);
+    if (elements == 0)
+      continue;
+    auto at = address(rank)
+              + (options_.in_place ? in_place(options_.kind, world(count), rank).output * element : output_offset(count));
+    auto found = user_.copy_to_host(device(rank), at, elements * element);
+    if (!found)
+      return std::move(found.error());
+    wrong += count_wrong(options_, count, rank, found->bytes().data(), elements);
+  }
+  return wrong;
+}
+
+caf::error bench::ended() {
+  if (auto problem = user_.finish_calls())
+    return problem;
+  auto status = user_.wait(comm_.commid(), std::chrono::seconds{120});
+  if (!status)
+    return std::move(status.error());
+  if (status->status() != gpu_sim::SUCCESS)
+    return make_error(errc::aborted, status->error());
+  if (status->epoch() != 1)
+    return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
+  return caf::none;
+}
+
+/// Microseconds an operation.
+caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uint32_t operations) {
+  auto start = steady::now();
+  for (uint32_t i = 0; i < operations; ++i) {
+    user_.begin_collective(request);
+    if (options_.single || i + 1 == operations)
+      if (auto problem = ended())
+        return problem;
+  }
+  return us_since(start) / operations;
+}
+
+caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t bytes) {
+  auto element = size_of(options_.datatype);
+  bench_row row;
+  row.algorithm = algorithm;
+  row.count = count_for_size(options_.kind, options_.devices, bytes / element);
+  row.bytes = size_count(options_.kind, world(row.count)) * element;
+  auto request = request_for(algorithm, row.count);
+  if (auto problem = fill(row.count))
+    return problem;
+  if (auto once = sample(request, 1); !once)
+    return std::move(once.error());
+  auto wrong = check(row.count);
+  if (!wrong)
+    return std::move(wrong.error());
+  row.wrong = *wrong;
+  row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
+  std::vector<double> times;
+  for (uint32_t i = 0; i < options_.samples + 2; ++i) { // two to warm up
+    auto time = sample(request, row.operations);
+    if (!time)
+      return std::move(time.error());
+    if (i >= 2)
+      times.push_back(*time);
+  }
+  std::sort(times.begin(), times.end());
+  row.time_us = row.p50_us = percentile(times, 0.5);
+  row.p99_us = percentile(times, 0.99);
+  row.algbw = static_cast<double>(row.bytes) / row.time_us / 1e3;
+  row.busbw = row.algbw * bus_bandwidth_factor(options_.kind, options_.devices);
+  return row;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "client/client.hpp"
+#include "tools/bench/bench_options.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// One line of the table.
+struct bench_row {
+  std::string algorithm;
+  uint64_t bytes = 0;     ///< What a rank contributes in all.
+  uint64_t count = 0;     ///< As the kind counts.
+  double time_us = 0;     ///< Median of the samples, an operation.
+  double p50_us = 0;
+  double p99_us = 0;
+  double algbw = 0;       ///< GB/s
+  double busbw = 0;
+  uint64_t wrong = 0;     ///< Elements.
+  uint32_t operations = 0; ///< In a sample.
+  double limit_us = 0;    ///< What memory allows; 0: not measured.
+};
+
+/// Measures one collective on one group of devices, which it makes and gives back.
+class bench {
+public:
+  bench(client& user, const bench_options& opts) : user_(user), options_(opts) {}
+
+  /// Makes the communicator. Errors: those of CommInit.
+  caf::error open();
+  caf::error close();
+  /// Fills the inputs, checks one operation's result, then measures. `bytes` are whole elements, and rounded
+  /// down to blocks of the same size where each rank has one.
+  caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
+
+private:
+  uint64_t address(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).minmemaddr().value(); }
+  uint64_t device(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).deviceid().value(); }
+  proto::CollectiveRequest request_for(const std::string& algorithm, uint64_t count) const;
+  plan_request world(uint64_t count) const;
+  uint64_t output_offset(uint64_t count) const;
+  caf::error fill(uint64_t count);
+  caf::expected<uint64_t> check(uint64_t count);
+  caf::expected<double> sample(const proto::CollectiveRequest& request, uint32_t operations);
+  caf::error ended();
+
+  client& user_;
+  const bench_options& options_;
+  gpu_sim::CommInitResponse comm_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "messages/gpu_sim.pb.h"
+#include "runtime/schedule/schedule_json.hpp"
+
+#include <caf/expected.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+struct bench_options {
+  proto::CollectiveKind kind = proto::ALL_REDUCE;
+  std::string algorithm = "auto"; ///< "all": every one that the kind has.
+  uint32_t devices = 8;
+  uint64_t min_bytes = 8;
+  uint64_t max_bytes = 64u << 20;
+  uint64_t factor = 8;
+  proto::DataType datatype = proto::FLOAT32;
+  gpu_sim::ReduceOp op = gpu_sim::SUM;
+  uint32_t root = 0;
+  uint32_t peer = 1;
+  uint32_t iterations = 0; ///< 0: by size.
+  uint32_t samples = 20;
+  uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
+  bool in_place = false;
+  bool deterministic = false;
+  bool single = false;     ///< One call, and wait for its end, instead of back to back.
+  bool no_memory_limit = false;
+  std::string json;        ///< A file; empty: none.
+  /// What `algorithm` is to be: the schedules of a file, proved. Kind, devices, root, peer and sizes are theirs.
+  std::optional<schedule_set> written;
+};
+
+extern const char* const bench_help;
+
+/// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
+/// of `read_schedule_file` and `check_proof`.
+caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args);
+
+} // namespace ringmaster

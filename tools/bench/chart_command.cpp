@@ -1,0 +1,148 @@
+#include "tools/bench/chart_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/drawing/chart.hpp"
+#include "runtime/text/json_place.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/console/output_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <vector>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+constexpr auto chart_help = R"(usage: ringmaster chart FILE... --svg PICTURE [options]
+
+Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where several rows
+have the same algorithm and size, as from several runs, it takes the median. All rows must be of one kind, with the same
+number of devices; rows of size 0 are left out.
+
+  --svg PICTURE  where the picture goes, as SVG
+  --busbw        bus bandwidth (time)
+  --help         this text
+)";
+
+struct chart_options {
+  std::vector<std::string> files;
+  std::string svg;
+  bool busbw = false;
+};
+
+/// The rows of all files.
+struct measurements {
+  std::string title;                                                  ///< "all_reduce on 8 devices".
+  std::vector<std::string> algorithms;                                ///< As they came.
+  std::map<std::string, std::map<uint64_t, std::vector<double>>> values; ///< By algorithm and size.
+};
+
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
+}
+
+caf::error add_row(measurements& all, const json_place& row, const std::string& what) {
+  auto kind = row.at("kind").text(), algorithm = row.at("algorithm").text();
+  auto devices = row.at("devices").number(json_place::exact_max), size = row.at("size").number(json_place::exact_max);
+  auto value = row.at(what).positive();
+  for (auto* problem : {kind ? nullptr : &kind.error(), algorithm ? nullptr : &algorithm.error(),
+                        devices ? nullptr : &devices.error(), size ? nullptr : &size.error()})
+    if (problem != nullptr)
+      return std::move(*problem);
+  auto title = fmt::format("{} on {} devices", *kind, *devices);
+  if (all.title.empty())
+    all.title = title;
+  if (title != all.title)
+    return row.wrong(fmt::format("{}, as in the first row: a picture has one kind and number of devices", all.title));
+  if (*size == 0)
+    return caf::none;
+  if (!value)
+    return std::move(value.error());
+  if (std::find(all.algorithms.begin(), all.algorithms.end(), *algorithm) == all.algorithms.end())
+    all.algorithms.push_back(*algorithm);
+  all.values[*algorithm][*size].push_back(*value);
+  return caf::none;
+}
+
+caf::error read(measurements& all, const std::string& file, const std::string& what) {
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
+    return invalid(fmt::format("{}: it is a directory, not a file of rows", file));
+  std::ifstream stream{file};
+  if (!stream)
+    return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
+  std::string text;
+  for (uint64_t line = 1; std::getline(stream, text); ++line) {
+    auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
+    auto value = parse_json(document);
+    if (!value)
+      return invalid(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file, render(value.error())));
+    if (auto problem = add_row(all, json_place{file, document, *value}, what))
+      return problem;
+  }
+  return caf::none;
+}
+
+chart chart_of(const measurements& all, bool busbw) {
+  chart result;
+  result.title = all.title;
+  result.axis = busbw ? "bus bandwidth" : "time of an operation";
+  result.unit = busbw ? chart_unit::gigabytes_per_second : chart_unit::microseconds;
+  size_t runs = SIZE_MAX;
+  for (auto& name : all.algorithms) {
+    chart_line line{name, {}};
+    for (auto [size, values] : all.values.at(name)) {
+      runs = std::min(runs, values.size());
+      auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+      std::nth_element(values.begin(), middle, values.end());
+      line.points.push_back({size, *middle});
+    }
+    result.lines.push_back(std::move(line));
+  }
+  result.remark = fmt::format("{}, results checked; {}", runs > 1 ? fmt::format("medians of {} runs", runs) : "one run",
+                              busbw ? "higher is better" : "lower is better");
+  return result;
+}
+
+} // namespace
+
+int chart_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto failed = [&](const caf::error& problem, int code) {
+    fmt::print(err, "ringmaster chart: {}\n", render(problem));
+    return code;
+  };
+  chart_options opts;
+  option_table table{"chart"};
+  table.positional([&](const std::string& file) { return opts.files.push_back(file), caf::error{}; });
+  table.text("--svg", opts.svg);
+  table.flag("--busbw", opts.busbw);
+  if (auto problem = table.read(args))
+    return failed(problem, exit_usage);
+  if (table.help()) {
+    fmt::print(out, "{}", chart_help);
+    return 0;
+  }
+  if (opts.files.empty() || opts.svg.empty())
+    return failed(invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help"), exit_usage);
+  measurements all;
+  for (auto& file : opts.files)
+    if (auto problem = read(all, file, opts.busbw ? "busbw" : "time"))
+      return failed(problem, exit_failed);
+  if (all.algorithms.empty())
+    return failed(invalid("there is no row with a size above 0"), exit_failed);
+  if (auto problem = write_output_file(opts.svg, svg_of(chart_of(all, opts.busbw)), "the picture"))
+    return failed(problem, exit_failed);
+  fmt::print(out, "Wrote {}.\n", opts.svg);
+  return 0;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,185 @@
+#include "tools/bench/memory_limit.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/memory_directory.hpp"
+#include "tools/bench/plain_loop.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+#include <sys/mman.h>
+#include <thread>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint64_t page_bytes = 4096;
+constexpr uint64_t cached_max = 8u << 20; ///< So much stays in the caches for the next operation.
+const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+
+/// Runs work(part, parts) for all parts, on all cores, over and over. Its threads spin: what is measured is memory, not
+/// waking. Whoever is free takes the next part.
+template <class Work>
+class crew {
+public:
+  crew(uint32_t parts, Work work) : parts_(parts), next_(parts), work_(std::move(work)) {
+    for (uint32_t i = 1; i < cores; ++i)
+      others_.emplace_back([this] {
+        while (!stop_)
+          take();
+      });
+  }
+
+  ~crew() {
+    stop_ = true;
+    for (auto& x : others_)
+      x.join();
+  }
+
+  void run() {
+    done_ = 0;
+    next_ = 0;
+    take();
+    while (done_ != parts_) {
+    }
+  }
+
+private:
+  void take() {
+    while (next_ < parts_)
+      if (auto part = next_++; part < parts_) {
+        work_(part, parts_);
+        ++done_;
+      }
+  }
+
+  const uint32_t parts_;
+  std::atomic<uint32_t> next_, done_{0};
+  std::atomic<bool> stop_{false};
+  Work work_;
+  std::vector<std::thread> others_;
+};
+
+/// An operation, in the middle one of the samples, as the bench has it of ours.
+double median_us(const std::vector<transfer>& work, uint32_t parts, bool past_caches, uint32_t samples,
+                 uint32_t operations) {
+  crew all{parts, [&](uint32_t part, uint32_t of) { run_part(work, part, of, past_caches); }};
+  std::vector<double> times;
+  for (uint32_t i = 0; i < samples; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    for (uint32_t k = 0; k < operations; ++k)
+      all.run();
+    auto time = std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start};
+    times.push_back(time.count() / operations);
+  }
+  auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+using area = std::shared_ptr<std::byte>;
+
+/// As the devices have it. Nobody else needs the file's name.
+caf::expected<area> in_file(const std::filesystem::path& directory, uint64_t bytes) {
+  device_memory::options opts{device_id{1}, directory / "memory-limit", page_bytes, bytes};
+  auto memory = device_memory::open(opts);
+  std::error_code ignored;
+  std::filesystem::remove(opts.file, ignored);
+  if (!memory)
+    return std::move(memory.error());
+  auto range = (*memory)->at(page_bytes, bytes);
+  if (!range)
+    return std::move(range.error());
+  (*memory)->expect_bytes(*range);
+  return area{std::move(*memory), range->data()};
+}
+
+caf::expected<area> in_huge_pages(uint64_t bytes) {
+  auto* mapping = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return make_error(errc::io_error, fmt::format("cannot map {} bytes to measure what memory allows", bytes));
+  ::madvise(mapping, bytes, MADV_HUGEPAGE); // where the system has none, these are plain pages
+  return area{static_cast<std::byte*>(mapping), [bytes](std::byte* x) { ::munmap(x, bytes); }};
+}
+
+/// The inputs and outputs of all ranks; in place a rank has one area for both.
+struct rank_areas {
+  std::vector<area> owned;
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+};
+
+uint64_t touched_bytes(const limited_collective& x) {
+  uint64_t elements = 0;
+  for (uint32_t rank = 0; rank < x.request.world_size; ++rank)
+    elements += input_count(x.kind, x.request, rank) + output_count(x.kind, x.request, rank);
+  return elements * sizeof(float);
+}
+
+/// Numbers that differ: some processors write lines of zeros several times as fast as others.
+void fill(std::byte* area_start, uint64_t bytes) {
+  auto floats = reinterpret_cast<float*>(area_start);
+  for (uint64_t i = 0; i < bytes / sizeof(float); ++i)
+    floats[i] = static_cast<float>(i % 8191 + 1);
+}
+
+caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
+  rank_areas result;
+  auto directory = memory_directory::open({}, files ? 2 * touched_bytes(x) : 0); // a device's file is twice as long
+  if (!directory)
+    return std::move(directory.error());
+  auto make = [&](uint64_t elements) -> caf::expected<float*> {
+    auto bytes = std::max<uint64_t>(elements, 1) * sizeof(float);
+    auto made = files ? in_file(directory->path(), bytes) : in_huge_pages(bytes);
+    if (!made)
+      return std::move(made.error());
+    fill(made->get(), bytes);
+    result.owned.push_back(std::move(*made));
+    return reinterpret_cast<float*>(result.owned.back().get());
+  };
+  for (uint32_t rank = 0; rank < x.request.world_size; ++rank) {
+    auto start = x.in_place ? in_place(x.kind, x.request, rank) : placement{};
+    auto in = input_count(x.kind, x.request, rank), out = output_count(x.kind, x.request, rank);
+    auto input = make(x.in_place ? std::max(start.input + in, start.output + out) : in);
+    auto output = x.in_place || !input ? input : make(out);
+    if (!output)
+      return std::move(output.error());
+    result.inputs.push_back(*input + start.input);
+    result.outputs.push_back(*output + start.output);
+  }
+  return result;
+}
+
+} // namespace
+
+caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations) {
+  const auto cached = touched_bytes(x) <= cached_max;
+  const auto parts = cached ? cores : 16 * cores; // what is in a core's cache stays there; large work is shared out
+  memory_limit best;
+  caf::error problem;
+  for (auto files : {true, false}) {
+    auto areas = areas_for(x, files);
+    if (!areas) {
+      problem = std::move(areas.error());
+      continue;
+    }
+    auto work = transfers_of(x.kind, x.request, areas->inputs, areas->outputs);
+    for (auto past_caches : {false, true}) {
+      if (past_caches && cached)
+        continue;
+      auto time = median_us(work, parts, past_caches, samples, operations);
+      if (best.how.empty() || time < best.time_us)
+        best = {time, std::string{files ? "device files" : "huge pages"} + (past_caches ? ", past the caches" : "")};
+    }
+  }
+  if (best.how.empty())
+    return problem;
+  return best;
+}
+
+} // namespace ringmaster

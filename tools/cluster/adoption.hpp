@@ -1,0 +1,42 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <chrono>
+#include <vector>
+
+namespace ringmaster {
+
+/// The nodes that the coordinator's configuration lists: connects to each, tells it to join with the ids it has there,
+/// and tries again as long as it is missing or when it is lost.
+class adoption {
+public:
+  adoption(caf::actor_system& system, caf::scoped_actor& self, coordinator_actor coordinator,
+           const std::vector<cluster_device>& devices);
+
+  /// Tries those that are missing, once a second.
+  void try_missing();
+  void on_down(const caf::down_msg& x);
+
+private:
+  struct listed_node {
+    endpoint where;
+    std::vector<uint64_t> device_ids;
+    caf::actor_addr present;
+    bool told = false; ///< That it is missing.
+  };
+
+  void adopt(listed_node& x);
+
+  caf::actor_system& system_;
+  caf::scoped_actor& self_;
+  coordinator_actor coordinator_;
+  std::vector<listed_node> nodes_;
+  std::chrono::steady_clock::time_point next_try_;
+};
+
+} // namespace ringmaster

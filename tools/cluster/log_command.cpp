@@ -1,0 +1,146 @@
+#include "tools/cluster/log_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/journal/journal_store.hpp"
+#include "runtime/journal/record_text.hpp"
+#include "runtime/journal/trace.hpp"
+#include "tools/cluster/log_options.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/console/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+namespace ringmaster {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+// Between two looks at a journal that is followed.
+constexpr std::chrono::milliseconds follow_interval{500};
+
+std::chrono::seconds utc_offset(uint64_t time_ns) {
+  auto seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  return std::chrono::seconds{local.tm_gmtoff};
+}
+
+// Unlike fmt::print it does not throw where nobody reads any more.
+void put(std::FILE* out, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+}
+
+// Prints records as lines.
+class log_printer {
+public:
+  log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), paint_(out) {}
+
+  // False when nobody reads any more.
+  bool print(const proto::Record& record) {
+    if (options_.json) {
+      put(out_, json_of(record) + '\n');
+    } else {
+      record_text_options text;
+      text.utc_offset = utc_offset(record.time_ns());
+      if (options_.relative)
+        text.relative_to_ns = base_ns_ = base_ns_.value_or(record.time_ns());
+      else
+        print_day(day_of(record, text.utc_offset));
+      put(out_, painted(tone_of(record), text_of(record, text)) + '\n');
+    }
+    return std::ferror(out_) == 0;
+  }
+
+private:
+  void print_day(std::string day) {
+    if (day == day_)
+      return;
+    put(out_, day + '\n');
+    day_ = std::move(day);
+  }
+
+  std::string painted(tone x, std::string text) const {
+    switch (x) {
+      case tone::good: return paint_.good(text);
+      case tone::warning: return paint_.warning(text);
+      case tone::bad: return paint_.bad(text);
+      case tone::plain: break;
+    }
+    return text;
+  }
+
+  const log_options& options_;
+  std::FILE* out_;
+  terminal paint_;
+  std::optional<uint64_t> base_ns_;
+  std::string day_;
+};
+
+caf::error list(const log_options& opts, std::FILE* out) {
+  log_printer printer{opts, out};
+  auto filter = opts.filter;
+  bool any = false;
+  for (auto reading = true; reading;) {
+    auto journal = journal_store::open_read_only(opts.dir);
+    if (!journal)
+      return std::move(journal.error());
+    auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
+      any = true;
+      return reading = printer.print(record);
+    });
+    if (err)
+      return err;
+    std::fflush(out);
+    if (!opts.follow || !reading)
+      break;
+    filter.after = (*journal)->state().last_index();
+    filter.last = 0;
+    journal->reset();
+    std::this_thread::sleep_for(follow_interval);
+  }
+  if (!any && !opts.json)
+    fmt::print(stderr, "no record of {} matches\n", opts.dir.string());
+  return caf::none;
+}
+
+caf::error export_trace(const log_options& opts, std::FILE* out) {
+  auto journal = journal_store::open_read_only(opts.dir);
+  if (!journal)
+    return std::move(journal.error());
+  auto all = (*journal)->read();
+  if (!all)
+    return std::move(all.error());
+  auto shown = (*journal)->read(opts.filter);
+  if (!shown)
+    return std::move(shown.error());
+  if (auto err = write_output_file(opts.trace.string(), trace_of(*shown, *all), "the trace"))
+    return err;
+  put(out, fmt::format("Wrote {} records to {}: open it in ui.perfetto.dev or chrome://tracing.\n", shown->size(),
+                       opts.trace.string()));
+  return caf::none;
+}
+
+} // namespace
+
+int log_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto opts = parse_log_options(args);
+  if (!opts) {
+    put(err, fmt::format("ringmaster log: {}\n", render(opts.error())));
+    return exit_usage;
+  }
+  if (opts->help) {
+    put(out, std::string{log_usage});
+    return 0;
+  }
+  auto failure = opts->trace.empty() ? list(*opts, out) : export_trace(*opts, out);
+  if (!failure)
+    return 0;
+  put(err, fmt::format("ringmaster log: {}\n", render(failure)));
+  return exit_failed;
+}
+
+} // namespace ringmaster

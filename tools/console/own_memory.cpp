@@ -1,0 +1,19 @@
+#include "tools/console/own_memory.hpp"
+
+#include <fstream>
+#include <string>
+
+#include <malloc.h>
+
+namespace ringmaster {
+
+uint64_t own_memory_bytes() {
+  ::malloc_trim(0);
+  std::ifstream status{"/proc/self/status"};
+  for (std::string name; status >> name;)
+    if (uint64_t kib = 0; name == "RssAnon:" && status >> kib)
+      return kib * 1024;
+  return 0;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,216 @@
+#include "tools/demo/demo.hpp"
+
+#include "actors/calls/wall_clock.hpp"
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "tools/demo/demo_data.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <thread>
+#include <utility>
+
+namespace ringmaster {
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>{std::chrono::steady_clock::now() - start}.count();
+}
+
+void demo::headline(const std::string& text) {
+  fmt::print("{}\n", term_.bold(fmt::format("{}  {}", ++section_, text)));
+}
+
+void demo::say(const std::string& what, const std::string& outcome) {
+  fmt::print("   {:<38} {}\n", what, outcome);
+}
+
+caf::expected<demo::group> demo::set_up() {
+  auto comm = user_.comm_init(options_.devices, proto::SHRINK); // the story is that of the survivors
+  if (!comm)
+    return std::move(comm.error());
+  group g{std::move(*comm), {}, {}};
+  open_ = g.comm.commid();
+  std::vector<std::string> ids;
+  for (uint32_t rank = 0; rank < g.size(); ++rank)
+    ids.push_back(fmt::format("0x{:x}", g.device(rank)));
+  say(fmt::format("CommInit({})", options_.devices),
+      term_.fitted(fmt::format("communicator {}, devices {}", g.comm.commid(), fmt::join(ids, " ")), 42));
+  std::vector<byte_block> blocks;
+  for (uint32_t rank = 0; rank < g.size(); ++rank) {
+    g.alive.push_back(rank);
+    g.inputs.push_back(demo_input(options_.op, options_.elements, options_.seed, rank));
+    blocks.push_back(byte_block::of(g.inputs[rank]));
+  }
+  auto start = steady::now();
+  for (uint32_t rank = 0; rank < g.size(); ++rank)
+    if (auto problem = user_.copy_to_device(g.device(rank), g.address(rank), blocks[rank]))
+      return problem;
+  say("Memcpy, host to device", fmt::format("{} x {}, {:.1f} ms", g.size(), bytes_text(bytes()), ms_since(start)));
+  return g;
+}
+
+caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
+  if (auto problem = user_.group_start(g.comm.commid()))
+    return problem;
+  caf::expected<uint64_t> sequence = 0u;
+  if (algorithm == "ring") { // the course's own call
+    gpu_sim::AllReduceRingRequest request;
+    for (uint32_t now = 0; now < g.alive.size(); ++now) {
+      auto address = g.address(g.alive[now]);
+      (*request.mutable_memaddrs())[now].set_value(address);
+      if (out_of_place)
+        (*request.mutable_outputaddrs())[now].set_value(address + bytes());
+    }
+    request.set_commid(g.comm.commid());
+    request.set_count(count);
+    request.set_op(options_.op);
+    sequence = user_.all_reduce_ring(request);
+  } else {
+    proto::CollectiveRequest request;
+    for (auto rank : g.alive) {
+      request.add_inputs(g.address(rank));
+      if (out_of_place)
+        request.add_outputs(g.address(rank) + bytes());
+    }
+    request.set_comm_id(g.comm.commid());
+    request.set_algorithm(algorithm);
+    request.set_op(options_.op);
+    request.set_count(count);
+    sequence = user_.collective(request);
+  }
+  if (!sequence)
+    return std::move(sequence.error());
+  return user_.group_end(g.comm.commid());
+}
+
+caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(group& g, uint64_t& polls) {
+  constexpr auto limit = std::chrono::seconds{60};
+  auto give_up = steady::now() + limit;
+  for (polls = 1;; ++polls) {
+    auto status = user_.status(g.comm.commid());
+    if (status && status->status() == gpu_sim::FAILED)
+      return make_error(errc::aborted, status->error());
+    if (status && status->status() == gpu_sim::SUCCESS)
+      note_alive(g, *status);
+    if (!status || status->status() == gpu_sim::SUCCESS)
+      return status;
+    if (steady::now() > give_up)
+      return user_.wait(g.comm.commid(), std::chrono::milliseconds{1}); // says which rank does what
+    std::this_thread::sleep_for(std::chrono::microseconds{500});
+  }
+}
+
+void demo::note_alive(group& g, const gpu_sim::GetCommStatusResponse& status) {
+  std::erase_if(g.alive, [&](uint32_t rank) {
+    return std::none_of(status.devices().begin(), status.devices().end(),
+                        [&](auto& x) { return x.deviceid().value() == g.device(rank); });
+  });
+}
+
+std::vector<double> demo::expected(const group& g, uint64_t count) const {
+  std::vector<const std::vector<double>*> inputs;
+  for (auto rank : g.alive)
+    inputs.push_back(&g.inputs[rank]);
+  auto result = serial_all_reduce(options_.op, inputs);
+  result.resize(count);
+  return result;
+}
+
+caf::error demo::check(const group& g) {
+  auto right_one = expected(g, options_.elements);
+  auto start = steady::now();
+  uint64_t wrong = 0;
+  for (auto rank : g.alive) {
+    auto block = user_.copy_to_host(g.device(rank), g.address(rank), bytes());
+    if (!block)
+      return std::move(block.error());
+    auto found = block->as<double>();
+    if (std::memcmp(found.data(), right_one.data(), bytes()) == 0)
+      continue;
+    for (uint64_t i = 0; i < options_.elements; ++i)
+      wrong += std::memcmp(&found[i], &right_one[i], sizeof(double)) != 0;
+  }
+  say("Memcpy, device to host", fmt::format("{} x {}, {:.1f} ms", g.alive.size(), bytes_text(bytes()), ms_since(start)));
+  auto compared = with_commas(g.alive.size() * options_.elements);
+  say(fmt::format("compare with a serial {}", name_of(options_.op)),
+      wrong == 0 ? term_.good(fmt::format("all {} elements equal, bit for bit", compared))
+                 : term_.bad(fmt::format("{} of {} elements differ", with_commas(wrong), compared)));
+  right = right && wrong == 0;
+  return caf::none;
+}
+
+caf::error demo::give_back() {
+  return open_ == 0 ? caf::error{} : user_.destroy(std::exchange(open_, 0));
+}
+
+caf::error demo::act_one() {
+  headline(fmt::format("{} all-reduce on {} devices, {} float64 each", options_.algorithm, options_.devices,
+                       with_commas(options_.elements)));
+  auto g = set_up();
+  if (!g)
+    return std::move(g.error());
+  auto start = steady::now();
+  if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
+    return problem;
+  say("GroupStart, AllReduce, GroupEnd", "enqueued");
+  uint64_t polls = 0;
+  auto status = poll(*g, polls);
+  if (!status)
+    return std::move(status.error());
+  say("GetCommStatus", fmt::format("{} after {:.1f} ms, {}", gpu_sim::Status_Name(status->status()),
+                                   ms_since(start), counted(polls, "poll")));
+  if (auto problem = check(*g))
+    return problem;
+  auto problem = give_back();
+  say("CommDestroy", problem ? term_.bad("failed") : "done");
+  fmt::print("\n");
+  return problem;
+}
+
+caf::error demo::act_two() {
+  headline("The same, and a device dies in the middle of it");
+  auto g = set_up();
+  if (!g)
+    return std::move(g.error());
+  auto rounds = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
+  auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
+  if (options_.kill_step && *options_.kill_step > rounds)
+    return make_error(errc::invalid_argument, fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step,
+                                                          rounds));
+  auto step = options_.kill_step ? *options_.kill_step : static_cast<uint32_t>(random_() % rounds);
+  proto::FaultRequest fault;
+  fault.set_at_step(true);
+  fault.set_step(step);
+  if (auto problem = user_.inject(g->device(victim), fault))
+    return problem;
+  say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {}", victim, g->device(victim), step,
+                                     counted(rounds, "round")));
+  auto since = wall_clock::of_this_process().unix_ns(steady::now());
+  if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
+    return problem;
+  uint64_t polls = 0;
+  auto status = poll(*g, polls);
+  if (!status)
+    return std::move(status.error());
+  if (auto problem = tell_events(*g, since))
+    return problem;
+  if (status->epoch() < 2 || std::count(g->alive.begin(), g->alive.end(), victim) > 0) {
+    right = false;
+    say("GetCommStatus", term_.bad(fmt::format("epoch {} on {} devices: the death went unnoticed", status->epoch(),
+                                               status->devices_size())));
+  } else {
+    say("GetCommStatus", fmt::format("{}, epoch {} on {}", gpu_sim::Status_Name(status->status()), status->epoch(),
+                                     counted(static_cast<uint64_t>(status->devices_size()), "device")));
+  }
+  if (auto problem = check(*g))
+    return problem;
+  auto problem = give_back();
+  say("CommDestroy", problem ? term_.bad("failed") : "done");
+  fmt::print("\n");
+  return problem;
+}
+
+} // namespace ringmaster

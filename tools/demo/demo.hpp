@@ -1,0 +1,65 @@
+#pragma once
+
+#include "client/client.hpp"
+#include "tools/demo/demo_options.hpp"
+#include "tools/console/terminal.hpp"
+
+#include <chrono>
+#include <random>
+
+namespace ringmaster {
+
+double ms_since(std::chrono::steady_clock::time_point start);
+
+/// The story that `ringmaster demo` tells on standard output. Each act returns what went wrong, if anything.
+class demo {
+public:
+  demo(client& user, const demo_options& opts) : user_(user), options_(opts), random_(opts.seed) {}
+
+  caf::error act_one();
+  caf::error act_two();
+  caf::error compare_algorithms();
+  caf::error last_lines();
+  /// Destroys the communicator that an act has left behind, if one has.
+  caf::error give_back();
+
+  bool right = true; ///< Whether every result was.
+
+private:
+  using steady = std::chrono::steady_clock;
+
+  struct group {
+    gpu_sim::CommInitResponse comm;
+    std::vector<std::vector<double>> inputs; ///< By rank at the start.
+    std::vector<uint32_t> alive;             ///< The ranks at the start that still belong to it.
+
+    uint32_t size() const { return static_cast<uint32_t>(comm.devices_size()); }
+    uint64_t device(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).deviceid().value(); }
+    uint64_t address(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
+  };
+
+  void headline(const std::string& text);
+  void say(const std::string& what, const std::string& outcome);
+  uint64_t bytes() const { return options_.elements * sizeof(double); }
+
+  caf::expected<group> set_up();
+  /// The course's sequence of calls; `out_of_place` writes behind the inputs.
+  caf::error enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place);
+  /// Until the group is idle. Notes who still belongs to it: any device may be lost at any time.
+  caf::expected<gpu_sim::GetCommStatusResponse> poll(group& g, uint64_t& polls);
+  static void note_alive(group& g, const gpu_sim::GetCommStatusResponse& status);
+  std::vector<double> expected(const group& g, uint64_t count) const;
+  caf::error check(const group& g);
+  caf::error tell_events(const group& g, uint64_t since_ns);
+  caf::expected<double> measure(group& g, const std::string& algorithm, uint64_t count);
+
+  client& user_;
+  const demo_options& options_;
+  std::mt19937_64 random_;
+  terminal term_{stdout};
+  uint64_t open_ = 0; ///< The act's communicator.
+  int section_ = 0; ///< Of the story, so far.
+  uint64_t measured_ = 0; ///< The communicator of the table: its operations are many.
+};
+
+} // namespace ringmaster

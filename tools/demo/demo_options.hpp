@@ -1,0 +1,32 @@
+#pragma once
+
+#include "runtime/reduction/reduction.hpp"
+
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// What `ringmaster demo` is told.
+struct demo_options {
+  uint32_t devices = 8;
+  bool devices_given = false;
+  uint64_t elements = 1u << 20; ///< float64, on each device
+  gpu_sim::ReduceOp op = gpu_sim::SUM;
+  std::string algorithm = "ring";
+  uint64_t seed = 0;                  ///< Of inputs, victim and step; 0: a new one each time.
+  bool kill = true;
+  std::optional<uint32_t> kill_step;  ///< Rounds done before the device dies; random if not said.
+  std::optional<uint32_t> kill_rank;
+};
+
+extern const char* const demo_help;
+
+/// Errors: invalid_argument, naming the option, its value and what is allowed.
+caf::expected<demo_options> parse_demo_options(const std::vector<std::string>& args);
+
+} // namespace ringmaster

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "runtime/algorithms/registry.hpp"
+#include "tools/options/option_table.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace ringmaster {
+
+/// Which collective a command is about, as it was told: what is empty was not given.
+struct collective_options {
+  std::optional<proto::CollectiveKind> kind;
+  std::string algorithm;
+  std::optional<uint32_t> ranks; ///< 8 if not given.
+  std::optional<uint32_t> root;  ///< 0
+  std::optional<uint32_t> peer;  ///< The rank after the root.
+  std::optional<uint64_t> bytes; ///< As nccl-tests count: see `size_count`. 1 MiB
+  std::optional<uint64_t> count; ///< Instead of the bytes: elements, as plan_request has them.
+  std::optional<uint64_t> chunk_bytes; ///< As the algorithm likes.
+  std::optional<uint64_t> chunk; ///< Instead of the bytes: elements.
+  proto::DataType datatype = proto::FLOAT32;
+  std::string schedule; ///< A file, whose collective it is.
+};
+
+/// What stands without a dash: the kind, once.
+void add_kind(option_table& table, std::optional<proto::CollectiveKind>& kind);
+/// The kind, --algorithm, --root, --peer, and the world size under the name `ranks_option`. `opts` must outlive the
+/// table.
+void add_collective_options(option_table& table, collective_options& opts, uint64_t ranks_max,
+                            const char* ranks_option = "--ranks");
+/// --bytes, --chunk and --datatype.
+void add_size_options(option_table& table, collective_options& opts);
+
+/// What the help says of all these.
+extern const char* const collective_options_help;
+
+/// Errors: invalid_argument for a --root, or a --peer, where the kind has none.
+caf::error check_has_root(proto::CollectiveKind kind);
+caf::error check_has_peer(proto::CollectiveKind kind);
+
+/// How many elements are so many bytes. Errors: invalid_argument where they are no whole number, naming the option and
+/// what would be right.
+caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type);
+
+/// Errors: invalid_argument where no kind was given, for a root or a peer that the kind has not, as of `whole_elements`,
+/// and for what `check_request` refuses.
+caf::expected<plan_request> request_of(const collective_options& opts);
+
+/// The named algorithm, or all of the kind. Errors: as of `find_algorithm`.
+caf::expected<std::vector<const algorithm*>> algorithms_of(const collective_options& opts);
+
+} // namespace ringmaster

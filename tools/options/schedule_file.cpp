@@ -1,0 +1,113 @@
+#include "tools/options/schedule_file.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/proof/proof.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/reduction/reduction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace ringmaster {
+
+const char* const schedule_option_help =
+  R"(  --schedule FILE   the schedules in FILE, in place of an algorithm's; kind, world size and root are the file's, and
+                    the number of elements is, or a multiple of it, with every range so many times as far and as long;
+                    docs/schedule_format.md has the format. What `ringmaster prove --schedule FILE` refuses is not run.
+)";
+
+namespace {
+
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
+}
+
+caf::error check_agreement(const collective_options& told, const schedule_set& written, const char* ranks_option) {
+  const auto& file = told.schedule;
+  const auto& own = written.request;
+  auto differ = [&](const char* option, const auto& given, const auto& of_file) {
+    return invalid(fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
+  };
+  if (told.kind && *told.kind != written.kind)
+    return invalid(fmt::format("{} was asked for, but --schedule {} has {}", name_of(*told.kind), file,
+                               name_of(written.kind)));
+  if (!told.algorithm.empty())
+    return invalid(fmt::format("--algorithm {}: --schedule {} says itself who does what", told.algorithm, file));
+  if (auto chunk = told.chunk ? told.chunk : told.chunk_bytes)
+    return invalid(fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
+  if (told.ranks && *told.ranks != own.world_size)
+    return differ(ranks_option, *told.ranks, own.world_size);
+  if (told.root)
+    if (auto problem = check_has_root(written.kind))
+      return problem;
+  if (told.root && *told.root != own.root)
+    return differ("--root", *told.root, own.root);
+  if (told.peer)
+    if (auto problem = check_has_peer(written.kind))
+      return problem;
+  if (told.peer && *told.peer != own.peer)
+    return differ("--peer", *told.peer, own.peer);
+  if (told.count && (*told.count != own.count || !own.counts.empty()))
+    return differ("--count", *told.count, own.counts.empty() ? fmt::to_string(own.count) : "one for each rank");
+  return caf::none;
+}
+
+} // namespace
+
+caf::expected<schedule_set> read_schedule_file(const std::string& file) {
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
+    return invalid(fmt::format("{}: it is a directory, not a file of schedules", file));
+  std::ifstream in{file, std::ios::binary};
+  std::stringstream text;
+  if (in && in.peek() == std::ifstream::traits_type::eof())
+    return invalid(fmt::format("{}: the file is empty; docs/schedule_format.md has the format", file));
+  if (!in || !(text << in.rdbuf()))
+    return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
+  auto result = parse_schedules(text.str());
+  if (!result)
+    return invalid(fmt::format("{}: {}", file, render(result.error())));
+  return result;
+}
+
+caf::error check_proof(const std::string& file, const schedule_set& written) {
+  auto fault = prove(written.kind, written.request, written.ranks).fault;
+  return fault.empty() ? caf::error{} : invalid(fmt::format("{}: the proof does not hold: {}", file, fault));
+}
+
+caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option) {
+  auto written = read_schedule_file(told.schedule);
+  if (written)
+    if (auto problem = check_agreement(told, *written, ranks_option))
+      return problem;
+  return written;
+}
+
+caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& told,
+                                   const schedule_set& written) {
+  auto elements = whole_elements(option, bytes, told.datatype);
+  if (!elements)
+    return std::move(elements.error());
+  auto own = size_count(written.kind, written.request);
+  if (own == 0 && *elements == 0)
+    return uint64_t{1};
+  if (own == 0 || *elements == 0 || *elements % own != 0)
+    return invalid(fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
+                               told.schedule, counted(own, "element"), name_of(told.datatype),
+                               counted(own * size_of(told.datatype), "byte")));
+  return *elements / own;
+}
+
+std::string algorithm_name_of(const std::string& file) {
+  auto name = std::filesystem::path{file}.filename().string();
+  std::replace_if(name.begin(), name.end(), [](char x) { return x <= ' ' || x > '~' || x == '"' || x == '\\'; }, '_');
+  return "file:" + name;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,118 @@
+#include "tools/prove/prove_cases.hpp"
+
+#include <numeric>
+#include <set>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint32_t all_roots_max = 8, small_max = 16, every_world_max = 64, uneven_max = 256;
+constexpr uint32_t uneven_all_to_all_max = 64; ///< It has ranks x ranks counts, and each rank's plan may look at all.
+
+std::vector<uint64_t> sorted(std::set<uint64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+/// One block for each rank, not one for all.
+bool has_blocks(proto::CollectiveKind kind) {
+  return has_v_variant(kind);
+}
+
+std::vector<uint64_t> counts_for(proto::CollectiveKind kind, uint64_t n, const prove_options& opts) {
+  if (kind == proto::BARRIER)
+    return {0};
+  if (!opts.counts.empty())
+    return opts.counts;
+  if (n > every_world_max)
+    return {has_blocks(kind) ? 2 : n + 1};
+  if (n > small_max)
+    return has_blocks(kind) ? sorted({1, 3}) : sorted({1, n - 1, n + 1, 1000});
+  return has_blocks(kind) ? sorted({0, 1, 2, 3, 10}) : sorted({0, 1, 2, n - 1, n, n + 1, 3 * n + 2, 1000});
+}
+
+std::vector<std::vector<uint64_t>> v_counts_for(proto::CollectiveKind kind, uint32_t n, const prove_options& opts) {
+  auto limit = kind == proto::ALL_TO_ALL ? uneven_all_to_all_max : uneven_max;
+  if (!has_v_variant(kind) || !opts.counts.empty() || n > limit)
+    return {};
+  std::vector<uint64_t> uneven(size_t{n} * (kind == proto::ALL_TO_ALL ? n : 1));
+  for (size_t i = 0; i < uneven.size(); ++i)
+    uneven[i] = (5 * i + 3 + i / n) % 4; // every fourth is empty
+  if (n > small_max)
+    return {uneven};
+  std::vector<uint64_t> one_only(uneven.size());
+  one_only[one_only.size() / 2] = 7;
+  return {uneven, one_only};
+}
+
+std::vector<uint64_t> roots_for(proto::CollectiveKind kind, uint64_t n, const prove_options& opts) {
+  if (!has_root(kind))
+    return {0};
+  if (!opts.roots.empty())
+    return opts.roots;
+  if (n > every_world_max)
+    return {n / 3};
+  if (n > all_roots_max)
+    return sorted({0, 1, n / 2, n - 1});
+  std::vector<uint64_t> all(n);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::vector<uint64_t> peers_for(proto::CollectiveKind kind, uint64_t root, uint64_t n) {
+  if (kind != proto::SEND_RECV)
+    return {0};
+  std::set<uint64_t> peers{(root + 1) % n, (root + n - 1) % n, (root + n / 2) % n};
+  if (peers.size() > 1)
+    peers.erase(root);
+  return sorted(std::move(peers));
+}
+
+} // namespace
+
+std::vector<uint32_t> prove_worlds(const prove_options& opts) {
+  std::set<uint32_t> worlds(opts.ranks.begin(), opts.ranks.end());
+  if (worlds.empty()) {
+    for (uint32_t n = 1; n <= every_world_max; ++n)
+      worlds.insert(n);
+    if (!opts.deterministic) // contributions that travel apart are as many as the cube of the ranks
+      worlds.insert({100, 128, 255, 256, 511, 1000, 1024});
+  }
+  return {worlds.begin(), worlds.end()};
+}
+
+std::vector<plan_request> prove_cases(proto::CollectiveKind kind, uint32_t world_size, const prove_options& opts,
+                                      caf::error& refused) {
+  std::vector<plan_request> result;
+  plan_request request{.world_size = world_size};
+  auto add = [&] {
+    if (auto problem = check_request(kind, request)) {
+      refused = std::move(problem);
+      return;
+    }
+    for (uint64_t chunk : {0, 1, 3})
+      if (chunk == 0 || (world_size <= small_max && opts.counts.empty())) {
+        result.push_back(request);
+        result.back().chunk = chunk;
+      }
+  };
+  for (auto root : roots_for(kind, world_size, opts)) {
+    request.root = static_cast<uint32_t>(root);
+    for (auto peer : peers_for(kind, root, world_size)) {
+      request.peer = static_cast<uint32_t>(peer);
+      for (auto count : counts_for(kind, world_size, opts)) {
+        request.count = count;
+        add();
+      }
+      request.count = 0;
+      for (auto& counts : v_counts_for(kind, world_size, opts)) {
+        request.counts = std::move(counts);
+        add();
+      }
+      request.counts.clear();
+    }
+  }
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,121 @@
+#include "tools/prove/prove_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/prove/prove_run.hpp"
+#include "tools/options/schedule_file.hpp"
+#include "tools/console/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr int exit_fault = 1;
+constexpr int exit_usage = 2;
+
+caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
+  auto read = read_schedule_file(opts.schedule);
+  if (!read)
+    return std::move(read.error());
+  auto found = prove(read->kind, read->request, read->ranks, opts.seed, order_of(opts));
+  terminal paint{out};
+  auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
+  if (!found.fault.empty()) {
+    fmt::print(out, "{}: {}\n{}\n", what, paint.bad("there is a fault"), found.fault);
+    return false;
+  }
+  fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
+  fmt::print(out, "{} rounds\n", found.rounds);
+  for (size_t rank = 0; rank < read->ranks.size(); ++rank)
+    fmt::print(out, "rank {}: {} sent in {}, {} received in {}\n", rank, counted(found.elements_sent[rank], "element"),
+               counted(found.messages_sent[rank], "message"), found.elements_received[rank],
+               found.messages_received[rank]);
+  return true;
+}
+
+caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
+  schedule_set all{*opts.kind,
+                   {.world_size = static_cast<uint32_t>(opts.ranks[0]),
+                    .count = opts.counts[0],
+                    .root = opts.roots.empty() ? 0 : static_cast<uint32_t>(opts.roots[0])},
+                   {}};
+  if (*opts.kind == proto::SEND_RECV)
+    all.request.peer = (all.request.root + 1) % all.request.world_size;
+  auto ranks = schedules_of(all.kind, opts.algorithm, all.request, opts);
+  if (!ranks)
+    return std::move(ranks.error());
+  all.ranks = std::move(*ranks);
+  if (auto problem = write_output_file(opts.write, to_json(all), "the schedules"))
+    return problem;
+  fmt::print(out, "Wrote {} {}, {}, to {}: ringmaster prove --schedule proves it.\n", name_of(all.kind), opts.algorithm,
+             text_of(all.kind, all.request), opts.write);
+  return true;
+}
+
+std::string worlds_text(const std::vector<uint32_t>& worlds) {
+  if (worlds.empty())
+    return "none";
+  if (worlds.size() == 1)
+    return fmt::format("{}", worlds[0]);
+  return fmt::format("{} from {} to {}", worlds.size(), worlds.front(), worlds.back());
+}
+
+caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
+  auto start = std::chrono::steady_clock::now();
+  auto all = prove_algorithms(opts);
+  if (!all)
+    return std::move(all.error());
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  terminal paint{out};
+  fmt::print(out, "{}\n", paint.bold(fmt::format("{:<15} {:<20} {:<20} {:>7} {:>9}", "kind", "algorithm", "worlds",
+                                                 "cases", "CPU time")));
+  uint64_t proofs = 0, faults = 0;
+  for (auto& x : *all) {
+    proofs += x.proofs;
+    fmt::print(out, "{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name, worlds_text(x.worlds),
+               x.proofs, std::chrono::duration<double>{x.time}.count());
+    if (x.declined != 0)
+      fmt::print(out, "  {}\n",
+                 paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, x.why_declined)));
+    for (auto* fault : {&x.fault, &x.cost_fault})
+      if (!fault->empty())
+        fmt::print(out, "  {}\n", paint.bad(*fault));
+    faults += x.fault.empty() && x.cost_fault.empty() ? 0 : 1;
+  }
+  if (proofs == 0)
+    return make_error(errc::invalid_argument, "there was nothing to prove");
+  fmt::print(out, "\n{} proofs, {} ({:.1f} s)\n", with_commas(proofs),
+             faults == 0 ? paint.good("all hold")
+                         : paint.bad(fmt::format("{} of {} algorithms at fault", faults, all->size())),
+             took.count());
+  return faults == 0;
+}
+
+} // namespace
+
+int prove_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto failed = [&](const caf::error& problem) {
+    fmt::print(err, "ringmaster prove: {}\n", render(problem));
+    return exit_usage;
+  };
+  auto opts = parse_prove_options(args);
+  if (!opts)
+    return failed(opts.error());
+  if (opts->help) {
+    fmt::print(out, "{}", prove_usage);
+    return 0;
+  }
+  auto holds = !opts->schedule.empty() ? prove_file(*opts, out)
+               : !opts->write.empty()  ? write_file(*opts, out)
+                                       : prove_and_print(*opts, out);
+  if (!holds)
+    return failed(holds.error());
+  return *holds ? 0 : exit_fault;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "runtime/schedule/collective.hpp"
+
+#include <caf/expected.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// What `ringmaster prove` is asked to do.
+struct prove_options {
+  std::optional<proto::CollectiveKind> kind; ///< None: all.
+  std::string algorithm = "all";
+  std::vector<uint64_t> ranks;  ///< World sizes; empty: as `prove_cases` likes.
+  std::vector<uint64_t> counts; ///< Elements; empty: as `prove_cases` likes.
+  std::vector<uint64_t> roots;  ///< Empty: as `prove_cases` likes.
+  bool deterministic = false;   ///< The schedules that add in rank order.
+  uint64_t seed = 1;
+  uint32_t jobs = 2;
+  std::string schedule; ///< Prove this file; empty: algorithms.
+  std::string write;    ///< Write the schedules to this file; empty: prove them.
+  bool help = false;
+};
+
+/// Errors: invalid_argument, naming the option, the value and what is allowed.
+caf::expected<prove_options> parse_prove_options(std::span<const std::string> args);
+
+/// What --help says.
+extern const std::string_view prove_usage;
+
+} // namespace ringmaster

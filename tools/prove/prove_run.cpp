@@ -1,0 +1,173 @@
+#include "tools/prove/prove_run.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/rank_order/rank_order.hpp"
+#include "tools/prove/prove_cases.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <thread>
+
+namespace ringmaster {
+
+namespace {
+
+/// One algorithm in one world: what a thread does at a time.
+struct proof_job {
+  proof_job(size_t algorithm_index, uint32_t world, std::vector<plan_request> requests)
+    : algorithm(algorithm_index), world_size(world), cases(std::move(requests)) {}
+
+  size_t algorithm; ///< Its place in the result.
+  uint32_t world_size;
+  std::vector<plan_request> cases;
+  uint64_t proofs = 0, declined = 0;
+  std::chrono::nanoseconds time{0};
+  std::string fault, cost_fault, why_declined;
+};
+
+std::chrono::nanoseconds thread_time() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+uint64_t largest(const std::vector<uint64_t>& by_rank) {
+  return by_rank.empty() ? 0 : *std::max_element(by_rank.begin(), by_rank.end());
+}
+
+std::string compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
+  auto cost = cost_of(of.kind, of.name, request);
+  if (!cost)
+    return render(cost.error());
+  auto elements = largest(found.elements_sent);
+  auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
+  if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)
+    return {};
+  return fmt::format("the schedules take {} rounds, {} elements and {} messages at the busiest rank, but the cost says "
+                     "{}, {} and {}",
+                     found.rounds, elements, messages, cost->rounds, cost->elements, cost->messages);
+}
+
+void run(const algorithm& of, const prove_options& opts, proof_job& job) {
+  auto start = thread_time();
+  std::vector<schedule> without_chunk;
+  for (const auto& request : job.cases) {
+    auto ranks = schedules_of(of.kind, of.name, request, opts);
+    if (!ranks && opts.deterministic && plan(of.kind, of.name, request)) {
+      job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      break;
+    }
+    if (!ranks) { // the request is right for the kind, but not every algorithm takes all of them
+      if (++job.declined == 1)
+        job.why_declined = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      continue;
+    }
+    if (request.chunk != 0 && *ranks == without_chunk)
+      continue; // the algorithm makes no chunks, or none so small: proved already
+    auto found = prove(of.kind, request, *ranks, opts.seed, order_of(opts));
+    ++job.proofs;
+    if (!found.fault.empty()) {
+      job.fault = fmt::format("{}: {}", text_of(of.kind, request), found.fault);
+      break;
+    }
+    if (!opts.deterministic && job.cost_fault.empty())
+      if (auto fault = compare_cost(of, request, found); !fault.empty())
+        job.cost_fault = fmt::format("{}: {}", text_of(of.kind, request), fault);
+    if (request.chunk == 0)
+      without_chunk = std::move(*ranks);
+  }
+  job.time = thread_time() - start;
+}
+
+caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_options& opts) {
+  if (opts.kind && opts.algorithm != "all")
+    if (auto known = find_algorithm(*opts.kind, opts.algorithm); !known)
+      return std::move(known.error());
+  std::vector<algorithm_proofs> result;
+  for (const auto& x : algorithms())
+    if ((!opts.kind || *opts.kind == x.kind) && (opts.algorithm == "all" || opts.algorithm == x.name)
+        && (!opts.deterministic || reduces(x.kind)))
+      result.emplace_back().of = &x;
+  if (result.empty() && opts.kind && opts.deterministic)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} does not reduce: there is no order to prove", name_of(*opts.kind)));
+  if (result.empty())
+    return make_error(errc::invalid_argument,
+                      opts.kind ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
+                                : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
+  return result;
+}
+
+} // namespace
+
+caf::expected<std::vector<schedule>> schedules_of(proto::CollectiveKind kind, std::string_view algorithm,
+                                                  const plan_request& request, const prove_options& opts) {
+  return opts.deterministic ? plan_all_in_rank_order(kind, algorithm, request) : plan_all(kind, algorithm, request);
+}
+
+addition_order order_of(const prove_options& opts) {
+  return opts.deterministic ? addition_order::ranks : addition_order::any;
+}
+
+std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
+  auto text = fmt::format("{} ranks", request.world_size);
+  constexpr size_t shown_max = 36; // numbers
+  if (request.counts.size() > shown_max)
+    text += fmt::format(", {} uneven counts", request.counts.size());
+  else if (!request.counts.empty())
+    text += fmt::format(", counts {}", fmt::join(request.counts, ","));
+  else if (kind != proto::BARRIER)
+    text += fmt::format(", count {}", request.count);
+  if (has_root(kind))
+    text += fmt::format(", root {}", request.root);
+  if (kind == proto::SEND_RECV)
+    text += fmt::format(", peer {}", request.peer);
+  if (request.chunk != 0)
+    text += fmt::format(", chunk {}", request.chunk);
+  return text;
+}
+
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts) {
+  auto result = chosen_algorithms(opts);
+  if (!result)
+    return result;
+  std::vector<proof_job> jobs;
+  caf::error refused;
+  for (auto n : prove_worlds(opts))
+    for (size_t i = 0; i < result->size(); ++i)
+      if (auto cases = prove_cases((*result)[i].of->kind, n, opts, refused); !cases.empty())
+        jobs.emplace_back(i, n, std::move(cases));
+  if (jobs.empty())
+    return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
+  std::atomic<size_t> left = jobs.size(); // the largest worlds first: what is left in the end is short
+  auto work = [&] {
+    for (auto i = left.load(); i != 0; i = left.load())
+      if (left.compare_exchange_weak(i, i - 1))
+        run(*(*result)[jobs[i - 1].algorithm].of, opts, jobs[i - 1]);
+  };
+  std::vector<std::jthread> threads;
+  for (uint32_t i = 1; i < opts.jobs && i < jobs.size(); ++i)
+    threads.emplace_back(work);
+  work();
+  threads.clear(); // joins
+  for (auto& job : jobs) {
+    auto& sum = (*result)[job.algorithm];
+    sum.worlds.push_back(job.world_size);
+    sum.proofs += job.proofs;
+    sum.declined += job.declined;
+    sum.time += job.time;
+    if (sum.fault.empty())
+      sum.fault = std::move(job.fault);
+    if (sum.why_declined.empty())
+      sum.why_declined = std::move(job.why_declined);
+    if (sum.cost_fault.empty())
+      sum.cost_fault = std::move(job.cost_fault);
+  }
+  return result;
+}
+
+} // namespace ringmaster

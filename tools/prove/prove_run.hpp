@@ -1,0 +1,37 @@
+#pragma once
+
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/proof/proof.hpp"
+#include "tools/prove/prove_options.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// What came of one algorithm.
+struct algorithm_proofs {
+  const algorithm* of = nullptr;
+  std::vector<uint32_t> worlds;
+  uint64_t proofs = 0;
+  std::chrono::nanoseconds time{0}; ///< Of one processor.
+  std::string fault;                ///< Of the smallest world that has one, with the request.
+  uint64_t declined = 0;            ///< Requests that the algorithm does not take.
+  std::string why_declined;         ///< The first of them, with its reason.
+  std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
+};
+
+/// The schedules of all ranks. Errors: as of `plan_all`.
+caf::expected<std::vector<schedule>> schedules_of(proto::CollectiveKind kind, std::string_view algorithm,
+                                                  const plan_request& request, const prove_options& opts);
+addition_order order_of(const prove_options& opts);
+
+/// "4 ranks, count 9, root 2, chunk 1"
+std::string text_of(proto::CollectiveKind kind, const plan_request& request);
+
+/// Proves the algorithms asked for, on `opts.jobs` threads. In the order of `algorithms()`. Errors: invalid_argument,
+/// where there is nothing to prove.
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts);
+
+} // namespace ringmaster

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "runtime/training/simulated/simulator.hpp"
+#include "tools/puzzles/puzzle_table.hpp"
+
+namespace ringmaster {
+
+/// From none to best.
+enum class verdict : uint8_t {
+  not_written_yet, ///< No rank has begun anything.
+  wrong,
+  right,  ///< It trains the whole model, but takes longer or holds more than the reference.
+  solved,
+};
+
+/// What a program for a puzzle comes to.
+struct puzzle_result {
+  verdict judged = verdict::not_written_yet;
+  std::string error; ///< Where it is wrong: a sentence.
+  double time = 0;   ///< Where it is right, as well as the peak memory.
+  uint64_t peak_memory = 0;
+  bool slower = false, larger = false; ///< Than the reference.
+};
+
+/// Runs it on the puzzle's world in virtual time, at the puzzles' costs.
+puzzle_result check(const puzzle& which, const training::strategy_function& program);
+puzzle_result check_stub(const puzzle& which);
+puzzle_result check_solution(const puzzle& which);
+
+} // namespace ringmaster

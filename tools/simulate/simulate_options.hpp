@@ -1,0 +1,25 @@
+#pragma once
+
+#include "runtime/simulation/network.hpp"
+#include "tools/options/collective_options.hpp"
+
+namespace ringmaster {
+
+/// What `ringmaster simulate` is told.
+struct simulate_options {
+  collective_options collective;
+  network net;
+  bool deterministic = false; ///< Floats are added in rank order.
+  bool json = false;
+  std::string trace; ///< A file; empty: none.
+  bool help = false;
+};
+
+extern const char* const simulate_help;
+
+/// Errors: invalid_argument, naming the option, the value and what is allowed.
+caf::expected<simulate_options> parse_simulate_options(std::span<const std::string> args);
+/// Whether so many ranks can be connected and traced as told. Errors: invalid_argument.
+caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks);
+
+} // namespace ringmaster

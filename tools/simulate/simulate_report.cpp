@@ -1,0 +1,132 @@
+#include "tools/simulate/simulate_report.hpp"
+
+#include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ringmaster {
+
+namespace {
+
+std::string time_text(picoseconds time) {
+  return time < 1000 ? fmt::format("{} ps", time) : duration_text(static_cast<uint64_t>((time + 500) / 1000));
+}
+
+std::string gigabytes(double bandwidth) {
+  return fmt::format("{:.2f} GB/s", bandwidth / 1e9);
+}
+
+bool is_uniform(const network& net) {
+  return net.hosts == 1 && net.odd_links.empty() && std::isinf(net.reduction_rate) && std::isinf(net.copy_rate);
+}
+
+std::string formula(const simulation_outcome& x, const network& net) {
+  return fmt::format("{} x {} + {} / {}", x.which.cost->latencies, time_text(net.link.latency),
+                     bytes_text(x.which.cost->serial_elements * x.element_bytes), gigabytes(net.link.bandwidth));
+}
+
+/// The link on which the path spends most: what to look at first.
+std::string slowest_of(const std::vector<path_part>& path, picoseconds time) {
+  std::map<std::pair<uint32_t, uint32_t>, std::pair<picoseconds, uint64_t>> by_link; // time and parts
+  for (const auto& part : path) {
+    auto& [sum, parts] = by_link[{part.source, part.destination}];
+    sum += part.transfer + part.latency;
+    ++parts;
+  }
+  auto most = std::max_element(by_link.begin(), by_link.end(),
+                               [](auto& a, auto& b) { return a.second.first < b.second.first; });
+  if (most == by_link.end() || time == 0)
+    return "";
+  auto [from, to] = most->first;
+  auto what = from == to ? counted(most->second.second, "piece") + fmt::format(" of work on rank {}", from)
+                         : counted(most->second.second, "message") + fmt::format(" {} -> {}", from, to);
+  return fmt::format("; most of it in {}, {:.0f} %", what,
+                     100 * static_cast<double>(most->second.first) / static_cast<double>(time));
+}
+
+std::string path_text(const simulation& x) {
+  auto sum = summary_of(x.critical_path);
+  auto text = counted(sum.messages, "message") + ": " + time_text(sum.transfer) + " on the wire, "
+              + time_text(sum.latency) + " latency";
+  if (sum.work != 0)
+    text += ", " + time_text(sum.work) + " arithmetic";
+  return text + slowest_of(x.critical_path, x.time);
+}
+
+} // namespace
+
+uint64_t simulation_outcome::size() const {
+  return size_count(which.kind, which.request) * element_bytes;
+}
+
+double simulation_outcome::bandwidth() const {
+  return result.time == 0 ? 0 : static_cast<double>(size()) * 1e12 / static_cast<double>(result.time);
+}
+
+double simulation_outcome::bus_bandwidth() const {
+  return bandwidth() * bus_bandwidth_factor(which.kind, which.request.world_size);
+}
+
+std::string report_of(const simulation_outcome& x, const network& net) {
+  const auto& r = x.result;
+  auto text = fmt::format("{}, {}, {}, {}: {}\n", name_of(x.which.kind), x.which.name,
+                          counted(x.which.request.world_size, "rank"),
+                          bytes_text(x.size()), counted(x.which.rounds, "round"));
+  auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<20} {}\n", name, value); };
+  if (!r.stuck.empty()) {
+    line("it does not end", r.stuck);
+    line("until then", fmt::format("{} in {} of its messages", time_text(r.time), r.messages));
+    return text;
+  }
+  line("time", time_text(r.time));
+  if (x.which.cost && is_uniform(net))
+    line("by its formula", formula(x, net));
+  line("algorithm bandwidth", gigabytes(x.bandwidth()));
+  line("bus bandwidth", gigabytes(x.bus_bandwidth()));
+  line("sent", fmt::format("{} in {}, {}", bytes_text(r.bytes), counted(r.messages, "message"),
+                           counted(r.steps, "step")));
+  if (x.which.in_rank_order)
+    line("scratch", bytes_text(x.scratch * x.element_bytes) + " at most, to add in rank order");
+  if (!r.busiest_port.empty())
+    line("busiest", fmt::format("{}, {:.1f} % of the time", r.busiest_port, 100 * r.busiest_share));
+  line("critical path", path_text(r));
+  return text;
+}
+
+std::string row_of(const simulation_outcome& x) {
+  const auto& r = x.result;
+  if (!r.stuck.empty())
+    return fmt::format("{:<24} does not end: {}\n", x.which.name, r.stuck);
+  return fmt::format("{:<24} {:>10} {:>13} {:>13} {:>7} {:>9} {:>10} {:>7.1f} %\n", x.which.name, time_text(r.time),
+                     gigabytes(x.bandwidth()), gigabytes(x.bus_bandwidth()), x.which.rounds, r.messages,
+                     bytes_text(r.bytes), 100 * r.busiest_share);
+}
+
+std::string header_of(const simulated_subject& first, uint64_t element_bytes) {
+  return fmt::format("{}, {}, {}\n{:<24} {:>10} {:>13} {:>13} {:>7} {:>9} {:>10} {:>9}\n", name_of(first.kind),
+                     counted(first.request.world_size, "rank"),
+                     bytes_text(size_count(first.kind, first.request) * element_bytes), "algorithm", "time",
+                     "algorithm bw", "bus bw", "rounds", "messages", "sent", "busiest");
+}
+
+std::string json_of(const simulation_outcome& x) {
+  const auto& r = x.result;
+  auto path = summary_of(r.critical_path);
+  return fmt::format(
+    R"({{"kind":"{}","algorithm":"{}","ranks":{},"bytes":{},"time_ps":{},"algorithm_bandwidth":{:.6g},)"
+    R"("bus_bandwidth":{:.6g},"rounds":{},"steps":{},"messages":{},"bytes_sent":{},"busiest":"{}",)"
+    R"("busiest_share":{:.6g},)"
+    R"("critical_path":{{"messages":{},"reductions":{},"copies":{},"transfer_ps":{},"latency_ps":{},"work_ps":{}}},)"
+    R"("stuck":"{}"}})"
+    "\n",
+    name_of(x.which.kind), x.which.name, x.which.request.world_size, x.size(), r.time, x.bandwidth(), x.bus_bandwidth(),
+    x.which.rounds, r.steps, r.messages, r.bytes, r.busiest_port, r.busiest_share, path.messages, path.reductions,
+    path.copies, path.transfer, path.latency, path.work, r.stuck);
+}
+
+} // namespace ringmaster

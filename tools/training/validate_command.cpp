@@ -1,0 +1,195 @@
+#include "tools/training/validate_command.hpp"
+
+#include "messages/errc.hpp"
+#include "tools/training/iteration_rows.hpp"
+#include "tools/options/option_table.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+constexpr auto validate_help = R"(usage: ringmaster simulate validate [options]
+
+Compares what the transformer cost model estimates with measured and published iteration times of GPTs under Megatron-LM on
+A100 GPUs. Of measured rows the first, third, ... were used to calibrate the constants, the others were not.
+
+  --data PLACE     a CSV file, or a directory with single.csv and multi.csv (bench/data/a100_iterations)
+  --system S       a known system, or a JSON file of its constants (a100-80g)
+  --calibrate      fits the constants to the first, third, ... rows, prints them, and compares with these
+  --rows           every row
+  --help           this text
+)";
+
+struct validate_options {
+  std::string data = "bench/data/a100_iterations";
+  gpu_system system = known_systems().front();
+  bool calibrate = false;
+  bool rows = false;
+  bool help = false;
+};
+
+caf::expected<validate_options> parse(std::span<const std::string> args) {
+  validate_options result;
+  option_table table{"simulate validate"};
+  table.text("--data", result.data);
+  table.parsed("--system", result.system, system_of);
+  table.flag("--calibrate", result.calibrate);
+  table.flag("--rows", result.rows);
+  if (auto problem = table.read(args))
+    return problem;
+  result.help = table.help();
+  return result;
+}
+
+struct data_set {
+  std::string name;
+  std::vector<measured_iteration> calibration, held_out;
+};
+
+caf::expected<std::vector<data_set>> read_data(const std::string& place) {
+  std::vector<std::string> files{place};
+  if (std::filesystem::is_directory(place))
+    files = {place + "/single.csv", place + "/multi.csv"};
+  std::vector<data_set> result;
+  for (auto& file : files) {
+    auto rows = read_iteration_rows(file);
+    if (!rows)
+      return std::move(rows.error());
+    data_set x{std::filesystem::path{file}.filename().string(), {}, {}};
+    for (size_t i = 0; i < rows->size(); ++i)
+      (i % 2 == 0 ? x.calibration : x.held_out).push_back((*rows)[i]);
+    result.push_back(std::move(x));
+  }
+  return result;
+}
+
+/// Korthikanti et al. 2022, table 5: Megatron-LM on A100 80 GB, tensor parallel 8, sequence 2048. Not used to calibrate.
+struct published_iteration {
+  const char* model;
+  uint32_t pipeline, chunks, global_batch, micro_batch;
+  double full_s, selective_s; ///< Full recomputation; sequence parallel with selective recomputation.
+};
+constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
+                                             {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
+
+measured_iteration row_of(const published_iteration& x, recomputation again) {
+  measured_iteration result;
+  result.trained = *gpt_of(x.model);
+  result.how.shape = {8, 1, x.pipeline};
+  result.how.global_batch = x.global_batch;
+  result.how.micro_batch = x.micro_batch;
+  result.how.chunks = x.chunks;
+  result.how.schedule = x.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
+  result.how.again = again;
+  result.how.sequence_parallel = again == recomputation::selective;
+  result.seconds = again == recomputation::full ? x.full_s : x.selective_s;
+  return result;
+}
+
+std::string percent(double x) {
+  return fmt::format("{:+.1f} %", 100 * x);
+}
+
+void print_deviation(std::FILE* out, const std::string& what, std::span<const measured_iteration> rows,
+                     const gpu_system& on) {
+  if (rows.empty())
+    return;
+  const auto d = deviation_of(rows, on);
+  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>10} {:>10}\n", what, d.count, 100 * d.mean_absolute,
+             100 * d.median_absolute, percent(d.mean), percent(d.worst));
+}
+
+void print_row(std::FILE* out, const measured_iteration& x, const gpu_system& on) {
+  auto& how = x.how;
+  const auto estimate = estimate_of(x, on);
+  fmt::print(out, "{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>9}\n", how.shape.size(),
+             how.shape.tensor, how.shape.data, how.shape.pipeline, how.global_batch, how.micro_batch, x.trained.hidden,
+             x.trained.layers, x.trained.sequence, x.seconds, estimate, percent(estimate / x.seconds - 1));
+}
+
+void print_rows(std::FILE* out, const std::vector<data_set>& all, const gpu_system& on) {
+  for (auto& x : all)
+    for (auto* part : {&x.calibration, &x.held_out}) {
+      fmt::print(out, "\n{}, {}\n{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>10}\n", x.name,
+                 part == &x.calibration ? "calibrated on" : "held out", "GPUs", "t", "d", "p", "batch", "micro",
+                 "hidden", "layers", "seq", "measured s", "estimate s");
+      for (auto& row : *part)
+        print_row(out, row, on);
+    }
+}
+
+void print_published(std::FILE* out, const gpu_system& on) {
+  fmt::print(out, "\npublished, not calibrated on                    s   estimate\n");
+  double sum = 0, worst = 0;
+  size_t count = 0;
+  for (auto& x : published)
+    for (auto again : {recomputation::full, recomputation::selective}) {
+      auto row = row_of(x, again);
+      const auto estimate = estimate_of(row, on), off = estimate / row.seconds - 1;
+      fmt::print(out, "{:<14} {:<24} {:>9.2f} {:>10.2f} {:>10}\n", x.model,
+                 again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds,
+                 estimate, percent(off));
+      sum += std::abs(off);
+      worst = std::abs(off) > std::abs(worst) ? off : worst;
+      ++count;
+    }
+  fmt::print(out, "mean of the deviations {:.2f} %, worst {}\n", 100 * sum / static_cast<double>(count),
+             percent(worst));
+}
+
+void print_constants(std::FILE* out, const gpu_system& on) {
+  fmt::print(out, "fitted to the first, third, ... rows:\n{{\"like\": \"a100-80g\"");
+  for (auto& fitted : calibrated_constants())
+    for (auto& x : system_constants())
+      if (x.name == fitted.name)
+        fmt::print(out, ", \"{}\": {:.4g}", x.name, on.*x.member);
+  fmt::print(out, "}}\n\n");
+}
+
+} // namespace
+
+int validate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
+  auto failed = [&](const caf::error& problem, int code) {
+    fmt::print(err, "ringmaster simulate validate: {}\n", render(problem));
+    return code;
+  };
+  auto opts = parse(args);
+  if (!opts)
+    return failed(opts.error(), exit_usage);
+  if (opts->help) {
+    fmt::print(out, "{}", validate_help);
+    return 0;
+  }
+  auto data = read_data(opts->data);
+  if (!data)
+    return failed(data.error(), exit_failed);
+  if (opts->calibrate) {
+    std::vector<measured_iteration> all;
+    for (auto& x : *data)
+      all.insert(all.end(), x.calibration.begin(), x.calibration.end());
+    opts->system = calibrate(opts->system, all);
+    print_constants(out, opts->system);
+  }
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts->system.name, "count", "mean |dev.|",
+             "median", "bias", "worst");
+  for (auto& x : *data) {
+    print_deviation(out, x.name + ", calibrated on", x.calibration, opts->system);
+    print_deviation(out, x.name + ", held out", x.held_out, opts->system);
+  }
+  print_published(out, opts->system);
+  if (opts->rows)
+    print_rows(out, *data, opts->system);
+  return 0;
+}
+
+} // namespace ringmaster

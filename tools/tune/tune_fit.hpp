@@ -1,0 +1,42 @@
+#pragma once
+
+#include "runtime/selection/least_squares.hpp"
+#include "runtime/configuration/options.hpp"
+#include "runtime/schedule/schedule.hpp"
+
+#include <caf/expected.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// How a group's blocks travel.
+enum class transport { process, network };
+
+/// What a collective of float32 took; the root is rank 0.
+struct cost_sample {
+  transport by = transport::process;
+  proto::CollectiveKind kind = proto::ALL_REDUCE;
+  std::string algorithm;
+  uint32_t ranks = 0;
+  uint64_t bytes = 0;
+  double seconds = 0; ///< Of an operation; above 0.
+};
+
+struct tuned_costs {
+  options values; ///< Those given, with the fitted [costs].
+  linear_fit walked, together, network; ///< Residuals over the samples that each was fitted to.
+};
+
+/// The constants under which the samples are best explained; those of a way that no sample went stay. `cores` are those
+/// that the ranks of a process share. Errors: as of `plan`.
+caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores);
+
+/// What the constants in `values` make of the sample, in seconds. Errors: as of `plan`.
+caf::expected<double> estimate_of(const cost_sample& x, const options& values, uint32_t cores);
+
+/// The section [costs], with what each key is for, and `remark` as a comment at its head.
+std::string costs_section(options values, const std::string& remark);
+
+} // namespace ringmaster

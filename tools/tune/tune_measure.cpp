@@ -1,0 +1,164 @@
+#include "tools/tune/tune_measure.hpp"
+
+#include "client/cluster.hpp"
+#include "messages/errc.hpp"
+#include "tools/bench/bench.hpp"
+#include "tools/launch/process_watch.hpp"
+#include "tools/launch/program_path.hpp"
+#include "tools/launch/scratch_directory.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <tuple>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint32_t process_ranks[] = {2, 8};
+constexpr uint64_t process_bytes[] = {8, 64u << 10, 1u << 20, 16u << 20};
+/// A broadcast only copies: it tells copying from reducing, of which an all_reduce has as much.
+constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[]
+  = {{proto::ALL_REDUCE, "ring"},  {proto::ALL_REDUCE, "tree"},   {proto::ALL_REDUCE, "halving_doubling"},
+     {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
+     {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
+constexpr uint32_t network_ranks[] = {2, 4};
+constexpr uint64_t network_bytes_max = 4u << 20;
+constexpr std::chrono::minutes network_limit{2};
+
+/// All that was measured of a point: kind, algorithm, ranks, bytes.
+using gathered_times = std::map<std::tuple<proto::CollectiveKind, std::string, uint32_t, uint64_t>, std::vector<double>>;
+
+double median(std::vector<double> x) {
+  auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+  std::nth_element(x.begin(), middle, x.end());
+  return *middle;
+}
+
+std::vector<cost_sample> medians(transport by, const gathered_times& times) {
+  std::vector<cost_sample> result;
+  for (const auto& [point, seconds] : times)
+    result.push_back({by, std::get<0>(point), std::get<1>(point), std::get<2>(point), std::get<3>(point), median(seconds)});
+  return result;
+}
+
+caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks, gathered_times& times) {
+  for (auto kind : {proto::ALL_REDUCE, proto::BROADCAST}) {
+    bench_options opts;
+    opts.kind = kind;
+    opts.devices = ranks;
+    opts.samples = effort.samples;
+    bench group{user, opts};
+    if (auto problem = group.open())
+      return problem;
+    for (auto bytes : process_bytes)
+      for (auto& [of, algorithm] : process_algorithms) {
+        if (bytes > effort.bytes_max || of != kind)
+          continue;
+        auto row = group.measure(algorithm, bytes);
+        if (!row)
+          return std::move(row.error());
+        if (row->wrong > 0)
+          return make_error(errc::aborted, fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says "
+                                                       "nothing", name_of(kind), algorithm, ranks, row->wrong));
+        times[{kind, algorithm, ranks, bytes}].push_back(row->time_us * 1e-6);
+      }
+    if (auto problem = group.close())
+      return problem;
+  }
+  return caf::none;
+}
+
+std::string beside_us(const std::string& program) {
+  auto directory = launch::own_directory();
+  return (directory ? *directory + "/" : "") + program;
+}
+
+caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::string& json) {
+  auto watch = launch::process_watch::make();
+  if (!watch)
+    return std::move(watch.error());
+  auto number = [](auto x) { return std::to_string(x); };
+  std::vector<std::string> command{beside_us("caf-run"), "--local", number(nodes), "--devices-per-node", "1", "--",
+                                   beside_us("ringmaster"), "bench", "all_reduce", "--algorithm", "all", "--devices",
+                                   number(nodes), "--min-bytes", "8", "--factor", "64", "--max-bytes",
+                                   number(std::min(network_bytes_max, effort.bytes_max)), "--iterations", "4",
+                                   "--samples", number(effort.samples), "--no-memory-limit", "--json", json};
+  auto cluster = (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept);
+  if (!cluster)
+    return std::move(cluster.error());
+  auto give_up = launch::process_watch::clock::now() + network_limit;
+  while ((*cluster)->running()) {
+    if (auto signals = (*watch)->step(give_up); !signals.empty())
+      return make_error(errc::aborted, fmt::format("ended by signal {}", signals.front().number));
+    if ((*cluster)->running() && launch::process_watch::clock::now() >= give_up)
+      return make_error(errc::timed_out,
+                        fmt::format("a cluster of {} node processes has not ended its benchmark in {} minutes", nodes,
+                                    network_limit.count()));
+  }
+  if (!(*cluster)->status()->success())
+    return make_error(errc::aborted, fmt::format("a cluster of {} node processes: {}", nodes, (*cluster)->describe_end()));
+  return caf::none;
+}
+
+/// Takes the rows that `ringmaster bench --json` has written.
+caf::error read_rows(const std::string& json, gathered_times& times) {
+  std::ifstream in{json};
+  for (std::string line; std::getline(in, line);) {
+    google::protobuf::Struct row;
+    if (!google::protobuf::util::JsonStringToMessage(line, &row).ok())
+      return make_error(errc::corrupt, fmt::format("'{}' in {} is no row of a benchmark", line, json));
+    auto number = [&](const char* key) { return (*row.mutable_fields())[key].number_value(); };
+    times[{proto::ALL_REDUCE, row.fields().at("algorithm").string_value(), static_cast<uint32_t>(number("devices")),
+           static_cast<uint64_t>(number("size"))}]
+      .push_back(number("time") * 1e-6);
+  }
+  return caf::none;
+}
+
+} // namespace
+
+caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort) {
+  auto opts = cfg.values();
+  opts.device.count = *std::max_element(std::begin(process_ranks), std::end(process_ranks));
+  opts.device.memory_bytes = 2 * effort.bytes_max + (1u << 16);
+  opts.journal.dir.clear();
+  if (opts.log.level == "info")
+    opts.log.level = "warn";
+  caf::actor_system system{cfg};
+  auto home = cluster::start(system, opts, true);
+  if (!home)
+    return std::move(home.error());
+  client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
+  if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
+    return std::move(there.error());
+  gathered_times times;
+  for (uint32_t i = 0; i < effort.repeats; ++i)
+    for (auto ranks : process_ranks)
+      if (auto problem = measure_group(user, effort, ranks, times))
+        return problem;
+  return medians(transport::process, times);
+}
+
+caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort) {
+  auto scratch = launch::scratch_directory::make();
+  if (!scratch)
+    return std::move(scratch.error());
+  gathered_times times;
+  for (uint32_t i = 0; i < effort.repeats; ++i)
+    for (auto nodes : network_ranks) {
+      auto json = fmt::format("{}/rows-{}-{}", scratch->path(), nodes, i);
+      if (auto problem = run_cluster(nodes, effort, json))
+        return problem;
+      if (auto problem = read_rows(json, times))
+        return problem;
+    }
+  return medians(transport::network, times);
+}
+
+} // namespace ringmaster
