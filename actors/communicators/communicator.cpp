@@ -157,7 +157,7 @@ void communicator_state::journal(proto::Record record) {
     return;
   record.set_time_ns(unix_ns());
   records_.push_back(std::move(record));
-  if (!flush_pending_ && !running_together_)
+  if (!flush_pending_ && !running_jointly_)
     flush_records();
 }
 
@@ -212,7 +212,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
-    [&state](const arrived& x) { state.on_arrived(x); },
+    [&state](const joint_arrival& x) { state.on_joint_arrival(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](atom::flush) { state.flush_plans(); },

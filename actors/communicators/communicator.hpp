@@ -17,8 +17,8 @@
 
 namespace ringmaster {
 
-class direct_job; // actors/communicators/direct_job.hpp
-class mover_pool; // actors/communicators/mover_pool.hpp
+class joint_job; // actors/communicators/joint_job.hpp
+class joint_movers; // actors/communicators/joint_movers.hpp
 
 struct communicator_options {
   communicator_id id;
@@ -28,8 +28,8 @@ struct communicator_options {
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
-  bool share_memory = true;  ///< Ranks in this process may be served together, straight from memory to memory.
-  std::shared_ptr<mover_pool> movers = {}; ///< That help to move the data; null: the communicator does it alone.
+  bool share_memory = true;  ///< Ranks that are all in this process may have joint operations, straight from memory to memory.
+  std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs; ///< Between processes: what "auto" goes by.
   /// Held while an operation goes to the streams of its ranks, so that all streams get the operations of communicators
@@ -105,8 +105,8 @@ public:
   void end(uint64_t sequence, const std::string& error);
   void end_cancelled();
 
-  // -- operations that are run for all ranks together (communicator_together.cpp) --
-  void on_arrived(const arrived& x);
+  // -- joint operations (communicator_joint.cpp) --
+  void on_joint_arrival(const joint_arrival& x);
   /// It is the communicator's turn again, or the job of this number is done.
   void moved(uint64_t number);
 
@@ -125,12 +125,12 @@ public:
 
 private:
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
-  caf::expected<std::string> algorithm_for(const proto::CollectiveRequest& request, size_t ranks) const;
+  caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks) const;
   bool everybody_is_here() const;
-  /// Whether all ranks are in this process, and the algorithm is one that has them served together.
-  bool can_run_together(const operation& op) const;
+  /// Whether all ranks are in this process, and the algorithm is one of joint operations.
+  bool can_run_jointly(const operation& op) const;
   /// Runs what everybody has come to, for a while.
-  void run_together();
+  void run_jointly();
   /// Takes the next operation up, and moves the data of a small one. Returns whether there is one to run.
   bool begin_moving();
   /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
@@ -199,7 +199,7 @@ private:
   struct moving_job {
     uint64_t number = 0;
     uint64_t sequence = 0; ///< 0: none.
-    std::shared_ptr<direct_job> work; ///< Null for a small one.
+    std::shared_ptr<joint_job> work; ///< Null for a small one.
     uint32_t slices_seen = 0;
   };
 
@@ -218,7 +218,7 @@ private:
   bool flush_pending_ = false;
   bool may_fuse_ = false;            ///< `batch_` has plans of groups.
   std::vector<proto::Record> records_; ///< That are not sent yet: those of calls wait for the plans.
-  bool running_together_ = false;
+  bool running_jointly_ = false;
   std::vector<std::pair<proto::CollectiveResponse, caf::typed_response_promise<proto::CollectiveResponse>>> answers_;
   moving_job moving_;
   bool quiesce_after_moving_ = false;

@@ -244,7 +244,7 @@ void communicator_state::activate() {
   announce_members();
   last_progress_ = self->clock().now();
   for (auto& x : members)
-    x.arrived = 0;
+    x.joint_at = 0;
   for (auto& op : operations_)
     if (op.state == operation::phase::running)
       run(op);

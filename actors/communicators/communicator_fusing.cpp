@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t part_bytes_max = 64u << 10; ///< Copying more in and out costs more than its messages.
 constexpr uint64_t fused_bytes_max = 1u << 20;
 
-bool same_reduction(const proto::OperationPlan& a, const proto::OperationPlan& b) {
+bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
   return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
          && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count()
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
@@ -22,10 +22,10 @@ bool same_reduction(const proto::OperationPlan& a, const proto::OperationPlan& b
 
 /// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
 /// on its company. `ring`, halving and the double tree add the blocks of a buffer in different orders.
-bool place_does_not_matter(const proto::OperationPlan& plan) {
+bool place_does_not_matter(const proto::Collective& what) {
   constexpr std::string_view same_order[] = {"naive", "tree", "butterfly", "chain", "direct", "one_shot"};
-  return !order_matters(plan.kind(), plan.datatype(), plan.op())
-         || std::find(std::begin(same_order), std::end(same_order), plan.algorithm()) != std::end(same_order);
+  return !order_matters(what.kind(), what.datatype(), what.op())
+         || std::find(std::begin(same_order), std::end(same_order), what.algorithm()) != std::end(same_order);
 }
 
 bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
@@ -52,8 +52,8 @@ bool communicator_state::can_fuse(const operation& op, const std::vector<operati
   uint64_t bytes = op.bytes;
   for (auto each : fused)
     bytes += each->bytes;
-  return op.group != 0 && op.group == leader.group && op.plan.kind() == proto::ALL_REDUCE && !op.together && !leader.together
-         && same_reduction(op.plan, leader.plan) && (options.deterministic || place_does_not_matter(op.plan))
+  return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint && !leader.joint
+         && same_reduction(op.what(), leader.what()) && (options.deterministic || place_does_not_matter(op.what()))
          && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
 }
 
@@ -68,19 +68,19 @@ void communicator_state::fuse_batch() {
     plan = std::move(plans[first]);
     if (fused.size() == 1 && fused.front()->leader == 0)
       continue;
-    plan.set_count(0);
-    plan.set_together(false);
+    plan.mutable_collective()->set_count(0);
+    plan.set_joint(false);
     for (int i = first; i < end; ++i) {
       auto& one = i == first ? plan : plans[i];
       auto& op = *fused[static_cast<size_t>(i - first)];
       op.leader = fused.front()->sequence;
-      op.together = false;
+      op.joint = false;
       auto& part = *plan.add_fused();
       part.set_sequence(op.sequence);
-      part.set_count(op.plan.count());
+      part.set_count(op.what().count());
       part.mutable_input_addresses()->Swap(one.mutable_input_addresses());
       part.mutable_output_addresses()->Swap(one.mutable_output_addresses());
-      plan.set_count(plan.count() + part.count());
+      plan.mutable_collective()->set_count(plan.collective().count() + part.count());
     }
   }
   batch_ = std::move(result);

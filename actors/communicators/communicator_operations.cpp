@@ -4,6 +4,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
       then.push_back({device, now == members.end() ? device_handle{} : now->handle, suspicion{options.suspect}, {}});
     }
   auto& world = of_now ? members : then;
-  auto algorithm = algorithm_for(request, world.size());
+  auto algorithm = algorithm_for(request.collective(), world.size());
   if (!algorithm)
     return std::move(algorithm.error());
   auto op = make_operation(request, *algorithm, world);
@@ -74,21 +75,15 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   return sequences_;
 }
 
-caf::expected<std::string> communicator_state::algorithm_for(const proto::CollectiveRequest& request,
-                                                                 size_t ranks) const {
-  if (request.algorithm() != "auto")
-    return request.algorithm();
+caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) const {
+  if (what.algorithm() != "auto")
+    return what.algorithm();
   if (options.share_memory && everybody_is_here())
     return std::string{"direct"};
-  if (options.deterministic && order_matters(request.kind(), request.datatype(), request.op()))
+  if (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
     return std::string{"direct"}; // what all others keep apart on the way takes more bytes and scratch
-  plan_request world{.world_size = static_cast<uint32_t>(ranks),
-                     .count = request.count(),
-                     .root = request.root(),
-                     .peer = request.peer(),
-                     .counts = {request.counts().begin(), request.counts().end()},
-                     .chunk = request.chunk_count()};
-  auto picked = select_algorithm(request.kind(), world, size_of(request.datatype()), options.costs);
+  auto picked = select_algorithm(what.kind(), request_of(what, static_cast<uint32_t>(ranks), 0), size_of(what.datatype()),
+                                 options.costs);
   if (!picked)
     return std::move(picked.error());
   return std::string{picked->which->name};
@@ -106,9 +101,9 @@ void communicator_state::run(operation& op) {
   plan = op.plan;
   plan.set_epoch(epoch);
   plan.set_sequence(op.sequence);
-  plan.set_together(can_run_together(op));
-  plan.set_rank_order(options.deterministic && order_matters(plan.kind(), plan.datatype(), plan.op()));
-  op.together = plan.together();
+  plan.set_joint(can_run_jointly(op));
+  plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
+  op.joint = plan.joint();
   for (auto addresses : {plan.mutable_device_ids(), plan.mutable_input_addresses(), plan.mutable_output_addresses()})
     addresses->Reserve(static_cast<int>(op.slots.size()));
   for (auto& x : op.slots) {
@@ -266,20 +261,20 @@ void communicator_state::end(uint64_t sequence, const std::string& error) {
   ended.set_ended_ns(unix_ns());
   ended.set_bytes(i->bytes);
   ended.set_attempts(i->attempts);
-  ended.set_algorithm(i->plan.algorithm());
-  ended.set_kind(i->plan.kind());
+  ended.set_algorithm(i->what().algorithm());
+  ended.set_kind(i->what().kind());
   ended.set_world_size(i->world_size);
-  if (i->together)
+  if (i->joint)
     ended.mutable_device_ids()->Reserve(static_cast<int>(i->slots.size()));
-  if (i->together)
+  if (i->joint)
     for (auto& x : i->slots)
       ended.add_device_ids(x.device);
   journal(std::move(record));
   if (!error.empty())
     error_ = error;
   else
-    last_kind_ = i->plan.kind(), last_ended_ = sequence;
-  if (!error.empty() && i->attempts > 0 && !(i->in_place() && replaces_input(i->plan.kind())))
+    last_kind_ = i->what().kind(), last_ended_ = sequence;
+  if (!error.empty() && i->attempts > 0 && !(i->in_place() && replaces_input(i->what().kind())))
     tell_written(*i); // in part
   if (i->limit_number != 0) {
     limited_operations_.erase(i->limit_number);

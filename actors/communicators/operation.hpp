@@ -19,8 +19,8 @@ struct member {
   device_handle handle;
   suspicion suspect;
   proto::Progress latest;                       ///< Its last answer.
-  uint64_t arrived = 0;                         ///< Operations run together: the latest that it has come to.
-  std::shared_ptr<device_memory> memory = {};   ///< Known since it arrived, if it lies in this process.
+  uint64_t joint_at = 0;                        ///< The latest joint operation that it has come to.
+  std::shared_ptr<device_memory> memory = {};   ///< Known since it came to one, if it lies in this process.
 
   uint64_t id() const { return metadata.deviceid().value(); }
 };
@@ -47,7 +47,7 @@ struct operation {
   uint64_t epoch = 0;        ///< Whose plan the ranks have; 0: none that counts.
   uint32_t world_size = 0;   ///< Of the attempt that counts.
   uint32_t attempts = 0;
-  bool together = false;     ///< The attempt is run for all ranks at once.
+  bool joint = false;        ///< The attempt is run for all ranks at once: a joint operation.
   caf::timespan limit{0};    ///< For all of it; 0: none.
   uint64_t limit_number = 0;
   uint64_t group = 0;        ///< What it was called in; 0: in no group.
@@ -57,6 +57,7 @@ struct operation {
   std::set<uint64_t> committed;
   std::string error;
 
+  const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
   std::vector<slot>::iterator slot_of(uint64_t device);
   /// Sizes, and addresses in place, for the ranks that are left.
@@ -67,9 +68,6 @@ struct operation {
   /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
   std::string drop(uint64_t device);
 };
-
-/// What a plan asks of `rank`.
-plan_request request_of(const proto::OperationPlan& plan, uint32_t world_size, uint32_t rank);
 
 /// An operation of these ranks, with every address within its rank's memory and no input overlapping its output but as
 /// in-place operations do. `algorithm`: the request's own, or what was picked for it. A member without a handle has been

@@ -84,8 +84,8 @@ std::string text(const proto::EpochOpened& x) {
 }
 
 std::string text(const proto::OperationEnqueued& x) {
-  auto& r = x.request();
-  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(r.comm_id(), x.sequence()),
+  auto& r = x.request().collective();
+  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
                      lower(proto::DataType_Name(r.datatype())), lower(gpu_sim::ReduceOp_Name(r.op())),
                      bytes_text(x.bytes()));

@@ -12,7 +12,7 @@ namespace ringmaster {
 namespace {
 
 bool is_transfer(const proto::RankCall::Part& x) {
-  return !x.split() && x.kind() == proto::SEND_RECV;
+  return !x.split() && x.collective().kind() == proto::SEND_RECV;
 }
 
 } // namespace
@@ -79,7 +79,7 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
 admission::key admission::next_key(const call_part& part) {
   key channel;
   if (is_transfer(part.what)) {
-    auto peer = device_of(part.epoch, part.what.peer());
+    auto peer = device_of(part.epoch, part.what.collective().peer());
     channel = part.what.receives() ? key{peer, part.device, 0} : key{part.device, peer, 0};
   }
   auto result = channel;
@@ -96,12 +96,12 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
   for (auto& x : parts) {
     call_part part{ticket, device, epoch, std::move(x)};
     bool transfer = is_transfer(part.what);
-    auto peer = transfer ? device_of(epoch, part.what.peer()) : 0;
+    auto peer = transfer ? device_of(epoch, part.what.collective().peer()) : 0;
     if (transfer && (peer == 0 || peer == device)) {
       auto why = peer == device ? "a rank cannot send to itself; copy within the device instead"
                  : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
-                 : part.what.peer() < then->second.size()
-                   ? fmt::format("device 0x{:x} was lost", then->second[part.what.peer()])
+                 : part.what.collective().peer() < then->second.size()
+                   ? fmt::format("device 0x{:x} was lost", then->second[part.what.collective().peer()])
                    : fmt::format("there are ranks 0 to {}", then->second.size() - 1);
       verdicts_.push_back({{part}, fmt::format("{}: {}", name_of(part.what), why)});
       continue;

@@ -4,6 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/selection/written_algorithm.hpp"
@@ -58,8 +59,7 @@ uint64_t planned_scratch(const bench_options& x) {
   if (x.written)
     return 0;
   const auto element = size_of(x.datatype);
-  plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, x.max_bytes / element), .root = x.root,
-                       .peer = x.peer, .chunk = x.chunk_count};
+  auto request = request_of(collective_of(x, count_for_size(x.kind, x.devices, x.max_bytes / element)), x.devices, 0);
   uint64_t scratch = 0, output = 0;
   for (uint32_t rank = 0; rank < x.devices; rank += x.devices > 64 ? 61 : 1) { // of many, some
     request.rank = rank;
@@ -110,7 +110,7 @@ void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
   auto floats = std::max<uint64_t>(row.count * size_of(x.datatype) / sizeof(float), 1);
-  plan_request request{.world_size = x.devices, .count = floats, .root = x.root, .peer = x.peer};
+  auto request = request_of(collective_of(x, floats), x.devices, 0);
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 

@@ -84,7 +84,7 @@ std::string fit_text(const tuned_costs& x) {
                           100 * fit.residual, fit.worst_ratio);
   };
   add("what is walked in one process", x.walked);
-  add("what is served together", x.together);
+  add("joint operations", x.joint);
   add("what goes between processes", x.network);
   return text;
 }

@@ -56,8 +56,8 @@ void judge(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status
 std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status) {
   proto::CollectiveRequest request;
   request.set_comm_id(trial.comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(trial.options.count);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(trial.options.count);
   for (int rank = 0; rank < status.devices_size(); ++rank)
     request.add_inputs(status.devices(rank).minmemaddr().value() + 72);
   return trial.cluster.ask_coordinator<proto::CollectiveResponse>(request).error();

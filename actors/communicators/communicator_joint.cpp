@@ -1,10 +1,11 @@
-// A COMMUNICATOR's operations whose ranks are all in its own process: when every stream has come to one, the data goes
+// A COMMUNICATOR's joint operations, whose ranks are all in its own process: when every stream has come to one, the data goes
 // straight from memory to memory, for all ranks at once. Nobody but the communicator and its process's movers takes part,
-// so what has begun is completed, whoever is lost meanwhile: it is decided when everybody has arrived.
+// so what has begun is completed, whoever is lost meanwhile: it is decided when everybody has come to it.
 #include "actors/communicators/communicator.hpp"
-#include "actors/communicators/mover_pool.hpp"
+#include "actors/communicators/joint_movers.hpp"
 
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -21,8 +22,8 @@ constexpr uint64_t help_bytes_min = 2u << 20;
 
 } // namespace
 
-bool communicator_state::can_run_together(const operation& op) const {
-  if (!options.share_memory || !is_served_together(op.plan.algorithm()))
+bool communicator_state::can_run_jointly(const operation& op) const {
+  if (!options.share_memory || !runs_jointly(op.what().algorithm()))
     return false;
   if (!op.is_in_its_place())
     return false; // the ranks walk the schedule, which takes a shadow
@@ -33,25 +34,25 @@ bool communicator_state::everybody_is_here() const {
   return std::all_of(members.begin(), members.end(), [&](auto& x) { return x.handle.device->node() == self->node(); });
 }
 
-void communicator_state::on_arrived(const arrived& x) {
+void communicator_state::on_joint_arrival(const joint_arrival& x) {
   if (x.epoch != epoch || state != phase::active)
     return; // of an epoch that is gone
   auto i = std::find_if(members.begin(), members.end(), [&](auto& y) { return y.id() == x.device.value; });
   if (i == members.end())
     return;
   last_progress_ = self->clock().now();
-  i->arrived = x.sequence;
+  i->joint_at = x.sequence;
   i->memory = x.memory;
-  run_together();
+  run_jointly();
 }
 
 bool communicator_state::everybody_is_at(uint64_t sequence) const {
-  return std::all_of(members.begin(), members.end(), [=](auto& x) { return x.arrived >= sequence; });
+  return std::all_of(members.begin(), members.end(), [=](auto& x) { return x.joint_at >= sequence; });
 }
 
-void communicator_state::run_together() {
+void communicator_state::run_jointly() {
   uint64_t first = 0, last = 0;
-  running_together_ = true;
+  running_jointly_ = true;
   auto turn_end = self->clock().now() + options.turn;
   while ((moving_.sequence != 0 || begin_moving()) && keep_moving(turn_end)) {
     auto sequence = std::exchange(moving_.sequence, 0);
@@ -64,7 +65,7 @@ void communicator_state::run_together() {
     if (quiesce_after_moving_ || (last_progress_ >= turn_end && !give_way()))
       break;
   }
-  running_together_ = false;
+  running_jointly_ = false;
   if (last != 0)
     release(first, last);
   flush_records();
@@ -76,14 +77,14 @@ void communicator_state::run_together() {
 bool communicator_state::begin_moving() {
   auto op = std::find_if(operations_.begin(), operations_.end(),
                          [](auto& x) { return x.state == operation::phase::running; });
-  if (state != phase::active || op == operations_.end() || !op->together || !everybody_is_at(op->sequence))
+  if (state != phase::active || op == operations_.end() || !op->joint || !everybody_is_at(op->sequence))
     return false;
   assert(op->slots.size() == members.size()); // both are in rank order, and nobody is lost while we are active
-  auto combine = reducer::of(op->plan.datatype(), op->plan.op(), op->plan.user_op()); // checked when it was called
-  direct_operation work{op->plan.kind(), request_of(op->plan, op->world_size, 0), std::move(*combine), {}, {}, {}};
-  if (op->plan.op() == gpu_sim::PREMUL_SUM && reduces(op->plan.kind()))
+  auto combine = reducer::of(op->what().datatype(), op->what().op(), op->what().user_op()); // checked when it was called
+  joint_operation work{op->what().kind(), request_of(op->what(), op->world_size, 0), std::move(*combine), {}, {}, {}};
+  if (op->what().op() == gpu_sim::PREMUL_SUM && reduces(op->what().kind()))
     for (int rank = 0; rank < static_cast<int>(op->world_size); ++rank)
-      work.factors.push_back(op->plan.factors(op->plan.factors_size() == 1 ? 0 : rank));
+      work.factors.push_back(op->what().factors(op->what().factors_size() == 1 ? 0 : rank));
   uint64_t bytes = 0;
   work.inputs.reserve(members.size());
   work.outputs.reserve(members.size());
@@ -102,7 +103,7 @@ bool communicator_state::begin_moving() {
   tell_written(*op);
   moving_ = {moving_.number + 1, op->sequence, nullptr, 0};
   if (bytes < help_bytes_min) {
-    direct_execution execution{std::move(work), help_bytes_min};
+    joint_execution execution{std::move(work), help_bytes_min};
     for (uint32_t slice = 0; slice < execution.slices(); ++slice)
       execution.run(slice);
     return true;
@@ -112,7 +113,7 @@ bool communicator_state::begin_moving() {
     memories.push_back(x.memory);
   auto workers = options.movers == nullptr ? 1 : options.movers->threads() + 1;
   auto slice_bytes = std::clamp(bytes / (slices_a_worker * workers), slice_bytes_min, slice_bytes_max);
-  moving_.work = std::make_shared<direct_job>(std::move(work), slice_bytes, std::move(memories), workers,
+  moving_.work = std::make_shared<joint_job>(std::move(work), slice_bytes, std::move(memories), workers,
                                               communicator_actor{self}, moving_.number);
   if (options.movers != nullptr)
     options.movers->help_with(moving_.work);
@@ -135,7 +136,7 @@ bool communicator_state::give_way() {
 
 void communicator_state::moved(uint64_t number) {
   if (number == moving_.number)
-    run_together();
+    run_jointly();
 }
 
 void communicator_state::data_is_there(operation& op) {

@@ -10,11 +10,12 @@
 
 namespace ringmaster {
 
-/// Whether operations with this algorithm are run so where all ranks lie in one process.
-bool is_served_together(std::string_view algorithm);
+/// Whether operations with this algorithm are joint ones where all ranks lie in one process.
+bool runs_jointly(std::string_view algorithm);
 
-/// A collective whose ranks all lie in this address space, and whose data is moved for all of them together.
-struct direct_operation {
+/// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them at
+/// once.
+struct joint_operation {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   plan_request request;
   reducer combine;
@@ -30,10 +31,10 @@ struct direct_operation {
 /// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
 /// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed. Nobody
 /// but whoever runs the slices takes part, so that is always possible, whoever has died.
-class direct_execution {
+class joint_execution {
 public:
   /// `slice_bytes`: how much memory one slice touches, about.
-  direct_execution(direct_operation operation, uint64_t slice_bytes);
+  joint_execution(joint_operation operation, uint64_t slice_bytes);
 
   uint32_t slices() const noexcept { return static_cast<uint32_t>(slice_starts_.size()) - 1; }
   void run(uint32_t slice) const;
@@ -67,7 +68,7 @@ private:
   const std::byte* input(uint32_t rank, uint64_t element) const { return operation_.inputs[rank] + element * element_bytes_; }
   std::byte* output(uint32_t rank, uint64_t element) const { return operation_.outputs[rank] + element * element_bytes_; }
 
-  direct_operation operation_;
+  joint_operation operation_;
   uint64_t slice_bytes_;
   uint64_t element_bytes_;
   uint64_t bytes_ = 0;
