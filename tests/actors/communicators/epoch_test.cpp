@@ -28,7 +28,7 @@ proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t
 
 void run_to_epoch(simulated_cluster& cluster, uint64_t epoch) {
   auto& state = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return state.epoch >= epoch; });
+  cluster.run_until([&] { return state.epoch() >= epoch; });
 }
 
 constexpr auto kill = proto::FaultRequest::KILL, hang_up = proto::FaultRequest::HANG, slow = proto::FaultRequest::SLOW;
@@ -155,7 +155,7 @@ TEST_CASE("epoch: a member hangs while the others are being stopped") {
     cluster.inject(trial.device(0), fault(kill, 1));
     REQUIRE(trial.launch() == "");
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.state == communicator_state::phase::quiescing; });
+    cluster.run_until([&] { return comm.state() == epoch_change::phase::quiescing; });
     caf::anon_send(device_of(cluster, trial.device(1)), fault(hang_up));
     auto status = cluster.wait(1);
     CHECK(status.error() == "");

@@ -1,5 +1,6 @@
-#include "actors/communicators/operation.hpp"
+#include "runtime/operations/operation.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/blocks.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/reduction/reducer.hpp"
@@ -149,8 +150,31 @@ std::string operation::drop(uint64_t device) {
   return {};
 }
 
+void operation::begin(uint64_t in_epoch, uint32_t ranks, uint64_t unix_ns) {
+  epoch = in_epoch;
+  world_size = ranks;
+  started_ns = unix_ns;
+  finished.clear();
+  ++attempts;
+  lay_out();
+}
+
+proto::OperationPlan operation::plan_of_attempt() const {
+  auto result = plan;
+  result.set_epoch(epoch);
+  result.set_sequence(sequence);
+  for (auto addresses : {result.mutable_device_ids(), result.mutable_input_addresses(), result.mutable_output_addresses()})
+    addresses->Reserve(static_cast<int>(slots.size()));
+  for (auto& x : slots) {
+    result.add_device_ids(x.device);
+    result.add_input_addresses(x.input);
+    result.add_output_addresses(x.output);
+  }
+  return result;
+}
+
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
-                                        std::span<const member> members) {
+                                        std::span<const rank_device> members) {
   if (auto problem = check_types(request.collective(), members.size()))
     return problem;
   operation op;
@@ -174,7 +198,7 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
     if (std::max(in, out) > UINT64_MAX / 2 / element)
       return invalid(fmt::format("count {} of {} is more bytes than an address can count", std::max(in, out),
                                  name_of(what.datatype())));
-    bool lost = members[rank].handle.device == nullptr;
+    bool lost = members[rank].lost;
     in_bytes.push_back(lost ? 0 : in * element);
     out_bytes.push_back(lost ? 0 : out * element);
     larger.push_back(std::max(in_bytes.back(), out_bytes.back()));

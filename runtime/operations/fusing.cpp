@@ -1,6 +1,4 @@
-// A COMMUNICATOR's groups of small all-reduces, which its ranks walk as one: a walk costs as many messages for one element
-// as for a thousand. (NCCL fuses a group's calls for the same reason.)
-#include "actors/communicators/communicator.hpp"
+#include "runtime/operations/fusing.hpp"
 
 #include "runtime/rank_order/rank_order.hpp"
 
@@ -43,9 +41,8 @@ bool apart(const operation& a, const operation& b) {
   return true;
 }
 
-} // namespace
-
-bool communicator_state::can_fuse(const operation& op, const std::vector<operation*>& fused) const {
+/// Whether `op` may be walked as one with those, which are.
+bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic) {
   auto& leader = *fused.front();
   if (op.leader != 0 || leader.attempts > 1)
     return op.leader != 0 && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
@@ -53,17 +50,20 @@ bool communicator_state::can_fuse(const operation& op, const std::vector<operati
   for (auto each : fused)
     bytes += each->bytes;
   return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint && !leader.joint
-         && same_reduction(op.what(), leader.what()) && (options.deterministic || place_does_not_matter(op.what()))
-         && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
+         && same_reduction(op.what(), leader.what()) && (deterministic || place_does_not_matter(op.what()))
+         && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max
+         && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
 }
 
-void communicator_state::fuse_batch() {
+} // namespace
+
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic) {
   proto::OperationBatch result;
-  auto& plans = *batch_.mutable_plans();
+  auto& plans = *batch.mutable_plans();
   for (int first = 0, end = 0; first < plans.size(); first = end) {
-    std::vector<operation*> fused{find(plans[first].sequence())};
-    for (end = first + 1; end < plans.size() && can_fuse(*find(plans[end].sequence()), fused); ++end)
-      fused.push_back(find(plans[end].sequence()));
+    std::vector<operation*> fused{operations.find(plans[first].sequence())};
+    for (end = first + 1; end < plans.size() && can_fuse(*operations.find(plans[end].sequence()), fused, deterministic); ++end)
+      fused.push_back(operations.find(plans[end].sequence()));
     auto& plan = *result.add_plans();
     plan = std::move(plans[first]);
     if (fused.size() == 1 && fused.front()->leader == 0)
@@ -83,17 +83,6 @@ void communicator_state::fuse_batch() {
       plan.mutable_collective()->set_count(plan.collective().count() + part.count());
     }
   }
-  batch_ = std::move(result);
-}
-
-std::vector<operation*> communicator_state::fused_with(operation& op) {
-  if (op.leader == 0)
-    return {&op};
-  std::vector<operation*> result;
-  for (auto* queue : {&operations_, &group_})
-    for (auto& each : *queue)
-      if (each.leader == op.leader)
-        result.push_back(&each);
   return result;
 }
 
