@@ -1,5 +1,5 @@
-// Data parallel (Li et al., PyTorch Distributed, 2020). Every rank has the whole model and its part of the global batch,
-// and works on it at once; the gradient of a layer is summed over the ranks right after its backward.
+// Data parallel (Li et al., PyTorch Distributed, 2020). Every rank has the whole model and its part of the global
+// batch, and works on it at once; the gradient of a layer is summed over the ranks right after its backward.
 // Time: load + forward + backward + L all_reduces + update, each of all layers. Memory: 3 weights a layer, and
 // activations.
 #include "runtime/training/strategies/strategies.hpp"

@@ -1,6 +1,6 @@
-// ZeRO stage 3 (Rajbhandari et al. 2020), or fully sharded data parallel: weights, gradients and optimizer states are all
-// sharded over the ranks. A layer's weight is gathered when it is needed and dropped at once; its gradient is summed and
-// scattered right after its backward.
+// ZeRO stage 3 (Rajbhandari et al. 2020), or fully sharded data parallel: weights, gradients and optimizer states are
+// all sharded over the ranks. A layer's weight is gathered when it is needed and dropped at once; its gradient is
+// summed and scattered right after its backward.
 // Time: load / W + forward + backward + 2 L all_gathers + L reduce_scatters + update / W.
 // Memory: 3/W weights a layer, one whole weight and gradient, and activations.
 #include "runtime/training/strategies/strategies.hpp"
