@@ -69,6 +69,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   if (!in_flight)
     result.set_error(error);
   result.set_asyncerror(epochs_->async_error());
+  result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
   result.set_epoch(epochs_->opened());
   for (auto& x : *epochs_->ranks_in(epochs_->opened()))
     *result.add_devices() = x.metadata;
@@ -109,7 +110,7 @@ std::string communicator_state::group_end() {
 
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
   auto sequence = enqueue(request);
-  auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
+  auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
   answer.set_sequence(sequence ? *sequence : 0);
   if (!outbox_->flush_pending())
     return answer;
@@ -126,9 +127,9 @@ void communicator_state::abort(const std::string& reason) {
   change([&] { return epochs_->abort(reason); });
 }
 
-void communicator_state::destroy(destroy_promise promise) {
+void communicator_state::destroy(const std::string& reason, destroy_promise promise) {
   destroyers_.push_back(std::move(promise));
-  change([&] { return epochs_->destroy(); });
+  change([&] { return epochs_->destroy(reason); });
 }
 
 // -- those who wait, and limits -------------------------------------------------
@@ -279,9 +280,9 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
       return verdict<proto::CommAbortResponse>({});
     },
-    [&state](const proto::CommDestroyRequest&) -> caf::result<proto::CommDestroyResponse> {
+    [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
       auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
-      state.destroy(promise);
+      state.destroy(x.reason().empty() ? "destroyed by a client" : x.reason(), promise);
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },

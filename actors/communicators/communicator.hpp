@@ -68,7 +68,7 @@ public:
   caf::result<proto::CollectiveResponse> collective(proto::CollectiveRequest& request);
   void wait(caf::timespan limit, status_promise promise);
   void abort(const std::string& reason);
-  void destroy(destroy_promise promise);
+  void destroy(const std::string& reason, destroy_promise promise);
 
   // -- the ranks' own calls (communicator_calls.cpp) --
   void call(const proto::RankCall& x, rank_call_promise promise);

@@ -17,6 +17,7 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
   if (epochs_->ending()) {
     call_desk::answer_call answer{ticket, {}};
     answer.answer.set_error(epochs_->async_error());
+    answer.answer.set_code(static_cast<uint32_t>(errc::aborted));
     return carry_out(answer);
   }
   desk_->call(ticket, x, limited, now());
@@ -41,16 +42,16 @@ void communicator_state::carry_out(call_desk::begin_operation& x) {
   if (sequence)
     desk_->began(*sequence, x.parts);
   else
-    desk_->parts_ended(x.parts, fmt::format("{}: {}", name_of(x.parts.front().what), render(sequence.error())));
+    desk_->parts_ended(x.parts, code_of(sequence.error()), fmt::format("{}: {}", name_of(x.parts.front().what), render(sequence.error())));
 }
 
 void communicator_state::carry_out(call_desk::begin_split& x) {
-  auto failed = [this, parts = x.parts](const std::string& why) {
-    desk_->parts_ended(parts, "split: " + why);
+  auto failed = [this, parts = x.parts](errc code, const std::string& why) {
+    desk_->parts_ended(parts, code, "split: " + why);
     serve_calls();
   };
   if (!options.coordinator)
-    return failed("there is no coordinator");
+    return failed(errc::refused, "there is no coordinator");
   epochs_->hold(); // its parts must find somebody, or go
   self->request(options.coordinator, options.operation_limit, std::move(x.request))
     .then(
@@ -64,7 +65,7 @@ void communicator_state::carry_out(call_desk::begin_split& x) {
         carry_out(epochs_->let_go());
       },
       [this, failed](const caf::error& problem) {
-        failed("the coordinator did not answer, and may have made the parts: " + render(problem));
+        failed(errc::timed_out, "the coordinator did not answer, and may have made the parts: " + render(problem));
         carry_out(epochs_->let_go());
       });
 }

@@ -175,7 +175,7 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
 }
 
 void communicator_state::carry_out(epoch_change::end_began& x) {
-  desk_->fail_all(x.error);
+  desk_->fail_all(errc::aborted, x.error);
   serve_calls();
 }
 

@@ -2,6 +2,7 @@
 #include "actors/communicators/communicator.hpp"
 
 #include "actors/calls/request_limit.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -74,10 +75,13 @@ bool communicator_state::everybody_is_here() const {
 caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) const {
   if (what.algorithm() != "auto")
     return what.algorithm();
+  const algorithm* known = nullptr;
   if (options.share_memory && everybody_is_here())
-    return std::string{"direct"};
-  if (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
-    return std::string{"direct"}; // what all others keep apart on the way takes more bytes and scratch
+    known = first_joint(what.kind());
+  else if (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
+    known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
+  if (known != nullptr)
+    return std::string{known->name};
   auto picked = select_algorithm(what.kind(), request_of(what, static_cast<uint32_t>(ranks), 0), size_of(what.datatype()),
                                  options.costs);
   if (!picked)
@@ -87,7 +91,7 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
 
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.
 bool communicator_state::can_run_jointly(const operation& op) const {
-  return options.share_memory && runs_jointly(op.what().algorithm()) && op.is_in_its_place() && everybody_is_here();
+  return options.share_memory && is_joint(op.what().kind(), op.what().algorithm()) && op.is_in_its_place() && everybody_is_here();
 }
 
 void communicator_state::run(operation& op) {
@@ -156,7 +160,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
     limited_operations_.erase(op.limit_number);
     limits_.remove(op.limit_number);
   }
-  desk_->operation_ended(op.sequence, x.error);
+  desk_->operation_ended(op.sequence, op.code, x.error);
   serve_calls();
 }
 

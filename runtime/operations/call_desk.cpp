@@ -24,14 +24,14 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   entry.called_at = now;
   entry.limited = limited;
   if (x.parts().empty())
-    return part_ended(ticket, {}); // an empty group
+    return part_ended(ticket, errc::ok, {}); // an empty group
   std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
   entry.parts = parts.size();
   entry.grouped = parts.size() > 1;
   auto problem = admission_.call(ticket, x.device_id(), x.epoch(), std::move(parts));
   if (!problem.empty()) {
     entry.parts = 1;
-    part_ended(ticket, problem);
+    part_ended(ticket, errc::unknown_device, problem);
   }
 }
 
@@ -45,7 +45,7 @@ std::optional<call_desk::decision> call_desk::next() {
       continue;
     }
     decisions_.emplace_back(refuse{found->problem});
-    parts_ended(found->parts, found->problem);
+    parts_ended(found->parts, found->code, found->problem);
   }
   if (decisions_.empty())
     return std::nullopt;
@@ -74,7 +74,7 @@ void call_desk::begin(const std::vector<call_part>& parts) {
   for (auto& x : parts)
     ranks.push_back(static_cast<uint32_t>(std::find(world.begin(), world.end(), x.device) - world.begin()));
   if (std::count(ranks.begin(), ranks.end(), world.size()) != 0)
-    return parts_ended(parts, fmt::format("not all of the callers had a rank in epoch {}", epoch));
+    return parts_ended(parts, errc::invalid_argument, fmt::format("not all of the callers had a rank in epoch {}", epoch));
   auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
   request.set_comm_id(owner_.value);
   auto group = group_of(parts);
@@ -99,17 +99,17 @@ void call_desk::began(uint64_t sequence, const std::vector<call_part>& parts) {
     tickets.push_back(x.ticket);
 }
 
-void call_desk::operation_ended(uint64_t sequence, const std::string& error) {
+void call_desk::operation_ended(uint64_t sequence, errc code, const std::string& error) {
   if (under_way_.empty())
     return;
   if (auto tickets = under_way_.extract(sequence))
     for (auto ticket : tickets.mapped())
-      part_ended(ticket, error);
+      part_ended(ticket, code, error);
 }
 
-void call_desk::parts_ended(const std::vector<call_part>& parts, const std::string& error) {
+void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error) {
   for (auto& x : parts)
-    part_ended(x.ticket, error);
+    part_ended(x.ticket, code, error);
 }
 
 std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts) {
@@ -127,15 +127,17 @@ std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& mad
     if (!anybody)
       unwanted.push_back(part.comm().commid());
   }
-  parts_ended(parts, made.error());
+  parts_ended(parts, static_cast<errc>(made.code()), made.error());
   return unwanted;
 }
 
-void call_desk::part_ended(uint64_t ticket, const std::string& error) {
+void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error) {
   auto i = calls_.find(ticket);
   if (i == calls_.end())
     return;
   auto& answer = i->second.answer;
+  if (!error.empty() && answer.code() == 0)
+    answer.set_code(static_cast<uint32_t>(code));
   if (!error.empty() && answer.error() != error)
     answer.set_error(answer.error().empty() ? error : answer.error() + "; " + error);
   if (--i->second.parts > 0)
@@ -153,24 +155,24 @@ call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, con
     if (entry.limited && std::count(tickets.begin(), tickets.end(), ticket) != 0)
       result.late.push_back(sequence);
   if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
-    admission_.give_up(ticket, fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
+    admission_.give_up(ticket, errc::timed_out, fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
   return result;
 }
 
-void call_desk::fail_all(const std::string& error) {
+void call_desk::fail_all(errc code, const std::string& error) {
   std::vector<uint64_t> tickets;
   for (auto& call : calls_)
     tickets.push_back(call.first);
   for (auto ticket : tickets)
-    admission_.give_up(ticket, error);
+    admission_.give_up(ticket, code, error);
   while (auto found = admission_.next())
-    parts_ended(found->parts, found->problem);
+    parts_ended(found->parts, found->code, found->problem);
   for (auto& [sequence, under_way] : under_way_) // these end as operations
     for (auto ticket : under_way)
       std::erase(tickets, ticket);
   for (auto ticket : tickets) // splits
     while (calls_.count(ticket) != 0)
-      part_ended(ticket, error);
+      part_ended(ticket, code, error);
 }
 
 } // namespace ringmaster

@@ -53,8 +53,9 @@ public:
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(uint64_t sequence, const std::vector<call_part>& parts);
-  void operation_ended(uint64_t sequence, const std::string& error);
-  void parts_ended(const std::vector<call_part>& parts, const std::string& error);
+  /// `code` and error of what has failed; none: it has ended well.
+  void operation_ended(uint64_t sequence, errc code, const std::string& error);
+  void parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error);
   /// Tells the callers their new communicators. Returns those that nobody waits for any more.
   std::vector<uint64_t> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
 
@@ -66,7 +67,7 @@ public:
   /// `next_sequence`, `last_ended`: of operations, as people count them.
   expiry expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended, time_point now);
   /// The communicator ends: nobody shall wait, but for operations under way, which end, too.
-  void fail_all(const std::string& error);
+  void fail_all(errc code, const std::string& error);
 
   std::optional<decision> next();
 
@@ -80,7 +81,7 @@ private:
     bool limited = false;
   };
 
-  void part_ended(uint64_t ticket, const std::string& error);
+  void part_ended(uint64_t ticket, errc code, const std::string& error);
   void begin(const std::vector<call_part>& parts);
   /// One number for parts that all of their ranks have called in one group, and another for what comes then.
   uint64_t group_of(const std::vector<call_part>& parts);

@@ -184,7 +184,7 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return out;
-    operations_.cancel(*op, fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
+    operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()), fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
     quiesce(out, fmt::format("operation #{} failed", op->sequence));
     return out;
   }
@@ -243,7 +243,7 @@ epoch_change::decisions epoch_change::overdue(const std::vector<uint64_t>& seque
   std::vector<uint64_t> cancelled;
   for (auto sequence : sequences)
     if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
-      operations_.cancel(*op, fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
+      operations_.cancel(*op, errc::timed_out, fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
       cancelled.push_back(sequence);
     }
   // Streams that are being stopped have not been told that these are cancelled: once more, with a higher epoch.
@@ -256,7 +256,7 @@ epoch_change::decisions epoch_change::stalled(const std::string& reason) {
   decisions out;
   if (state_ != phase::active)
     return out;
-  operations_.cancel_running(reason);
+  operations_.cancel_running(errc::timed_out, reason);
   quiesce(out, reason);
   return out;
 }
@@ -309,17 +309,17 @@ void epoch_change::begin_end(decisions& out, const std::string& reason) {
   state_ = phase::ending;
   end_reason_ = reason;
   async_error_ = fmt::format("communicator {} has ended: {}", owner_.value, reason);
-  operations_.cancel_all(async_error_);
+  operations_.cancel_all(errc::aborted, async_error_);
   std::erase_if(ranks_, [](auto& x) { return x.lost; });
   to_replace_.clear();
   out.emplace_back(end_began{async_error_});
   quiesce(out, reason);
 }
 
-epoch_change::decisions epoch_change::destroy() {
+epoch_change::decisions epoch_change::destroy(const std::string& reason) {
   decisions out;
   gone_ = true;
-  begin_end(out, "destroyed by a client");
+  begin_end(out, reason);
   finish_end(out);
   return out;
 }

@@ -115,7 +115,7 @@ public:
   decisions group_closed();
   decisions abort(const std::string& reason);
   /// A client's: the communicator is to be gone.
-  decisions destroy();
+  decisions destroy(const std::string& reason);
 
   /// The data of a joint operation is on its way: it is decided, and no epoch ends before `data_rests`.
   decisions data_moves(operation& op);

@@ -1,9 +1,9 @@
 #include "runtime/operations/fusing.hpp"
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace ringmaster {
 
@@ -19,11 +19,9 @@ bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
 }
 
 /// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
-/// on its company. `ring`, halving and the double tree add the blocks of a buffer in different orders.
+/// on its company.
 bool place_does_not_matter(const proto::Collective& what) {
-  constexpr std::string_view same_order[] = {"naive", "tree", "butterfly", "chain", "direct", "one_shot"};
-  return !order_matters(what.kind(), what.datatype(), what.op())
-         || std::find(std::begin(same_order), std::end(same_order), what.algorithm()) != std::end(same_order);
+  return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
 }
 
 bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {

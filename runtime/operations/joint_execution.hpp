@@ -5,13 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace ringmaster {
-
-/// Whether operations with this algorithm are joint ones where all ranks lie in one process.
-bool runs_jointly(std::string_view algorithm);
 
 /// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them at
 /// once.
@@ -26,7 +22,7 @@ struct joint_operation {
 
 /// The shortest way there is: each output element is computed straight from all ranks' inputs and written to all ranks
 /// that want it, in one pass over memory. Reductions add in rank order, ((x0 + x1) + x2) + ..., which is what the
-/// algorithm `direct` does with messages.
+/// algorithms that are `joint` do with messages.
 ///
 /// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
 /// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed. Nobody

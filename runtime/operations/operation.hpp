@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/collective.pb.h"
+#include "messages/errc.hpp"
 
 #include <caf/expected.hpp>
 
@@ -53,6 +54,7 @@ struct operation {
   std::set<uint64_t> finished;  ///< Devices.
   std::set<uint64_t> committed;
   std::string error;
+  errc code = errc::ok;      ///< Beside the error.
 
   const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }

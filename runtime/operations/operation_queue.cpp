@@ -56,32 +56,33 @@ std::vector<operation*> operation_queue::fused_with(operation& op) {
   return result;
 }
 
-void operation_queue::cancel(operation& op, const std::string& error) {
+void operation_queue::cancel(operation& op, errc code, const std::string& error) {
   if (op.state != operation::phase::running)
     return;
   for (auto each : fused_with(op)) {
     each->state = operation::phase::cancelled;
     each->error = error;
+    each->code = code;
   }
 }
 
-void operation_queue::cancel_running(const std::string& error) {
+void operation_queue::cancel_running(errc code, const std::string& error) {
   for (auto& op : in_flight_)
-    cancel(op, error);
+    cancel(op, code, error);
 }
 
-void operation_queue::cancel_all(const std::string& error) {
+void operation_queue::cancel_all(errc code, const std::string& error) {
   group_open_ = false;
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(in_flight_));
   waiting_.clear();
-  cancel_running(error);
+  cancel_running(code, error);
 }
 
 void operation_queue::drop(uint64_t device) {
   each([&](operation& op) {
     if (op.state == operation::phase::running)
       if (auto why = op.drop(device); !why.empty())
-        cancel(op, fmt::format("operation #{}: {}", op.sequence, why));
+        cancel(op, errc::device_lost, fmt::format("operation #{}: {}", op.sequence, why));
   });
 }
 
@@ -98,7 +99,7 @@ void operation_queue::replace(uint64_t lost, uint64_t old_min, const gpu_sim::De
     if (op.state != operation::phase::running)
       return;
     if (auto why = why_not(op); !why.empty())
-      cancel(op, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
+      cancel(op, errc::device_lost, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
   });
 }
 

@@ -39,10 +39,10 @@ public:
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
   /// It fails, and those with it. What is decided cannot be cancelled.
-  void cancel(operation& op, const std::string& error);
-  void cancel_running(const std::string& error);
+  void cancel(operation& op, errc code, const std::string& error);
+  void cancel_running(errc code, const std::string& error);
   /// As `cancel_running`, also of what waits for GroupEnd, which never comes.
-  void cancel_all(const std::string& error);
+  void cancel_all(errc code, const std::string& error);
   /// The device is gone from all that runs: what cannot go on without it is cancelled.
   void drop(uint64_t device);
   /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's input is

@@ -240,7 +240,7 @@ TEST_CASE("admission: who has not called is named, and what is given up fails fo
   for (uint32_t rank : {0, 1, 2})
     first = x.call(rank, {collective()});
   CHECK(x.calls.waits_for(first, 17) == "rank 3 (device 0xd) has not called all_reduce #17");
-  x.calls.give_up(first, "too late");
+  x.calls.give_up(first, errc::timed_out, "too late");
   auto found = x.one();
   CHECK(found.problem == "too late");
   CHECK(found.parts.size() == 3);

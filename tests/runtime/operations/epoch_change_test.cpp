@@ -194,7 +194,7 @@ public:
       case kind::destroy:
         --left_.destroys;
         destroyed_ = true;
-        take(epochs_.destroy());
+        take(epochs_.destroy("a test"));
         break;
       case kind::spare: give_spare(true, true); break;
       case kind::bare_spare: give_spare(false, true); break;
