@@ -118,7 +118,13 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy dual_pipe{
-  "dualpipe", "DualPipe: two pipelines in opposite directions, parameters held twice", run, check, pipeline_mesh, true};
+const known_strategy dual_pipe{.name = "dualpipe",
+                               .what = "DualPipe: two pipelines in opposite directions, parameters held twice",
+                               .run = run,
+                               .check = check,
+                               .shape = pipeline_mesh,
+                               .shares = sharing::stages,
+                               .held = holds_one_a_stage,
+                               .copies = 2};
 
 } // namespace ringmaster::training

@@ -19,7 +19,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy whole_batch_pipeline{
-  "pipeline", "a stage a rank, the whole batch at once", run, check_pipeline, pipeline_mesh, true, false};
+const known_strategy whole_batch_pipeline{.name = "pipeline",
+                                         .what = "a stage a rank, the whole batch at once",
+                                         .run = run,
+                                         .check = check_pipeline,
+                                         .shape = pipeline_mesh,
+                                         .shares = sharing::stages,
+                                         .cut = batch_cut::never};
 
 } // namespace ringmaster::training

@@ -43,17 +43,19 @@ strategy run(rank& self, const model& m, bool second) {
 
 } // namespace
 
-const known_strategy zero_bubble_h1{"zb-h1",
-                                    "zero-bubble ZB-H1: gradients by weights fill the gaps of 1F1B",
-                                    [](rank& self, const model& m) { return run(self, m, false); },
-                                    check_pipeline,
-                                    pipeline_mesh,
-                                    true};
-const known_strategy zero_bubble_h2{"zb-h2",
-                                    "zero-bubble ZB-H2: more micro-batches ahead leave no gaps",
-                                    [](rank& self, const model& m) { return run(self, m, true); },
-                                    check_pipeline,
-                                    pipeline_mesh,
-                                    true};
+const known_strategy zero_bubble_h1{.name = "zb-h1",
+                                    .what = "zero-bubble ZB-H1: gradients by weights fill the gaps of 1F1B",
+                                    .run = [](rank& self, const model& m) { return run(self, m, false); },
+                                    .check = check_pipeline,
+                                    .shape = pipeline_mesh,
+                                    .shares = sharing::stages,
+                                    .held = holds_one_a_stage};
+const known_strategy zero_bubble_h2{.name = "zb-h2",
+                                    .what = "zero-bubble ZB-H2: more micro-batches ahead leave no gaps",
+                                    .run = [](rank& self, const model& m) { return run(self, m, true); },
+                                    .check = check_pipeline,
+                                    .shape = pipeline_mesh,
+                                    .shares = sharing::stages,
+                                    .held = holds_one_a_stage};
 
 } // namespace ringmaster::training
