@@ -52,7 +52,7 @@ uint64_t address_of(const addresses& given, uint32_t rank, const gpu_sim::Device
 }
 
 caf::error check_types(const proto::CollectiveRequest& request, size_t ranks) {
-  if (!proto::DataType_IsValid(request.datatype()) || !gpu_sim::ReduceOp_IsValid(request.op()))
+  if (size_of(request.datatype()) == 0 || !gpu_sim::ReduceOp_IsValid(request.op()))
     return invalid(fmt::format("datatype {} or reduction op {} is not one of this version's",
                                static_cast<int>(request.datatype()), static_cast<int>(request.op())));
   if (!reduces(request.kind()))
