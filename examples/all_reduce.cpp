@@ -14,6 +14,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
 
@@ -77,7 +78,7 @@ caf::error run(client& host) {
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem)
     problem = cfg.check_remainder();
   if (!problem && cfg.cli_helptext_printed)

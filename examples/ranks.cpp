@@ -13,6 +13,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 #include "client/rank_communicator.hpp"
 
 #include <fmt/format.h>
@@ -118,7 +119,7 @@ caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) 
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem)
     problem = cfg.check_remainder();
   if (!problem && cfg.cli_helptext_printed)

@@ -44,6 +44,46 @@ std::string place_of(const caf::error& err) {
   return fmt::format("line {}", caf::get_or(place, "line", int64_t{0}));
 }
 
+/// How CAF reads and writes a number of ours that may have a unit: a text as well as an integer.
+template <option_entry::unit CountedIn>
+struct counted_option {
+  static caf::expected<uint64_t> read(const caf::config_value& x) {
+    if (auto plain = caf::get_if<int64_t>(&x))
+      return *plain >= 0 ? caf::expected<uint64_t>{static_cast<uint64_t>(*plain)}
+                         : caf::expected<uint64_t>{caf::make_error(caf::pec::type_mismatch)};
+    if (auto text = caf::get_if<std::string>(&x))
+      return parse_counted(CountedIn, *text);
+    return caf::make_error(caf::pec::type_mismatch);
+  }
+
+  static caf::error check(const caf::config_value& x) {
+    auto value = read(x);
+    return value ? caf::error{} : std::move(value.error());
+  }
+  static void store(void* target, const caf::config_value& x) { *static_cast<uint64_t*>(target) = *read(x); }
+  static caf::config_value get(const void* target) {
+    return caf::config_value{static_cast<int64_t>(*static_cast<const uint64_t*>(target))};
+  }
+  static caf::expected<caf::config_value> parse(void* target, caf::string_view text) {
+    auto value = parse_counted(CountedIn, to_std(text));
+    if (!value)
+      return std::move(value.error());
+    if (target != nullptr)
+      *static_cast<uint64_t*>(target) = *value;
+    return caf::config_value{static_cast<int64_t>(*value)};
+  }
+
+  static inline caf::config_option::meta_state state{check, store, get, parse, "size"};
+};
+
+void add_counted(caf::config_option_set& all, const option_entry& entry, uint64_t& target) {
+  auto* state = entry.counted_in == option_entry::unit::bytes
+                  ? &counted_option<option_entry::unit::bytes>::state
+                  : &counted_option<option_entry::unit::bytes_a_second>::state;
+  all.add(caf::config_option{{entry.section.data(), entry.section.size()}, {entry.key.data(), entry.key.size()},
+                             {entry.purpose.data(), entry.purpose.size()}, state, &target});
+}
+
 } // namespace
 
 configuration::configuration() {
@@ -53,6 +93,10 @@ configuration::configuration() {
   });
   load<caf::io::middleman>();
   for (const auto& entry : option_entries(values_)) {
+    if (entry.counted_in != option_entry::unit::none) {
+      add_counted(custom_options_, entry, *std::get<uint64_t*>(entry.value));
+      continue;
+    }
     auto in_section = [&](auto* value) {
       opt_group{custom_options_, {entry.section.data(), entry.section.size()}}.add(
         *value, {entry.key.data(), entry.key.size()}, {entry.purpose.data(), entry.purpose.size()});

@@ -15,7 +15,7 @@ namespace ringmaster {
 /// before the defaults. Loads our message types and the middleman.
 ///
 ///   configuration cfg;
-///   if (auto err = cfg.read(argc, argv, "config/caf-application.conf"))
+///   if (auto err = cfg.read(argc, argv, find_configuration()))
 ///     return report(err);
 ///   if (cfg.cli_helptext_printed)
 ///     return EXIT_SUCCESS;

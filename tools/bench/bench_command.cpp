@@ -4,13 +4,14 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/selection/written_algorithm.hpp"
 #include "tools/bench/bench.hpp"
 #include "tools/bench/memory_limit.hpp"
 #include "tools/console/own_memory.hpp"
-#include "tools/options/program.hpp"
+#include "tools/options/configured_call.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -81,31 +82,39 @@ uint64_t memory_for(const bench_options& x) {
   return std::max(buffers * whole + written_scratch(x), planned_scratch(x)) + 65536;
 }
 
-void print_header(const bench_options& x) {
-  fmt::print("# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices, name_of(x.datatype),
+void print_header(std::FILE* out, const bench_options& x) {
+  fmt::print(out, "# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices, name_of(x.datatype),
              reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place", x.samples);
-  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size", "count",
+  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size", "count",
              "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
-  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)", "(elements)", "",
+  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)", "(elements)", "",
              "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
 }
 
-void print_row(const bench_options& x, const bench_row& row) {
-  fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.3g} {:>8.3g} {:>10.2f} {:>10.2f} {:>6} {:>7}\n", row.bytes,
+void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
+  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>10.2f} {:>6} {:>7}\n", row.bytes,
              row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
              has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw, row.p50_us,
              row.p99_us, row.wrong, row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
-  std::fflush(stdout);
+  std::fflush(out);
 }
 
 void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
-  fmt::print(to,
-             R"({{"kind":"{}","algorithm":"{}","devices":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},)"
-             R"("in_place":{},"time":{:.3f},"algbw":{:.6g},"busbw":{:.6g},"wrong":{},"p50":{:.3f},"p99":{:.3f},"limit":{:.3f}}})"
-             "\n",
-             name_of(x.kind), row.algorithm, x.devices, row.bytes, row.count, name_of(x.datatype),
-             reduces(x.kind) ? name_of(x.op) : "none", has_root(x.kind) ? static_cast<int>(x.root) : -1, x.in_place,
-             row.time_us, row.algbw, row.busbw, row.wrong, row.p50_us, row.p99_us, row.limit_us);
+  json_writer json;
+  json.object()
+    .member("kind", name_of(x.kind))
+    .member("algorithm", row.algorithm)
+    .member("devices", x.devices)
+    .member("size", row.bytes)
+    .member("count", row.count)
+    .member("type", name_of(x.datatype))
+    .member("redop", reduces(x.kind) ? name_of(x.op) : "none")
+    .member("root", has_root(x.kind) ? static_cast<int>(x.root) : -1)
+    .member("in_place", x.in_place);
+  json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
+  json.member("wrong", row.wrong);
+  json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3).end();
+  fmt::print(to, "{}\n", json.take());
 }
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
@@ -114,12 +123,25 @@ caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& ro
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 
+/// Of all rows.
+struct mean {
+  double sum = 0;
+  uint64_t count = 0;
+
+  void add(double x) {
+    sum += x;
+    ++count;
+  }
+  double average() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+};
+
 /// Returns how many elements were wrong.
-caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* json) {
+caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* out, std::FILE* json,
+                                    mean& bus_bandwidth) {
   bench group{user, x};
   if (auto problem = group.open())
     return problem;
-  print_header(x);
+  print_header(out, x);
   uint64_t wrong = 0;
   for (auto bytes : sizes_of(x)) {
     memory_limit limit;
@@ -134,61 +156,81 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
         limit = std::move(*measured);
       }
       row->limit_us = limit.time_us;
-      print_row(x, *row);
+      print_row(out, x, *row);
+      bus_bandwidth.add(row->busbw);
       if (json != nullptr)
         write_json(json, x, *row);
       wrong += row->wrong;
     }
     if (!limit.how.empty())
-      fmt::print("# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
+      fmt::print(out, "# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
   }
   if (auto bytes = own_memory_bytes(); bytes > 0)
-    fmt::print("# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes), bytes_text(bytes / x.devices));
+    fmt::print(out, "# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes), bytes_text(bytes / x.devices));
   if (auto problem = group.close())
     return problem;
   return wrong;
 }
 
+class bench_call final : public configured_call {
+  void declare_options(option_table& table) override { arguments_.add_to(table); }
+
+  caf::error check() override {
+    auto parsed = arguments_.options();
+    if (!parsed)
+      return std::move(parsed.error());
+    x_ = std::move(*parsed);
+    x_.deterministic = x_.deterministic || cfg_.values().communicator.deterministic;
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    if (x_.written)
+      if (auto problem = register_schedules(x_.algorithm, *x_.written))
+        return problem;
+    auto opts = cfg_.values();
+    opts.device.count = x_.devices;
+    opts.device.memory_bytes = memory_for(x_);
+    if (opts.log.level == "info")
+      opts.log.level = "warn";
+    std::FILE* json = nullptr;
+    if (!x_.json.empty() && (json = std::fopen(x_.json.c_str(), "w")) == nullptr)
+      return make_error(errc::io_error, "cannot write " + x_.json);
+    auto wrong = measure(opts, to.out, json);
+    if (json != nullptr)
+      std::fclose(json);
+    if (!wrong)
+      return std::move(wrong.error());
+    fmt::print(to.out, "# {}\n# Avg bus bandwidth    : {:.2f}\n",
+               *wrong == 0 ? "every result was right" : fmt::format("{} elements were WRONG", *wrong),
+               bus_bandwidth_.average());
+    return *wrong == 0 ? exit_ok : exit_failed;
+  }
+
+  /// Returns how many elements were wrong.
+  caf::expected<uint64_t> measure(const options& opts, std::FILE* out, std::FILE* json) {
+    caf::actor_system system{cfg_};
+    auto home = cluster::open(system, opts);
+    if (!home)
+      return std::move(home.error());
+    if (x_.written && !(*home)->root())
+      return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
+                                                "file; without caf-run or node.join they are in this one");
+    client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
+    if (auto there = user.devices(x_.devices, std::chrono::seconds{60}); !there)
+      return std::move(there.error());
+    return measure_all(user, x_, out, json, bus_bandwidth_);
+  }
+
+  bench_arguments arguments_;
+  bench_options x_;
+  mean bus_bandwidth_;
+};
+
 } // namespace
 
-int bench_command(const std::vector<std::string>& args) {
-  if (wants_help(args, bench_help))
-    return 0;
-  configuration cfg;
-  if (auto problem = cfg.read(args, "config/caf-application.conf"))
-    return report(problem, 2);
-  auto x = parse_bench_options(cfg.remainder);
-  if (!x)
-    return report(x.error(), 2);
-  if (x->written)
-    if (auto problem = register_schedules(x->algorithm, *x->written))
-      return report(problem);
-  auto opts = cfg.values();
-  opts.device.count = x->devices;
-  x->deterministic = x->deterministic || opts.communicator.deterministic;
-  opts.device.memory_bytes = memory_for(*x);
-  if (opts.log.level == "info")
-    opts.log.level = "warn";
-  std::FILE* json = nullptr;
-  if (!x->json.empty() && (json = std::fopen(x->json.c_str(), "w")) == nullptr)
-    return report(make_error(errc::io_error, "cannot write " + x->json));
-  caf::actor_system system{cfg};
-  auto home = cluster::open(system, opts);
-  if (!home)
-    return report(home.error());
-  if (x->written && !(*home)->root())
-    return report(make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know "
-                                                     "the file; without caf-run or node.join they are in this one"));
-  client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-  if (auto there = user.devices(x->devices, std::chrono::seconds{60}); !there)
-    return report(there.error());
-  auto wrong = measure_all(user, *x, json);
-  if (json != nullptr)
-    std::fclose(json);
-  if (!wrong)
-    return report(wrong.error());
-  fmt::print("# {}\n", *wrong == 0 ? "every result was right" : fmt::format("{} elements were WRONG", *wrong));
-  return *wrong == 0 ? 0 : 1;
+tool_command bench_command() {
+  return tool_command::of<bench_call>("bench", "how fast collectives are here, in nccl-tests' columns");
 }
 
 } // namespace ringmaster

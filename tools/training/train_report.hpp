@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/text/json_writer.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
 #include <string>
@@ -23,9 +24,11 @@ std::string comparison_row(const train_run& x, const training::training_outcome&
 
 /// One object: time_s, end_s, peak_memory, peak_memory_unit, peak_rank, mfu_percent (null where the model has none),
 /// bubble_fraction, communication_fraction, and a list of ranks. Times are in the cost model's unit, "time_unit".
-std::string json_of(const train_run& x, const training::training_outcome& found);
+void write_json(json_writer& json, const train_run& x, const training::training_outcome& found);
 
 /// JSON Trace Event Format: a track a rank, its memory as a counter, an arrow from each send to its receive.
-std::string trace_of(const training::training_outcome& found, const training::cost_model& costs);
+/// Errors: out_of_range where it would have more bytes.
+caf::expected<std::string> trace_of(const training::training_outcome& found, const training::cost_model& costs,
+                                    uint64_t bytes_max = UINT64_MAX);
 
 } // namespace ringmaster

@@ -3,8 +3,8 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "tools/bench/bench.hpp"
+#include "runtime/configuration/places.hpp"
 #include "tools/launch/process_watch.hpp"
-#include "tools/launch/program_path.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
 #include <fmt/format.h>
@@ -75,8 +75,7 @@ caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks
 }
 
 std::string beside_us(const std::string& program) {
-  auto directory = launch::own_directory();
-  return (directory ? *directory + "/" : "") + program;
+  return (program_directory() / program).string();
 }
 
 caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::string& json) {

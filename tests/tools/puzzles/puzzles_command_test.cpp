@@ -19,7 +19,7 @@ using namespace ringmaster::training;
 namespace {
 
 outcome run(const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return puzzles_command(args, out, err); });
+  return run_command(puzzles_command(), args);
 }
 
 std::string sentence_of(const std::vector<std::string>& args) {
@@ -126,7 +126,7 @@ TEST_CASE("puzzles: begun is not the same as not written yet") {
 
 TEST_CASE("puzzles: the text has the task and the numbers, the table all eight") {
   auto one = run({"2"});
-  CHECK(one.code == 0);
+  CHECK(one.code == (check_stub(puzzles()[2]).judged >= verdict::right ? 0 : 1));
   CHECK(one.out.find("Puzzle 2: distributed data parallel. 4 ranks, 2 layers, a global batch of 4.\n") == 0);
   CHECK(one.out.find("\nreference           5.1      1835008\n") != std::string::npos);
   CHECK(one.out.find("read it in runtime/training/strategies/data_parallel.cpp") != std::string::npos);
@@ -134,7 +134,7 @@ TEST_CASE("puzzles: the text has the task and the numbers, the table all eight")
   CHECK(all.code == 0);
   for (auto& which : puzzles())
     CHECK(all.out.find(fmt::format("\n{}  {} ", which.number, which.name)) != std::string::npos);
-  CHECK(run({"--help"}).out.find("usage: ringmaster puzzles [N] [--json]") == 0);
+  CHECK(run({"--help"}).out.find("usage: ringmaster puzzles [N] [options]") == 0);
 }
 
 TEST_CASE("puzzles: the object and the list are JSON") {

@@ -158,7 +158,7 @@ TEST_CASE("train picture: too many ranks or boxes are refused with what to do") 
   auto file = dir.path() / "step.svg";
   auto draw = [&](std::vector<std::string> args) {
     args.insert(args.begin(), {"train", "--svg", file.string()});
-    return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+    return run_command(simulate_command(), args);
   };
   auto ranks = draw({"--strategy=ddp", "--ranks=33", "--global-batch=33"});
   CHECK(ranks.code == 2);
