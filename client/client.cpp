@@ -48,10 +48,17 @@ caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::tim
   return info;
 }
 
+caf::expected<proto::ClusterInfo> client::info() {
+  proto::ClusterInfoRequest request;
+  request.set_communicators(true);
+  return ask<proto::ClusterInfo>(std::move(request));
+}
+
 caf::expected<uint64_t> client::allocate(uint64_t device, uint64_t bytes, uint64_t alignment) {
   proto::AllocateRequest request;
   request.set_bytes(bytes);
   request.set_alignment(alignment);
+  request.set_outlives_client(let_stay_);
   auto answer = ask<proto::AllocateResponse>(id_of(device), std::move(request));
   if (!answer)
     return std::move(answer.error());
@@ -74,8 +81,9 @@ caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest req
       result = std::move(x);
     },
     [&](const caf::error& problem) { result = no_answer(problem, limit_); });
-  if (result && !result->error().empty())
-    return make_error(errc::refused, result->error());
+  if (result)
+    if (auto problem = error_in(*result))
+      return problem;
   return result;
 }
 
@@ -105,6 +113,7 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_defaultpolicy(true);
+  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
@@ -115,6 +124,7 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_policy(policy);
+  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
@@ -124,6 +134,7 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<uin
   gpu_sim::CommInitRequest request;
   request.mutable_deviceids()->Add(devices.begin(), devices.end());
   request.set_defaultpolicy(true);
+  request.set_outlivesclient(let_stay_);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
@@ -133,6 +144,7 @@ client::split(uint64_t communicator, const std::vector<int32_t>& colors, const s
   request.set_comm_id(communicator);
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
   request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
+  request.set_outlives_client(let_stay_);
   auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());
@@ -142,8 +154,9 @@ client::split(uint64_t communicator, const std::vector<int32_t>& colors, const s
   return result;
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::derive_one(const proto::CommDeriveRequest& request) {
-  auto answer = ask<proto::CommDeriveResponse>(request);
+caf::expected<gpu_sim::CommInitResponse> client::derive_one(proto::CommDeriveRequest request) {
+  request.set_outlives_client(let_stay_);
+  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());
   return answer->parts(0).comm();
@@ -153,28 +166,28 @@ caf::expected<gpu_sim::CommInitResponse> client::duplicate(uint64_t communicator
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator);
   request.mutable_split(); // without colours all have one
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::shrink(uint64_t communicator, const std::vector<uint32_t>& ranks) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator);
   request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, uint32_t devices) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator);
   request.mutable_grow()->set_devices(devices);
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, const std::vector<uint64_t>& devices) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator);
   request.mutable_grow()->mutable_device_ids()->Add(devices.begin(), devices.end());
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
 caf::error client::group_start(uint64_t communicator) {
@@ -217,8 +230,8 @@ void client::take_oldest_answer() {
   look_for_answer();
   calls_.front().receive(
     [&](const proto::CollectiveResponse& x) {
-      if (!x.error().empty())
-        keep(make_error(errc::refused, x.error()));
+      if (auto problem = error_in(x))
+        keep(std::move(problem));
     },
     [&](const caf::error& problem) { keep(no_answer(problem, limit_)); });
   calls_.pop_front();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/calls/answers.hpp"
 #include "messages/interfaces.hpp"
 #include "runtime/reduction/reduction.hpp"
 
@@ -16,16 +17,24 @@
 namespace ringmaster {
 
 /// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
-/// values with a sentence: errc::refused where the cluster says no, timed_out and device_lost where it does not answer.
-/// One thread at a time.
+/// values with a sentence, and with the code that whoever said no gave it, such as unknown_device, too_few_devices or
+/// out_of_memory; timed_out and device_lost where the coordinator does not answer. One thread at a time.
+///
+/// What it has made and not given back, communicators and ranges of memory, goes with it: when it ends, its process is
+/// killed or the connection breaks, the coordinator destroys and frees them, but for what was asked to stay.
 class client {
 public:
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
+
+  /// Whether what it makes from now on stays when it is gone.
+  void let_stay(bool stays) { let_stay_ = stays; }
 
   // -- devices --
 
   /// Who is there, at once or when at least `devices_min` are. Errors: timed_out, with both numbers.
   caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
+  /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
+  caf::expected<proto::ClusterInfo> info();
   /// A range in the device's memory. `bytes` > 0.
   caf::expected<uint64_t> allocate(uint64_t device, uint64_t bytes, uint64_t alignment = 256);
   caf::error free(uint64_t device, uint64_t address);
@@ -91,8 +100,9 @@ public:
     look_for_answer();
     answer.receive([&](Response& x) { result = std::move(x); },
                    [&](const caf::error& problem) { result = no_answer(problem, limit); });
-    if (result && !error_of(*result).empty())
-      return make_error(errc::refused, error_of(*result));
+    if (result)
+      if (auto problem = error_of(*result))
+        return problem;
     return result;
   }
 
@@ -100,17 +110,17 @@ public:
 
 private:
   template <class Response>
-  static std::string error_of(const Response& x) {
+  static caf::error error_of(const Response& x) {
     if constexpr (std::is_same_v<Response, gpu_sim::GetCommStatusResponse>)
-      return x.epoch() == 0 ? x.error() : std::string{}; // an operation's failure is an answer, not a refusal
+      return x.epoch() == 0 ? error_in(x) : caf::error{}; // an operation's failure is an answer, not a refusal
     else if constexpr (requires { x.error(); })
-      return x.error();
+      return error_in(x);
     else
       return {};
   }
 
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
-  caf::expected<gpu_sim::CommInitResponse> derive_one(const proto::CommDeriveRequest& request);
+  caf::expected<gpu_sim::CommInitResponse> derive_one(proto::CommDeriveRequest request);
   caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
@@ -124,6 +134,7 @@ private:
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
   caf::timespan limit_;
+  bool let_stay_ = false;
   std::deque<pending_call> calls_;
   caf::error call_error_;
 };

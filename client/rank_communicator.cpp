@@ -68,7 +68,7 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
       self->request(coordinator, caf::infinite, std::move(entry.call))
         .then([self, number](proto::RankCallResponse& x) {
                 auto calls = self->state.under_way.extract(number);
-                auto problem = x.success() ? caf::error{} : make_error(errc::refused, x.error());
+                auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
                 if (calls)
                   finish(*calls.mapped(), std::move(x), std::move(problem));
               },

@@ -43,6 +43,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   if (!in_flight)
     result.set_error(error);
   result.set_asyncerror(async_error_);
+  result.set_operationsinflight(static_cast<uint32_t>(operations_.size() + group_.size()));
   auto& [opened, devices] = *history_.rbegin(); // while members change, calls are for the epoch that was open last
   result.set_epoch(opened);
   for (auto& x : devices)
@@ -206,9 +207,9 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
       return verdict<proto::CommAbortResponse>({});
     },
-    [&state](const proto::CommDestroyRequest&) -> caf::result<proto::CommDestroyResponse> {
+    [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
       auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
-      state.destroy(promise);
+      state.destroy(x.reason().empty() ? "destroyed by a client" : x.reason(), promise);
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },

@@ -118,7 +118,7 @@ public:
   void quiesce(const std::string& reason);
   void on_quiesced(const proto::Quiesced& x);
   void abort(const std::string& reason);
-  void destroy(caf::typed_response_promise<proto::CommDestroyResponse> promise);
+  void destroy(const std::string& reason, caf::typed_response_promise<proto::CommDestroyResponse> promise);
   void on_progress(const proto::Progress& x);
   void tick();
   std::string explain() const;

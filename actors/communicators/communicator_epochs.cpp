@@ -272,10 +272,11 @@ void communicator_state::abort(const std::string& reason) {
   quiesce(reason);
 }
 
-void communicator_state::destroy(caf::typed_response_promise<proto::CommDestroyResponse> promise) {
+void communicator_state::destroy(const std::string& reason,
+                                 caf::typed_response_promise<proto::CommDestroyResponse> promise) {
   destroyers_.push_back(std::move(promise));
   gone_ = true;
-  abort("destroyed by a client");
+  abort(reason);
   finish_ending();
 }
 

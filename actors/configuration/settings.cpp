@@ -86,6 +86,7 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
   result.pid = static_cast<uint64_t>(::getpid());
   char host[256] = "node";
   ::gethostname(host, sizeof(host) - 1);
+  result.hostname = host;
   result.name = opts.node.name.empty() ? fmt::format("{}-{}", host, result.pid) : opts.node.name;
   result.devices = opts.device.count;
   result.device = device_settings(opts, memory_dir);

@@ -14,40 +14,65 @@ namespace {
 
 using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 
-/// Why there is no answer.
-std::string no_answer(const std::string& who, const caf::error& problem, caf::timespan limit) {
+/// Why there is no answer. `gone`: what it means that whoever was asked has ended.
+caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit,
+                     errc gone = errc::device_lost) {
   if (problem == caf::sec::request_timeout)
-    return fmt::format("{} did not answer within {:.1f} s", who, std::chrono::duration<double>{limit}.count());
+    return make_error(errc::timed_out, fmt::format("{} did not answer within {:.1f} s", who,
+                                                   std::chrono::duration<double>{limit}.count()));
   if (problem == caf::sec::request_receiver_down)
-    return who + " has ended";
-  return fmt::format("{} did not answer: {}", who, render(problem));
+    return make_error(gone, who + " has ended");
+  return make_error(gone, fmt::format("{} did not answer: {}", who, render(problem)));
 }
 
-std::string no_answer(uint64_t device, const caf::error& problem, caf::timespan limit) {
+caf::error no_answer(uint64_t device, const caf::error& problem, caf::timespan limit) {
   return no_answer(fmt::format("device 0x{:x}", device), problem, limit);
 }
 
-/// Asks a device for a client, within `limit`. If the device dies the client hears at once.
-template <class Response, class Request>
-caf::result<Response> ask_device(coordinator_state& state, uint64_t id, const Request& request, caf::timespan limit) {
+/// Nothing more is to be done with an answer.
+constexpr auto pass_on = [](const auto&) {};
+
+/// Asks a device for a client, within `limit`. If the device dies the client hears at once. `look` sees the answer first.
+template <class Response, class Request, class Look = decltype(pass_on)>
+caf::result<Response> ask_device(coordinator_state& state, uint64_t id, const Request& request, caf::timespan limit,
+                                 Look look = pass_on) {
   auto device = state.device_of(id);
   if (!device)
-    return refusal<Response>(render(device.error()));
+    return refusal<Response>(device.error());
   auto promise = state.self->make_response_promise<Response>();
   auto call = state.note_call(**device, [promise](const std::string& text) mutable {
-    promise.deliver(refusal<Response>(text));
+    promise.deliver(refusal<Response>(errc::device_lost, text));
   });
   auto handle = caf::actor_cast<device_actor>((*device)->handle.device);
   state.self->request(handle, limit, request)
-    .then([&state, id, call, promise](Response& x) mutable {
-            if (state.call_ended(id, call))
-              promise.deliver(std::move(x));
+    .then([&state, id, call, promise, look](Response& x) mutable {
+            if (!state.call_ended(id, call))
+              return;
+            look(x);
+            promise.deliver(std::move(x));
           },
           [&state, id, call, promise, limit](const caf::error& problem) mutable {
             if (state.call_ended(id, call))
               promise.deliver(refusal<Response>(no_answer(id, problem, limit)));
           });
   return promise;
+}
+
+caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x) {
+  auto client = x.outlives_client() ? caf::actor_addr{} : state.calling_client();
+  return ask_device<proto::AllocateResponse>(state, id.value, x, state.options.request_limit,
+                                             [&state, id, client](const proto::AllocateResponse& y) {
+                                               if (y.error().empty())
+                                                 state.own(client, owned_range{id, y.address().value()});
+                                             });
+}
+
+caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x) {
+  return ask_device<proto::FreeResponse>(state, id.value, x, state.options.request_limit,
+                                         [&state, range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
+                                           if (y.success())
+                                             state.freed(range);
+                                         });
 }
 
 template <class Response, class Request>
@@ -62,7 +87,7 @@ template <class Response, class Request>
 caf::result<Response> ask_communicator(coordinator_state& state, uint64_t id, const Request& x, caf::timespan limit) {
   auto target = state.communicator_of(id);
   if (!target)
-    return refusal<Response>(render(target.error()));
+    return refusal<Response>(target.error());
   auto promise = state.self->make_response_promise<Response>();
   state.self->request(*target, limit, x)
     .then([&state, id, promise](Response& y) mutable {
@@ -71,7 +96,8 @@ caf::result<Response> ask_communicator(coordinator_state& state, uint64_t id, co
             promise.deliver(std::move(y));
           },
           [id, promise, limit](const caf::error& problem) mutable {
-            promise.deliver(refusal<Response>(no_answer(fmt::format("communicator {}", id), problem, limit)));
+            promise.deliver(
+              refusal<Response>(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator)));
           });
   return promise;
 }
@@ -109,14 +135,15 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   if (x.has_hosttodevice() && block.size() == 0)
     block = take_bytes(x);
   if (x.either_case() == gpu_sim::MemcpyRequest::EITHER_NOT_SET)
-    return {refusal<gpu_sim::MemcpyResponse>("Memcpy names neither hostToDevice nor deviceToHost"), byte_block{}};
+    return {refusal<gpu_sim::MemcpyResponse>(errc::invalid_argument, "Memcpy names neither hostToDevice nor deviceToHost"),
+            byte_block{}};
   auto id = x.has_hosttodevice() ? x.hosttodevice().dstdeviceid().value() : x.devicetohost().srcdeviceid().value();
   auto device = state.device_of(id);
   if (!device)
-    return {refusal<gpu_sim::MemcpyResponse>(render(device.error())), byte_block{}};
+    return {refusal<gpu_sim::MemcpyResponse>(device.error()), byte_block{}};
   auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
   auto call = state.note_call(**device, [promise](const std::string& text) mutable {
-    promise.deliver(refusal<gpu_sim::MemcpyResponse>(text), byte_block{});
+    promise.deliver(refusal<gpu_sim::MemcpyResponse>(errc::device_lost, text), byte_block{});
   });
   auto to = x.hosttodevice().dstmemaddr().value();
   uint64_t number = 0;
@@ -157,7 +184,7 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
             promise.deliver(std::move(y));
           },
           [promise](const caf::error& problem) mutable {
-            promise.deliver(refusal<gpu_sim::MemcpyResponse>(render(problem)));
+            promise.deliver(refusal<gpu_sim::MemcpyResponse>(problem));
           });
   return promise;
 }
@@ -189,7 +216,7 @@ template <class Response>
 caf::result<Response> collective(coordinator_state& state, const proto::CollectiveRequest& x) {
   auto entry = state.communicators.find(x.comm_id());
   if (entry == state.communicators.end())
-    return refusal<Response>(render(state.communicator_of(x.comm_id()).error()));
+    return refusal<Response>(state.communicator_of(x.comm_id()).error());
   auto promise = state.self->make_response_promise<Response>();
   auto noted = entry->second.policy == proto::REPLACE ? std::make_shared<proto::CollectiveRequest>(x) : nullptr;
   state.self->request(entry->second.handle, state.options.request_limit, x)
@@ -199,12 +226,13 @@ caf::result<Response> collective(coordinator_state& state, const proto::Collecti
             Response answer;
             answer.set_success(y.success());
             answer.set_error(y.error());
+            answer.set_code(y.code());
             answer.set_sequence(y.sequence());
             promise.deliver(std::move(answer));
           },
           [&state, promise, id = x.comm_id()](const caf::error& problem) mutable {
             promise.deliver(refusal<Response>(
-              no_answer(fmt::format("communicator {}", id), problem, state.options.request_limit)));
+              no_answer(fmt::format("communicator {}", id), problem, state.options.request_limit, errc::unknown_communicator)));
           });
   return promise;
 }
@@ -285,7 +313,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
       auto target = state.communicator_of(x.comm_id());
       if (!target)
-        return refusal<proto::RankCallResponse>(render(target.error()));
+        return refusal<proto::RankCallResponse>(target.error());
       return state.self->delegate(*target, x);
     },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
@@ -311,8 +339,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       state.will_change(id.value(), x.destination().value(), x.bytes());
       return ask_device<proto::CopyResponse>(state, id.value(), x, state.options.request_limit);
     },
-    device_call<proto::AllocateResponse, proto::AllocateRequest>(state),
-    device_call<proto::FreeResponse, proto::FreeRequest>(state),
+    [&state](const DeviceId& id, const proto::AllocateRequest& x) { return allocate(state, device_id{id.value()}, x); },
+    [&state](const DeviceId& id, const proto::FreeRequest& x) { return free(state, device_id{id.value()}, x); },
     device_call<proto::StreamCreateResponse, proto::StreamCreateRequest>(state),
     [&state](const DeviceId& id, const proto::StreamSynchronizeRequest& x) {
       auto asked = x;
@@ -326,9 +354,10 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<proto::FaultResponse, proto::FaultRequest>(state),
     [&state](const proto::NodeJoinRequest& x,
              const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {
-      proto::NodeJoinResponse answer;
-      answer.set_node_id(state.node_joined(x, node));
-      return {std::move(answer), caf::actor_cast<caf::strong_actor_ptr>(state.options.journal)};
+      auto promise = state.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
+      promise.deliver(state.node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(state.options.journal));
+      state.introduce_nodes(); // it knows its name by then
+      return promise;
     },
     [&state](const proto::DeviceJoinRequest& x) {
       proto::DeviceJoinResponse answer;

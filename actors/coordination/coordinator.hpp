@@ -1,8 +1,10 @@
 #pragma once
 
 #include "actors/communicators/communicator.hpp"
+#include "runtime/coordination/ownership.hpp"
 #include "runtime/memory/host_copies.hpp"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,7 +38,7 @@ public:
   };
 
   struct node_entry {
-    proto::NodeJoinRequest about;
+    proto::NodeJoinRequest about; ///< With the name that it goes by.
     caf::strong_actor_ptr handle;
   };
 
@@ -44,11 +46,12 @@ public:
     communicator_actor handle;
     proto::FailurePolicy policy = proto::SHRINK;
     bool deterministic = false;
+    bool outlives_client = false;
     std::vector<uint64_t> lost; ///< Devices whose copies a spare may want.
   };
 
   struct info_waiter {
-    uint32_t devices_min = 0;
+    proto::ClusterInfoRequest request;
     caf::typed_response_promise<proto::ClusterInfo> promise;
   };
 
@@ -76,7 +79,9 @@ public:
   /// Whether the client still waits for this answer.
   bool call_ended(uint64_t device, uint64_t call);
 
-  uint64_t node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
+  proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
+  /// Tells every node where the others are.
+  void introduce_nodes();
   uint64_t give_device_id(const proto::DeviceJoinRequest& x);
   void device_ready(const proto::DeviceReady& x, const device_handle& handle);
   void on_down(const caf::down_msg& x);
@@ -91,6 +96,15 @@ public:
   void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
   proto::ClusterInfo info() const;
   caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
+
+  // -- what clients have made (coordinator_clients.cpp) --
+  /// Whose will be what the message that is being handled asks for. None: it will outlive whoever asks.
+  caf::actor_addr calling_client() const;
+  /// A communicator_id or an owned_range; the client is monitored as long as it owns something.
+  template <class What>
+  void own(const caf::actor_addr& client, What what);
+  void freed(owned_range what);
+
   void expire(uint64_t waiter);
   void journal(proto::Record record);
   void start_ids_above(const proto::JournalState& known);
@@ -103,9 +117,10 @@ private:
   /// Whether communicators of these ranks can be made. Errors: a device that is not there, or twice in one; too many.
   caf::error check_new(const std::vector<device_ids>& groups);
   /// Ranks 0..n-1 on these devices, which have been checked.
-  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, proto::FailurePolicy policy, bool deterministic);
+  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, const communicator_entry& like);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.
-  proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x);
+  proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x,
+                                        const caf::actor_addr& owner);
   /// A place in this communicator is not waiting for the device's copies any more.
   void forget_lost(uint64_t device, uint64_t communicator);
 
@@ -124,7 +139,12 @@ private:
   /// `noticed_by` is empty where the device has left in good order.
   void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
   uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
-  void introduce_nodes();
+  void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
+  void note_gone(proto::ClusterInfo::Gone x);
+  void client_gone(client_id client, const std::string& why);
+  void give_back(const std::set<owned_range>& ranges);
+  /// It owns nothing any more: it may go unnoticed.
+  void forget_idle_clients();
   /// It may still be running: ends it.
   void fence(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
   /// Any with enough memory that is in no communicator; 0: none.
@@ -138,6 +158,10 @@ private:
   void serve_searches();
 
   std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
+  std::deque<proto::ClusterInfo::Gone> latest_gone_;
+  ownership owned_;
+  std::map<caf::actor_addr, client_id> clients_; ///< Monitored.
+  uint64_t client_ids_ = 0;
   std::map<uint64_t, std::string> failed_; ///< Communicators that ended by themselves, and why.
   std::map<uint64_t, info_waiter> waiters_;
   std::map<uint64_t, spare_search> searches_;

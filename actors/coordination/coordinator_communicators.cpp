@@ -11,8 +11,8 @@ namespace ringmaster {
 
 namespace {
 
-caf::error denied(std::string text) {
-  return make_error(errc::refused, std::move(text));
+caf::error denied(std::string text, errc code = errc::invalid_argument) {
+  return make_error(code, std::move(text));
 }
 
 using device_ids = std::vector<uint64_t>;
@@ -75,32 +75,42 @@ caf::expected<device_ids> coordinator_state::free_devices(size_t wanted, const s
       free.push_back(id);
   if (free.size() < wanted)
     return denied(fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators", who, wanted,
-                              free.size(), devices.size(), devices.size() - free.size()));
+                              free.size(), devices.size(), devices.size() - free.size()),
+                  errc::too_few_devices);
   free.resize(wanted);
   return free;
 }
 
 gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
+  auto senseless = [](std::string text) {
+    return refusal<gpu_sim::CommInitResponse>(errc::invalid_argument, std::move(text));
+  };
   if (!x.defaultpolicy() && !proto::FailurePolicy_IsValid(x.policy()))
-    return refusal<gpu_sim::CommInitResponse>(fmt::format("failure policy {} is not one of this version's",
-                                                          static_cast<int>(x.policy())));
-  auto policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
-  auto deterministic = x.has_deterministic() ? x.deterministic() : options.communicators.deterministic;
+    return senseless(fmt::format("failure policy {} is not one of this version's", static_cast<int>(x.policy())));
+  communicator_entry like;
+  like.policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
+  like.deterministic = x.has_deterministic() ? x.deterministic() : options.communicators.deterministic;
+  like.outlives_client = x.outlivesclient();
   if (!x.deviceids().empty() && x.numdevices() != 0 && static_cast<int>(x.numdevices()) != x.deviceids_size())
-    return refusal<gpu_sim::CommInitResponse>(
-      fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size()));
+    return senseless(fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size()));
   if (x.deviceids().empty() && x.numdevices() == 0)
-    return refusal<gpu_sim::CommInitResponse>("CommInit asks for 0 devices; a communicator has at least 1");
+    return senseless("CommInit asks for 0 devices; a communicator has at least 1");
   auto ranks = x.deviceids().empty() ? free_devices(x.numdevices(), "CommInit")
                                      : device_ids{x.deviceids().begin(), x.deviceids().end()};
   auto problem = ranks ? check_new({*ranks}) : ranks.error();
-  return problem ? refusal<gpu_sim::CommInitResponse>(render(problem)) : make_communicator(*ranks, policy, deterministic);
+  if (problem)
+    return refusal<gpu_sim::CommInitResponse>(problem);
+  auto made = make_communicator(*ranks, like);
+  if (!x.outlivesclient())
+    own(calling_client(), communicator_id{made.commid()});
+  return made;
 }
 
 caf::error coordinator_state::check_new(const std::vector<device_ids>& groups) {
   if (communicators.size() + groups.size() > options.communicators_max)
-    return denied(fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
-                              communicators.size(), groups.size(), options.communicators_max));
+    return make_error(errc::too_many,
+                      fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
+                                  communicators.size(), groups.size(), options.communicators_max));
   for (auto& ranks : groups) {
     std::map<uint64_t, uint32_t> places;
     for (auto id : ranks) {
@@ -114,12 +124,11 @@ caf::error coordinator_state::check_new(const std::vector<device_ids>& groups) {
   return caf::none;
 }
 
-gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, proto::FailurePolicy policy,
-                                                              bool deterministic) {
+gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, const communicator_entry& like) {
   auto opts = options.communicators;
   opts.id = communicator_id{++communicator_ids_};
-  opts.policy = policy;
-  opts.deterministic = deterministic;
+  opts.policy = like.policy;
+  opts.deterministic = like.deterministic;
   opts.coordinator = self;
   gpu_sim::CommInitResponse response;
   std::vector<gpu_sim::DeviceMetadata> metadata;
@@ -127,7 +136,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   for (auto id : ranks) {
     auto& device = devices.at(id);
     device.communicators.insert(opts.id.value);
-    if (policy != proto::REPLACE) // nobody will say what becomes of them
+    if (like.policy != proto::REPLACE) // nobody will say what becomes of them
       copies.forget(device_id{id});
     *response.add_devices() = device.metadata;
     metadata.push_back(device.metadata);
@@ -142,7 +151,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   for (auto& handle : handles)
     handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
-  communicators[opts.id.value] = {handle, policy, deterministic, {}};
+  communicators[opts.id.value] = {handle, like.policy, like.deterministic, like.outlives_client, {}};
   response.set_success(true);
   response.set_commid(opts.id.value);
   return response;
@@ -151,25 +160,30 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
 caf::result<proto::CommDeriveResponse> coordinator_state::derive(const proto::CommDeriveRequest& x) {
   auto parent = communicator_of(x.comm_id());
   if (!parent)
-    return refusal<proto::CommDeriveResponse>(render(parent.error()));
+    return refusal<proto::CommDeriveResponse>(parent.error());
+  auto owner = x.outlives_client() ? caf::actor_addr{} : calling_client();
   auto promise = self->make_response_promise<proto::CommDeriveResponse>();
   gpu_sim::GetCommStatusRequest who;
   who.set_commid(x.comm_id());
   self->request(*parent, options.request_limit, who)
-    .then([this, x, promise](const gpu_sim::GetCommStatusResponse& members) mutable { promise.deliver(derive_from(members, x)); },
+    .then([this, x, promise, owner](const gpu_sim::GetCommStatusResponse& members) mutable {
+            promise.deliver(derive_from(members, x, owner));
+          },
           [promise, x](const caf::error& problem) mutable {
             promise.deliver(refusal<proto::CommDeriveResponse>(
+              problem == caf::sec::request_timeout ? errc::timed_out : errc::unknown_communicator,
               fmt::format("communicator {} did not say who its members are: {}", x.comm_id(), render(problem))));
           });
   return promise;
 }
 
 proto::CommDeriveResponse coordinator_state::derive_from(const gpu_sim::GetCommStatusResponse& members,
-                                                         const proto::CommDeriveRequest& x) {
-  auto no = [](const caf::error& problem) { return refusal<proto::CommDeriveResponse>(render(problem)); };
+                                                         const proto::CommDeriveRequest& x,
+                                                         const caf::actor_addr& owner) {
+  auto no = [](const caf::error& problem) { return refusal<proto::CommDeriveResponse>(problem); };
   auto parent = communicators.find(x.comm_id());
   if (parent == communicators.end() || members.devices().empty())
-    return no(denied(fmt::format("communicator {} has ended", x.comm_id())));
+    return no(make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", x.comm_id())));
   device_ids ranks;
   for (auto& device : members.devices())
     ranks.push_back(device.deviceid().value());
@@ -196,7 +210,10 @@ proto::CommDeriveResponse coordinator_state::derive_from(const gpu_sim::GetCommS
   for (auto& [color, members_of_it] : *wanted) {
     auto& part = *result.add_parts();
     part.set_color(color);
-    *part.mutable_comm() = make_communicator(members_of_it, parent->second.policy, parent->second.deterministic);
+    auto like = parent->second;
+    like.outlives_client = !owner;
+    *part.mutable_comm() = make_communicator(members_of_it, like);
+    own(owner, communicator_id{part.comm().commid()});
   }
   result.set_success(true);
   return result;

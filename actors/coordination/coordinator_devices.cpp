@@ -17,17 +17,27 @@ void coordinator_state::start_ids_above(const proto::JournalState& known) {
   communicator_ids_ = known.comm_id();
 }
 
-uint64_t coordinator_state::node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequest& x,
+                                                       const caf::strong_actor_ptr& node) {
+  auto about = x;
+  auto taken = [&] {
+    return std::any_of(nodes.begin(), nodes.end(), [&](auto& y) { return y.second.about.name() == about.name(); });
+  };
+  for (int next = 2; taken(); ++next) // a name is one node's
+    about.set_name(fmt::format("{}-{}", x.name(), next));
   auto id = ++node_ids_;
-  nodes[id] = {x, node};
+  nodes[id] = {about, node};
   self->monitor(caf::actor_cast<caf::actor>(node));
   proto::Record record;
   record.mutable_node_joined()->set_node_id(id);
-  record.mutable_node_joined()->set_name(x.name());
+  record.mutable_node_joined()->set_name(about.name());
   record.mutable_node_joined()->set_pid(x.pid());
+  record.mutable_node_joined()->set_host(x.hostname());
   journal(std::move(record));
-  introduce_nodes();
-  return id;
+  proto::NodeJoinResponse answer;
+  answer.set_node_id(id);
+  answer.set_name(about.name());
+  return answer;
 }
 
 void coordinator_state::introduce_nodes() {
@@ -61,11 +71,13 @@ void coordinator_state::device_ready(const proto::DeviceReady& x, const device_h
   proto::Record record;
   *record.mutable_device_joined()->mutable_metadata() = x.metadata();
   record.mutable_device_joined()->set_node_id(x.node_id());
+  if (auto node = nodes.find(x.node_id()); node != nodes.end())
+    record.mutable_device_joined()->set_node_name(node->second.about.name());
+  spdlog::debug("device 0x{:x} of node {} joined", id, record.device_joined().node_name());
   journal(std::move(record));
-  spdlog::debug("device 0x{:x} of node {} joined", id, x.node_id());
   for (auto i = waiters_.begin(); i != waiters_.end();)
-    if (devices.size() >= i->second.devices_min) {
-      i->second.promise.deliver(info());
+    if (devices.size() >= i->second.request.min_devices()) {
+      deliver_info(i->second.request, i->second.promise);
       i = waiters_.erase(i);
     } else {
       ++i;
@@ -86,6 +98,13 @@ void coordinator_state::on_down(const caf::down_msg& x) {
       record.mutable_node_left()->set_name(node.about.name());
       record.mutable_node_left()->set_cause(render(x.reason));
       journal(std::move(record));
+      proto::ClusterInfo::Gone gone;
+      gone.set_what(proto::ClusterInfo::Gone::NODE);
+      gone.set_id(id);
+      gone.set_name(node.about.name());
+      gone.set_cause(render(x.reason));
+      gone.set_left(left);
+      note_gone(std::move(gone));
       if (left)
         spdlog::debug("node {} has left: {}", node.about.name(), render(x.reason));
       else
@@ -96,6 +115,16 @@ void coordinator_state::on_down(const caf::down_msg& x) {
   for (auto& [id, entry] : communicators)
     if (entry.handle.address() == x.source)
       return communicator_ended(id, x.reason ? render(x.reason) : ""); // ends the loop: the map has changed
+  if (auto client = clients_.extract(x.source))
+    client_gone(client.mapped(), x.reason ? render(x.reason) : "it has ended");
+}
+
+void coordinator_state::note_gone(proto::ClusterInfo::Gone x) {
+  constexpr size_t gone_max = 64;
+  x.set_time_ns(now_ns());
+  latest_gone_.push_back(std::move(x));
+  if (latest_gone_.size() > gone_max)
+    latest_gone_.pop_front();
 }
 
 void coordinator_state::communicator_ended(uint64_t id, const std::string& reason) {
@@ -105,7 +134,14 @@ void coordinator_state::communicator_ended(uint64_t id, const std::string& reaso
   if (!reason.empty()) {
     spdlog::error("communicator {} has failed: {}", id, reason);
     failed_[id] = reason;
+    proto::ClusterInfo::Gone gone;
+    gone.set_what(proto::ClusterInfo::Gone::COMMUNICATOR);
+    gone.set_id(id);
+    gone.set_cause(reason);
+    note_gone(std::move(gone));
   }
+  owned_.ended(communicator_id{id});
+  forget_idle_clients();
   proto::Quiesce stop;
   stop.set_comm_id(id);
   stop.set_epoch(UINT64_MAX);
@@ -144,6 +180,14 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
     spdlog::info("device 0x{:x} has died, noticed by {}: {}", id, noticed_by, cause);
   }
   journal(std::move(record));
+  proto::ClusterInfo::Gone gone;
+  gone.set_what(proto::ClusterInfo::Gone::DEVICE);
+  gone.set_id(id);
+  gone.set_cause(cause);
+  gone.set_left(noticed_by.empty());
+  note_gone(std::move(gone));
+  owned_.gone(device_id{id});
+  forget_idle_clients();
   auto calls = std::move(i->second.calls);
   if (i->second.communicators.empty() || !may_replace(id))
     copies.forget(device_id{id});
@@ -192,16 +236,21 @@ proto::ClusterInfo coordinator_state::info() const {
     entry.set_name(node.about.name());
     entry.set_pid(node.about.pid());
     entry.set_devices_announced(node.about.devices());
+    entry.set_host(node.about.host());
+    entry.set_port(node.about.port());
+    entry.set_hostname(node.about.hostname());
   }
   return result;
 }
 
 caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto::ClusterInfoRequest& x) {
-  if (devices.size() >= x.min_devices() || x.timeout_ns() == 0)
-    return info();
-  auto number = ++waits_;
   auto promise = self->make_response_promise<proto::ClusterInfo>();
-  waiters_[number] = {x.min_devices(), promise};
+  if (devices.size() >= x.min_devices() || x.timeout_ns() == 0) {
+    deliver_info(x, promise);
+    return promise;
+  }
+  auto number = ++waits_;
+  waiters_[number] = {x, promise};
   self->delayed_send(self, request_limit(x.timeout_ns()), atom::expire_v, number);
   return promise;
 }
@@ -211,8 +260,59 @@ void coordinator_state::expire(uint64_t waiter) {
   auto i = waiters_.find(waiter);
   if (i == waiters_.end())
     return;
-  i->second.promise.deliver(info());
+  deliver_info(i->second.request, i->second.promise);
   waiters_.erase(i);
+}
+
+void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
+                                     caf::typed_response_promise<proto::ClusterInfo> promise) {
+  if (!x.communicators()) {
+    promise.deliver(info());
+    return;
+  }
+  auto answer = std::make_shared<proto::ClusterInfo>(info());
+  for (auto& gone : latest_gone_)
+    *answer->add_gone() = gone;
+  auto waiting = std::make_shared<size_t>(communicators.size() + 1);
+  auto told = [answer, waiting, promise]() mutable {
+    if (--*waiting == 0)
+      promise.deliver(std::move(*answer));
+  };
+  for (auto& [id, entry] : communicators) {
+    auto index = answer->communicators_size();
+    auto& about = *answer->add_communicators();
+    about.set_comm_id(id);
+    about.set_policy(entry.policy);
+    about.set_deterministic(entry.deterministic);
+    about.set_outlives_client(entry.outlives_client);
+    for (auto& [number, device] : devices)
+      if (device.communicators.count(id) != 0)
+        about.add_device_ids(number);
+    gpu_sim::GetCommStatusRequest request;
+    request.set_commid(id);
+    auto limit = options.request_limit;
+    self->request(entry.handle, limit, std::move(request))
+      .then([answer, index, told](const gpu_sim::GetCommStatusResponse& y) mutable {
+              auto& known = *answer->mutable_communicators(index);
+              known.set_epoch(y.epoch());
+              known.clear_device_ids();
+              for (auto& device : y.devices())
+                known.add_device_ids(device.deviceid().value());
+              known.set_operations_in_flight(y.operationsinflight());
+              known.set_status(y.status());
+              known.set_error(y.error());
+              known.set_async_error(y.asyncerror());
+              told();
+            },
+            [answer, index, told, limit](const caf::error& problem) mutable {
+              answer->mutable_communicators(index)->set_silent(
+                problem == caf::sec::request_timeout
+                  ? fmt::format("it did not answer within {:.1f} s", std::chrono::duration<double>{limit}.count())
+                  : render(problem));
+              told();
+            });
+  }
+  told();
 }
 
 } // namespace ringmaster

@@ -20,11 +20,13 @@ void node_state::join(const proto::Adopt& x) {
   request.set_port(x.port());
   request.set_pid(options.pid);
   request.set_devices(options.devices);
+  request.set_hostname(options.hostname);
   std::vector<uint64_t> wanted{x.device_ids().begin(), x.device_ids().end()};
   self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
     .then([this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
             if (!options.device.streams_options.journal)
               options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
+            options.name = y.name();
             host(y.node_id(), wanted);
           },
           [this](const caf::error& problem) {

@@ -6,7 +6,8 @@
 namespace ringmaster {
 
 struct node_options {
-  std::string name;
+  std::string name;     ///< The coordinator may put a number behind it, so that it is this node's alone.
+  std::string hostname; ///< Of the machine.
   uint64_t pid = 0;
   uint32_t devices = 0;
   device_options device;              ///< For each of them.

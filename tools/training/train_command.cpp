@@ -10,6 +10,7 @@
 #include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/measured_costs.hpp"
 #include "runtime/training/search/strategy_search.hpp"
+#include "tools/options/nearest_word.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/training/train_picture.hpp"
@@ -17,6 +18,7 @@
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <optional>
@@ -47,6 +49,9 @@ struct train_options {
   uint64_t trace_bytes_max = 64 << 20;
   std::string svg;
   bool all = false;
+  bool one_of_all = false; ///< A line of the table.
+  std::optional<uint64_t> micro_batch; ///< As told.
+  std::optional<uint32_t> chunks;      ///< The same.
 };
 
 std::string known_strategies() {
@@ -59,10 +64,14 @@ std::string known_strategies() {
 caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
   if (auto* found = strategy_of(text))
     return found;
-  std::string names;
+  std::vector<std::string> names;
   for (auto& x : strategies())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", x.name);
-  return make_error(errc::invalid_argument, fmt::format("there is no strategy \"{}\"; there are: {}", text, names));
+    names.emplace_back(x.name);
+  const auto near = nearest_word(text, names);
+  return make_error(errc::invalid_argument,
+                    fmt::format("there is no strategy \"{}\"{}: {}", text,
+                                near.empty() ? "; there are" : fmt::format(": did you mean {}? There are", near),
+                                fmt::join(names, ", ")));
 }
 
 std::vector<std::string> strategy_names() {
@@ -82,6 +91,31 @@ caf::expected<std::string> parse_cost_model(const std::string& text) {
   return text;
 }
 
+/// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are told.
+/// What is told to all of them is for those that take it.
+caf::error cut_option(train_options& x) {
+  auto& m = x.trained;
+  const bool cuts = x.which->cut != batch_cut::never;
+  const bool takes_chunks = x.which->chunks == chunk_use::parts || x.which->chunks == chunk_use::buckets;
+  if (x.one_of_all && !cuts)
+    x.micro_batch.reset();
+  if (x.one_of_all && !takes_chunks)
+    x.chunks.reset();
+  auto refused = [&](const char* option, std::string why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+  };
+  m.micro_batch = default_micro_batch(*x.which, m, x.ranks);
+  if (!cuts && x.micro_batch.value_or(m.micro_batch) != m.micro_batch)
+    return refused("--micro-batch", fmt::format("works on all {} samples of a rank at once", m.micro_batch));
+  m.micro_batch = x.micro_batch.value_or(m.micro_batch);
+  m.chunks = x.chunks.value_or(training::model{}.chunks);
+  const auto chunks = chunks_of(*x.which, m);
+  if (x.chunks && !takes_chunks && *x.chunks != chunks)
+    return refused("--chunks", fmt::format("has {} of the model on each", chunks == 1 ? "one part" : "two parts"));
+  return caf::none;
+}
+
 /// Options that this strategy would not go by.
 caf::error unused_option(const train_options& x) {
   auto& m = x.trained;
@@ -96,11 +130,13 @@ caf::error unused_option(const train_options& x) {
     return refused("--data", fmt::format("has {} data-parallel ones", shape.data));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
-  if (m.zero > 0 && !x.which->staged)
+  if (m.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
   if (m.zero > 0 && shape.data == 1)
     return refused("--zero", "has no data-parallel ones that could share a stage: give --data");
+  if (m.zero > 0 && m.zero < 3 && x.which->gathers == sharded::a_stage)
+    return refused("--zero", "shares a stage as ZeRO's stage 3 does");
   return caf::none;
 }
 
@@ -112,7 +148,7 @@ caf::error too_large(const train_options& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
                                   x.ranks, weights, weights_max));
-  if (auto count = micro_batch_count(x.trained, shape.data); x.which->in_micro_batches && count > micro_batches_max)
+  if (auto count = micro_batch_count(x.trained, shape.data); count > micro_batches_max)
     return make_error(errc::invalid_argument,
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
                                   count, micro_batches_max));
@@ -140,6 +176,8 @@ caf::error choose_costs(train_options& x) {
     return std::move(trained.error());
   x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
   if (auto problem = x.which->check(x.trained, x.ranks))
+    return problem;
+  if (auto problem = cut_option(x))
     return problem;
   for (auto* problem : {unused_option, too_large})
     if (auto found = problem(x))
@@ -191,7 +229,7 @@ caf::expected<training_outcome> simulated(const train_options& x, const std::fun
 }
 
 train_run about(const train_options& x) {
-  return {x.which->name, x.trained, x.ranks, x.costs};
+  return {x.which->name, x.trained, x.ranks, x.costs, !x.micro_batch && x.which->cut != batch_cut::always};
 }
 
 /// All strategies with the same options, one after the other.
@@ -207,8 +245,10 @@ int compare(const train_options& opts, std::FILE* out) {
   for (auto& which : strategies()) {
     auto its = opts;
     its.which = &which;
+    its.one_of_all = true;
     auto problem = check_one(its);
-    auto found = problem ? caf::expected<training_outcome>{std::move(problem)} : simulated(its, [&](double part) { shown.at((done + part) / whole); });
+    auto found = problem ? caf::expected<training_outcome>{std::move(problem)}
+                         : simulated(its, [&](double part) { shown.at((done + part) / whole); });
     ++done;
     any = any || found.engaged();
     if (opts.json && found) {
@@ -250,15 +290,17 @@ void add_strategy_options(option_table& table, train_options& x) {
                 x.which = *which;
                 return caf::none;
               })
-    .says("S", "one of these, or all: a table of them")
+    .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes")
     .offers(strategy_names())
     .needed();
   table.number("--ranks", x.ranks, 1, 65536).says("N", "1 to 65536");
   table.number("--layers", x.layers, 1, 65536).says("L", "1 to 65536").otherwise("32; the model's");
   table.number("--global-batch", x.trained.global_batch, 1, batch_max).says("B", "samples of a step, of all ranks");
-  table.number("--micro-batch", x.trained.micro_batch, 1, batch_max)
-    .says("B", "samples that a rank works on at once, where the strategy cuts them so");
-  table.number("--chunks", x.trained.chunks, 1, 65536)
+  table.number("--micro-batch", x.micro_batch, 1, batch_max)
+    .says("B", "samples that a rank works on at once")
+    .otherwise("1; ddp, wsdp, zero1, zero2, zero3: all that it has");
+  table.number("--chunks", x.chunks, 1, 65536)
+    .otherwise(std::to_string(training::model{}.chunks))
     .says("V", "parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap");
   table.number("--tensor", x.trained.tensor, 1, 65536)
     .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
@@ -302,6 +344,8 @@ class train_call final : public command_call {
   }
 
   caf::error check() override {
+    opts_.trained.micro_batch = opts_.micro_batch.value_or(opts_.trained.micro_batch);
+    opts_.trained.chunks = opts_.chunks.value_or(opts_.trained.chunks);
     if (opts_.all && !(opts_.trace.empty() && opts_.svg.empty()))
       return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
     if (auto problem = misplaced_option(opts_))

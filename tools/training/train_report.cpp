@@ -42,10 +42,9 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   auto& costs = *x.costs;
   auto& peak = found.ranks[found.peak_rank];
   auto* which = strategy_of(x.strategy);
-  const bool cut = which == nullptr || which->in_micro_batches;
   auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {}{}, cost model {}\n", x.strategy, x.ranks,
                           x.trained.layers, x.trained.global_batch,
-                          cut ? fmt::format(" in micro-batches of {}", x.trained.micro_batch) : "", costs.name());
+                          x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
   if (which != nullptr)
     if (const auto shape = which->shape(x.trained, x.ranks); shape.tensor > 1 || shape.pipeline > 1)
       text += fmt::format("{} tensor x {} data x {} pipeline parallel ranks{}{}\n", shape.tensor, shape.data,
@@ -102,7 +101,7 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("world_size", x.ranks)
     .member("layers", x.trained.layers)
     .member("global_batch", x.trained.global_batch)
-    .member("micro_batch", x.trained.micro_batch)
+    .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
     .member("tensor", shape.tensor)
     .member("data", shape.data)
     .member("stages", shape.pipeline)
