@@ -2,6 +2,8 @@
 #include "runtime/configuration/places.hpp"
 #include "tools/bench/bench_command.hpp"
 #include "tools/bench/chart_command.hpp"
+#include "tools/cluster/destroy_command.hpp"
+#include "tools/cluster/info_command.hpp"
 #include "tools/cluster/log_command.hpp"
 #include "tools/cluster/node_commands.hpp"
 #include "tools/demo/demo_command.hpp"
@@ -41,6 +43,7 @@ int main(int argc, char** argv) {
                              coordinator_command(),
                              node_command(),
                              info_command(),
+                             destroy_command(),
                              log_command(),
                            },
                            "`caf-run` starts a whole cluster.",

@@ -47,6 +47,7 @@ void bench_arguments::add_to(option_table& table) {
               "all inputs and writes all outputs once, divided by the time.");
   add_collective_options(table, told_, {.max = devices_max, .min = 2, .option = "--devices"});
   table.positional().otherwise("all_reduce");
+  table.option_named("--devices").otherwise("8; on a cluster of other processes as many as are free there, up to 8");
   table.option_named("--algorithm").says("A", "ring, direct, ... ; auto takes the best; all tries every one")
     .otherwise("auto");
   table.bytes("--min-bytes", min_bytes_, bytes_max).also("-b")
@@ -98,6 +99,9 @@ caf::error bench_arguments::take_collective() {
   x.algorithm = told_.algorithm.empty() ? x.algorithm : told_.algorithm;
   x.devices = told_.ranks.value_or(x.devices);
   x.root = told_.root.value_or(x.root);
+  x.devices_given = told_.ranks.has_value();
+  x.max_bytes_given = max_bytes_.has_value();
+  x.peer_given = told_.peer.has_value();
   x.min_bytes = min_bytes_.value_or(first_size(x, x.min_bytes));
   x.max_bytes = max_bytes_.value_or(x.max_bytes);
   auto whole = told_;
@@ -140,6 +144,8 @@ caf::error bench_arguments::take_schedule() {
       return std::move(factor.error());
   x.kind = written->kind;
   x.devices = own.world_size;
+  x.devices_given = true;
+  x.peer_given = true;
   x.root = own.root;
   x.peer = own.peer;
   x.algorithm = algorithm_name_of(told_.schedule);

@@ -32,7 +32,8 @@ void log_options::add_to(option_table& table) {
   table.number("--device", filter.device, 0).says("N|0xN", "only what names the device").otherwise("");
   table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()}).says("KIND", "{words}");
   table.parsed("--outcome", filter.outcome, parse_outcome)
-    .says("O", "{words}: only operations that stand so now, and commands that ended so")
+    .says("O", "{words}: only operations that stand so now, and what ended so: commands, calls that were refused, "
+              "communicators that were aborted")
     .offers({"success", "failed", "in_progress"});
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
   table.flag("--relative", relative).says("times since the first record shown, not of the day");

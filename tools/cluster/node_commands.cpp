@@ -1,24 +1,20 @@
 #include "tools/cluster/node_commands.hpp"
 
-#include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/log.hpp"
 #include "messages/errc.hpp"
 #include "runtime/memory/memory_directory.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
+#include "tools/cluster/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <cstring>
-#include <set>
-#include <sstream>
-#include <thread>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -59,13 +55,6 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
     }
     now_and_then();
   }
-}
-
-/// A connection attempt that the system still waits for must not hold the process.
-[[noreturn]] void end_at_once(const std::string& command, const caf::error& problem, std::FILE* err) {
-  fmt::print(err, "{}: {}\n", command, render(problem));
-  std::fflush(nullptr);
-  std::_Exit(exit_failed);
 }
 
 class coordinator_call final : public configured_call {
@@ -116,11 +105,18 @@ class node_call final : public configured_call {
                 "SIGINT.");
     key_option(table, "--join", "node.join")
       .says("HOST:PORT", "the coordinator to join; without it, wait for one that names this node in cluster.devices");
-    key_option(table, "--devices", "device.count").says("K", "how many devices to host");
+    key_option(table, "--devices", "device.count").says("K", "how many devices to host, 1 at least");
     key_option(table, "--name", "node.name").says("NAME", "in logs").otherwise("host and process id");
     key_option(table, "--listen", "node.listen-port")
       .says("PORT", "where other nodes and coordinators reach this one, 0 for any free port");
     key_option(table, "--listen-host", "node.listen-host").says("H", "on which address");
+  }
+
+  caf::error check() override {
+    if (cfg_.values().device.count == 0)
+      return make_error(errc::invalid_argument, "a node with no device would do nothing for the cluster: --devices 1 or "
+                                                "more; `ringmaster coordinator` is the one that hosts none");
+    return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
@@ -169,81 +165,6 @@ class node_call final : public configured_call {
   }
 };
 
-class info_call final : public configured_call {
-  void declare_options(option_table& table) override {
-    table.about("Who is in a cluster. The exit status is 0 if those waited for are there; each that is not gets a line "
-                "\"missing: NAME\".");
-    key_option(table, "--join", "node.join").says("HOST:PORT", "the cluster's coordinator").needed();
-    table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
-    table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
-    key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
-  }
-
-  caf::error check() override {
-    if (cfg_.values().node.join.empty())
-      return make_error(errc::invalid_argument, "info needs --join HOST:PORT");
-    std::istringstream names{nodes_};
-    for (std::string name; std::getline(names, name, ',');)
-      wanted_.insert(name);
-    return caf::none;
-  }
-
-  caf::expected<int> run(const console& to) override {
-    auto& opts = cfg_.values();
-    start_log(opts);
-    caf::actor_system system{cfg_};
-    auto host = connect(system, opts.node.join, opts.node.join_timeout);
-    if (!host)
-      end_at_once("ringmaster info", host.error(), to.err);
-    client user{system, *host};
-    auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
-    for (;;) {
-      auto info = user.devices();
-      if (!info)
-        return std::move(info.error());
-      auto missing = missing_in(*info);
-      bool complete = missing.empty() && static_cast<size_t>(info->devices_size()) >= devices_min_;
-      if (complete || std::chrono::steady_clock::now() >= give_up) {
-        print(*info, missing, to.out);
-        return complete ? exit_ok : exit_failed;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    }
-  }
-
-  std::set<std::string> missing_in(const proto::ClusterInfo& info) const {
-    auto missing = wanted_;
-    for (auto& entry : info.nodes()) {
-      auto here = std::count_if(info.devices().begin(), info.devices().end(),
-                                [&](auto& x) { return x.node_id() == entry.node_id(); });
-      if (here >= entry.devices_announced())
-        missing.erase(entry.name());
-    }
-    return missing;
-  }
-
-  void print(const proto::ClusterInfo& info, const std::set<std::string>& missing, std::FILE* out) const {
-    for (auto& name : missing)
-      fmt::print(out, "missing: {}\n", name);
-    if (auto here = static_cast<uint64_t>(info.devices_size()); here < devices_min_)
-      fmt::print(out, "missing: {} of {} devices\n", devices_min_ - here, devices_min_);
-    if (!wanted_.empty())
-      return;
-    if (info.nodes().empty())
-      fmt::print(out, "no node has joined\n");
-    for (auto& entry : info.nodes())
-      fmt::print(out, "node {} '{}' (pid {})\n", entry.node_id(), entry.name(), entry.pid());
-    for (auto& entry : info.devices())
-      fmt::print(out, "device 0x{:x} on node {}, {}\n", entry.metadata().deviceid().value(), entry.node_id(),
-                 entry.comm_ids().empty() ? "free"
-                                          : fmt::format("in communicator {}", fmt::join(entry.comm_ids(), ", ")));
-  }
-
-  std::string nodes_;
-  uint64_t devices_min_ = 0;
-  std::set<std::string> wanted_;
-};
-
 } // namespace
 
 tool_command coordinator_command() {
@@ -252,10 +173,6 @@ tool_command coordinator_command() {
 
 tool_command node_command() {
   return tool_command::of<node_call>("node", "a process with devices that joins a coordinator");
-}
-
-tool_command info_command() {
-  return tool_command::of<info_call>("info", "who is in a cluster");
 }
 
 } // namespace ringmaster

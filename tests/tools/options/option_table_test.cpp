@@ -175,5 +175,5 @@ TEST_CASE("demo options: read, and refused with a sentence") {
 TEST_CASE("info: a number of devices that is none is refused before anybody is waited for") {
   launch::launched_program info{{RINGMASTER_PROGRAM, "info", "--join", "127.0.0.1:1", "--devices", "many"}};
   CHECK(info.finish() == 2);
-  CHECK(info.error == "ringmaster: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
+  CHECK(info.error == "ringmaster info: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
 }
