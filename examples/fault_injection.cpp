@@ -76,10 +76,10 @@ caf::error run(client& host) {
 int main(int argc, char** argv) {
   configuration cfg;
   caf::error problem = cfg.read(argc, argv, find_configuration());
-  if (!problem)
-    problem = cfg.check_remainder();
   if (!problem && cfg.cli_helptext_printed)
     return 0;
+  if (!problem)
+    problem = cfg.check_remainder();
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   if (!problem) {

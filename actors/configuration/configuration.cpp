@@ -3,6 +3,7 @@
 #include "actors/configuration/ini_keys.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <caf/config_value.hpp>
 #include <caf/deep_to_string.hpp>
@@ -10,9 +11,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <sstream>
 
 namespace ringmaster {
@@ -119,6 +122,13 @@ caf::error configuration::read(int argc, char** argv, const std::optional<std::f
 
 caf::error configuration::read(std::vector<std::string> args,
                                const std::optional<std::filesystem::path>& default_file) {
+  const std::string program = program_invocation_short_name;
+  for (auto& arg : std::span{args.begin(), std::find(args.begin(), args.end(), "--")})
+    if (arg == "--help" || arg == "-h" || arg == "--version") {
+      fmt::print("{}", arg == "--version" ? version_text(program) : help_text(program, default_file));
+      cli_helptext_printed = true;
+      return caf::none;
+    }
   // CAF takes options only in front of the first other argument.
   auto end = std::find(args.begin(), args.end(), "--");
   auto others = std::stable_partition(args.begin(), end, [&](const std::string& x) { return is_ours_or_cafs(x); });
@@ -178,6 +188,20 @@ caf::error configuration::check_remainder() const {
   if (remainder.empty())
     return caf::none;
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", remainder[0]));
+}
+
+std::string configuration::help_text(const std::string& program,
+                                     const std::optional<std::filesystem::path>& default_file) const {
+  auto text = fmt::format("usage: {} [--section.key=VALUE...]\n\n", program);
+  options defaults;
+  for (const auto& entry : option_entries(defaults))
+    text += fmt::format("  --{:<38} {}\n", fmt::format("{}.{}={}", entry.section, entry.key, value_text(entry)),
+                        entry.purpose);
+  return text
+         + fmt::format("  --{:<38} {}\n  --{:<38} {}\n  --{:<38} {}\n", "config-file=FILE",
+                       fmt::format("the configuration, in place of {}",
+                                   default_file ? default_file->string() : "none, since none is there"),
+                       "version", "which versions these are", "help", "this text");
 }
 
 std::string configuration::origin_of(const std::string& section) const {

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto silent = 1s, between = 200ms;
+constexpr std::chrono::milliseconds silent = 1s, between = 200ms;
 /// So little done says nothing of the rest.
 constexpr double part_min = 0.005;
 

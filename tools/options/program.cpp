@@ -4,7 +4,7 @@
 #include "tools/options/help_text.hpp"
 #include "tools/options/man_page.hpp"
 #include "tools/options/nearest_word.hpp"
-#include "tools/options/version_text.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
 

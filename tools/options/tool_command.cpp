@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "tools/options/help_text.hpp"
-#include "tools/options/version_text.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,9 @@
 #include "messages/errc.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
+#include "tools/console/output_file.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 #include "tools/console/time_limit.hpp"
 
@@ -15,6 +18,7 @@ namespace {
 struct puzzles_options {
   const puzzle* only = nullptr; ///< Null: all.
   bool json = false;
+  std::string svg, trace; ///< Files; empty: none.
 };
 
 std::string_view words_of(verdict x) {
@@ -148,13 +152,27 @@ class puzzles_call final : public command_call {
     for (auto& x : puzzles())
       numbers.push_back(std::to_string(x.number));
     table.positional("N", choose).offers(std::move(numbers));
+    table.file("--svg", opts_.svg).says("FILE", "with N: a picture of your program's schedule");
+    table.file("--trace", opts_.trace)
+      .says("FILE", "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
     table.flag("--json", opts_.json).says("one object a puzzle instead of the text, in a list without N");
     table.closing("With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
   }
 
+  caf::error check() override {
+    if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
+      return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
+                                                "ringmaster puzzles 2 --svg mine.svg");
+    return caf::none;
+  }
+
   caf::expected<int> run(const console& to) override {
-    if (opts_.only != nullptr)
-      return run_one(*opts_.only, to.out);
+    if (opts_.only != nullptr) {
+      auto status = run_one(*opts_.only, to.out);
+      if (auto problem = write_files(*opts_.only, to.out))
+        return problem;
+      return status;
+    }
     if (opts_.json)
       fmt::print(to.out, "{}", list_of_all());
     else
@@ -172,6 +190,34 @@ class puzzles_call final : public command_call {
       fmt::print(out, "{}", text_of(which, stub, solution));
     }
     return is_right(stub) ? exit_ok : exit_failed;
+  }
+
+  caf::error write_files(const puzzle& which, std::FILE* out) const {
+    if (opts_.svg.empty() && opts_.trace.empty())
+      return caf::none;
+    auto found = outcome_of_stub(which);
+    if (!found)
+      return std::move(found.error());
+    const auto& costs = training::puzzle_costs();
+    caf::expected<std::string> picture{std::string{}}, trace{std::string{}};
+    if (!opts_.svg.empty())
+      picture = picture_of({which.name, which.trained, which.ranks, &costs}, *found);
+    if (!opts_.trace.empty())
+      trace = trace_of(*found, costs);
+    auto write = [&](const std::string& file, auto& text, const char* what) -> caf::error {
+      if (file.empty())
+        return caf::none;
+      if (!text)
+        return std::move(text.error());
+      if (auto problem = write_output_file(file, *text, what))
+        return problem;
+      if (!opts_.json)
+        fmt::print(out, "Wrote {}.\n", file);
+      return caf::none;
+    };
+    if (auto problem = write(opts_.svg, picture, "the picture"))
+      return problem;
+    return write(opts_.trace, trace, "the trace");
   }
 
   puzzles_options opts_;

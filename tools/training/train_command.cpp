@@ -13,7 +13,8 @@
 #include "tools/options/nearest_word.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/training/train_picture.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/training/train_report.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -46,7 +47,7 @@ struct train_options {
   transformer_options transformer;
   bool json = false;
   std::string trace;
-  uint64_t trace_bytes_max = 64 << 20;
+  uint64_t trace_bytes_max = trace_bytes_usual;
   std::string svg;
   bool all = false;
   bool one_of_all = false; ///< A line of the table.
@@ -270,7 +271,7 @@ caf::error write_files(const train_options& opts, const training_outcome& found)
   if (!opts.trace.empty()) {
     auto trace = trace_of(found, *opts.costs, opts.trace_bytes_max);
     if (!trace)
-      return std::move(trace.error());
+      return make_error(code_of(trace.error()), "--trace-limit: " + render(trace.error()));
     if (auto problem = write_output_file(opts.trace, *trace, "the trace"))
       return problem;
   }

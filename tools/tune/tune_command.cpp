@@ -4,6 +4,7 @@
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
@@ -78,16 +79,20 @@ caf::error check_writable(const std::string& file) {
 }
 
 caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cost_sample>& samples) {
+  progress shown{"tune"};
+  const bool both = opts.transport == "all";
   auto take = [&](caf::expected<std::vector<cost_sample>> x) -> caf::error {
     if (!x)
       return std::move(x.error());
     samples.insert(samples.end(), x->begin(), x->end());
     return caf::none;
   };
+  auto in_process = [&](double part) { shown.at(both ? part / 2 : part); };
+  auto between = [&](double part) { shown.at(both ? 0.5 + part / 2 : part); };
   if (opts.transport != "network")
-    if (auto problem = take(measure_in_process(cfg, opts.effort)))
+    if (auto problem = take(measure_in_process(cfg, opts.effort, in_process)))
       return problem;
-  return opts.transport != "process" ? take(measure_between_processes(opts.effort)) : caf::none;
+  return opts.transport != "process" ? take(measure_between_processes(opts.effort, between)) : caf::none;
 }
 
 class tune_call final : public configured_call {

@@ -2,12 +2,14 @@
 
 #include "runtime/text/json_value.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -160,4 +162,19 @@ TEST_CASE("puzzles: bad input gets a sentence") {
   CHECK(sentence_of({"x"}) == "ringmaster puzzles: there is no puzzle \"x\"; there are 0 to 7\n");
   CHECK(sentence_of({"1", "2"}) == "ringmaster puzzles: one puzzle at a time, or none for all, not 1 and 2\n");
   CHECK(sentence_of({"--jsonn"}).find("did you mean --json?") != std::string::npos);
+}
+
+TEST_CASE("puzzles: a picture and a trace are of one puzzle, and of a program that is written") {
+  CHECK(sentence_of({"--svg", "x"}).find("--svg and --trace are of one puzzle") != std::string::npos);
+  temporary_directory dir;
+  auto svg = (dir.path() / "mine.svg").string(), trace = (dir.path() / "mine.json").string();
+  for (auto& which : puzzles()) {
+    auto shown = run({std::to_string(which.number), "--svg", svg, "--trace", trace});
+    const auto written = check_stub(which).judged;
+    CHECK(shown.code == (written >= verdict::right ? 0 : 1));
+    CHECK(std::filesystem::remove(svg) == (written >= verdict::right));
+    if (written == verdict::not_written_yet)
+      CHECK(shown.err == fmt::format("ringmaster puzzles: {} is not written yet: there is nothing to show\n",
+                                     which.stub_file()));
+  }
 }

@@ -1,4 +1,4 @@
-#include "tools/options/version_text.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include "messages/version.hpp"
 
