@@ -3,6 +3,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -169,19 +170,16 @@ void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
 }
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())),
-                     .count = x.count(),
-                     .root = x.root(),
-                     .peer = x.peer(),
-                     .counts = {x.counts().begin(), x.counts().end()}};
+  auto& what = x.collective();
+  auto world = request_of(what, static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())), 0);
   for (uint32_t rank = 0; rank < world.world_size; ++rank) {
     auto given = static_cast<int>(rank) < x.inputs_size() ? x.inputs(static_cast<int>(rank)) : 0;
-    auto bytes = input_count(x.kind(), world, rank) * size_of(x.datatype());
+    auto bytes = input_count(what.kind(), world, rank) * size_of(what.datatype());
     if (given == 0 || bytes == 0)
       continue;
     auto address = given;
     if (x.outputs().empty())
-      address += in_place(x.kind(), world, rank).input * size_of(x.datatype());
+      address += in_place(what.kind(), world, rank).input * size_of(what.datatype());
     for (auto& [id, device] : devices) {
       bool here = device.metadata.minmemaddr().value() <= address && address < device.metadata.maxmemaddr().value();
       if (!here || !copies.find(device_id{id}, address, bytes))

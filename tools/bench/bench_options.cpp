@@ -155,6 +155,19 @@ caf::error bench_arguments::take_schedule() {
   return check_proof(told_.schedule, *x.written);
 }
 
+proto::Collective collective_of(const bench_options& x, uint64_t count) {
+  proto::Collective result;
+  result.set_kind(x.kind);
+  result.set_algorithm(x.algorithm);
+  result.set_datatype(x.datatype);
+  result.set_op(x.op);
+  result.set_count(count);
+  result.set_root(x.root);
+  result.set_peer(x.peer);
+  result.set_chunk_count(x.chunk_count);
+  return result;
+}
+
 caf::expected<bench_options> bench_arguments::options() {
   result_.datatype = told_.datatype;
   if (auto problem = told_.schedule.empty() ? take_collective() : take_schedule())

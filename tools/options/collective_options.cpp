@@ -2,6 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <fmt/format.h>
@@ -73,8 +75,8 @@ void add_chunk_and_datatype(option_table& table, collective_options& opts) {
   table.bytes("--chunk", opts.chunk_bytes).says("SIZE", "the pieces of pipelined algorithms")
     .otherwise("as the algorithm likes");
   std::vector<std::string> types;
-  for (auto type = proto::DataType_MIN; type <= proto::DataType_MAX; type = static_cast<proto::DataType>(type + 1))
-    types.emplace_back(name_of(type));
+  for (auto& type : datatypes())
+    types.emplace_back(type.name);
   table.parsed("--datatype", opts.datatype, parse_datatype)
     .also("-d")
     .says("T", "{words}")
@@ -135,10 +137,13 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   auto chunk = whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype);
   if (!chunk)
     return std::move(chunk.error());
-  plan_request request{.world_size = opts.ranks.value_or(8), .root = opts.root.value_or(0),
-                       .chunk = opts.chunk.value_or(*chunk)};
-  request.peer = opts.peer.value_or((request.root + 1) % request.world_size);
-  request.count = opts.count.value_or(count_for_size(*opts.kind, request.world_size, *elements));
+  const auto ranks = opts.ranks.value_or(8);
+  proto::Collective what;
+  what.set_root(opts.root.value_or(0));
+  what.set_peer(opts.peer.value_or((what.root() + 1) % ranks));
+  what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
+  what.set_chunk_count(opts.chunk.value_or(*chunk));
+  auto request = request_of(what, ranks, 0);
   if (!opts.count)
     if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request, opts.datatype))
       return problem;
