@@ -13,7 +13,7 @@ target_include_directories(ringmaster_options INTERFACE
 # Whoever links the client writes strategies, too.
 target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_laboratory>")
 
-set(ringmaster_libraries options messages runtime laboratory actors client)
+set(ringmaster_libraries options messages text runtime laboratory actors client)
 foreach(library IN LISTS ringmaster_libraries)
   set_target_properties(ringmaster_${library} PROPERTIES EXPORT_NAME ${library})
   add_library(ringmaster::${library} ALIAS ringmaster_${library})
