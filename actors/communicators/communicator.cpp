@@ -96,6 +96,12 @@ std::string communicator_state::group_end() {
   return {};
 }
 
+caf::error communicator_state::group_problem(const std::string& text) const {
+  if (text.empty())
+    return caf::none;
+  return make_error(state == phase::aborted || state == phase::ending ? errc::aborted : errc::group_misuse, text);
+}
+
 void communicator_state::wait(caf::timespan limit, status_promise promise) {
   auto number = this->limit(limit);
   waiters_.emplace(number, std::move(promise));
@@ -180,12 +186,14 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   return {
     [&state](const gpu_sim::GetCommStatusRequest&) { return state.status(); },
     [&state](const gpu_sim::GroupStartRequest&) {
-      return verdict<gpu_sim::GroupStartResponse>(state.group_start());
+      return verdict<gpu_sim::GroupStartResponse>(state.group_problem(state.group_start()));
     },
-    [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
+    [&state](const gpu_sim::GroupEndRequest&) {
+      return verdict<gpu_sim::GroupEndResponse>(state.group_problem(state.group_end()));
+    },
     [&state](proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
       auto sequence = state.enqueue(x);
-      auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
+      auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
       answer.set_sequence(sequence ? *sequence : 0);
       if (!state.flush_pending())
         return answer;
@@ -205,7 +213,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     },
     [&state](const proto::CommAbortRequest& x) {
       state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
-      return verdict<proto::CommAbortResponse>({});
+      return verdict<proto::CommAbortResponse>(caf::none);
     },
     [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
       auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();

@@ -75,6 +75,8 @@ public:
   gpu_sim::GetCommStatusResponse status() const;
   std::string group_start();
   std::string group_end();
+  /// What the two have said, with its code.
+  caf::error group_problem(const std::string& text) const;
   void wait(caf::timespan limit, status_promise promise);
   /// Limits of calls and operations that have passed.
   void expire();

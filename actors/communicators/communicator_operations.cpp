@@ -36,8 +36,8 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   if (state == phase::aborted || state == phase::ending)
     return make_error(errc::aborted, async_error_);
   if (operations_.size() + group_.size() >= options.operations_max)
-    return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
-                                                          options.id.value, options.operations_max));
+    return make_error(errc::too_many, fmt::format("communicator {} has {} operations in flight, its limit", options.id.value,
+                                                  options.operations_max));
   auto op = operation_for(request, by.epoch);
   if (!op && async_error_.empty())
     return std::move(op.error());

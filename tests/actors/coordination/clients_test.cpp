@@ -23,7 +23,7 @@ proto::AllocateRequest of_bytes(uint64_t bytes, bool outlives = false) {
 }
 
 size_t communicators(simulated_cluster& cluster) {
-  return state_of<coordinator_state>(cluster.host).communicators.size();
+  return state_of<coordinator_state>(cluster.host).communicators.alive().size();
 }
 
 proto::ClusterInfo info_of(simulated_cluster& cluster) {
