@@ -7,6 +7,7 @@
 #include "messages/gpu_sim.pb.h"
 #include "messages/journal.pb.h"
 #include "messages/protobuf_inspect.hpp"
+#include "messages/protobuf_payload.hpp"
 #include "messages/transfer.hpp"
 
 #include <caf/type_id.hpp>

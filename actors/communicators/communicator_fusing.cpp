@@ -2,10 +2,10 @@
 // as for a thousand. (NCCL fuses a group's calls for the same reason.)
 #include "actors/communicators/communicator.hpp"
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace ringmaster {
 
@@ -21,11 +21,9 @@ bool same_reduction(const proto::OperationPlan& a, const proto::OperationPlan& b
 }
 
 /// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
-/// on its company. `ring`, halving and the double tree add the blocks of a buffer in different orders.
+/// on its company.
 bool place_does_not_matter(const proto::OperationPlan& plan) {
-  constexpr std::string_view same_order[] = {"naive", "tree", "butterfly", "chain", "direct", "one_shot"};
-  return !order_matters(plan.kind(), plan.datatype(), plan.op())
-         || std::find(std::begin(same_order), std::end(same_order), plan.algorithm()) != std::end(same_order);
+  return !order_matters(plan.kind(), plan.datatype(), plan.op()) || is_same_anywhere(plan.kind(), plan.algorithm());
 }
 
 bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {

@@ -2,6 +2,7 @@
 #include "actors/communicators/communicator.hpp"
 
 #include "actors/calls/request_limit.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 
@@ -78,10 +79,13 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
                                                                  size_t ranks) const {
   if (request.algorithm() != "auto")
     return request.algorithm();
+  const algorithm* known = nullptr;
   if (options.share_memory && everybody_is_here())
-    return std::string{"direct"};
-  if (options.deterministic && order_matters(request.kind(), request.datatype(), request.op()))
-    return std::string{"direct"}; // what all others keep apart on the way takes more bytes and scratch
+    known = first_served_together(request.kind());
+  else if (options.deterministic && order_matters(request.kind(), request.datatype(), request.op()))
+    known = first_in_rank_order(request.kind()); // what all others keep apart on the way takes more bytes and scratch
+  if (known != nullptr)
+    return std::string{known->name};
   plan_request world{.world_size = static_cast<uint32_t>(ranks),
                      .count = request.count(),
                      .root = request.root(),

@@ -4,6 +4,7 @@
 #include "actors/communicators/communicator.hpp"
 #include "actors/communicators/mover_pool.hpp"
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ constexpr uint64_t help_bytes_min = 2u << 20;
 } // namespace
 
 bool communicator_state::can_run_together(const operation& op) const {
-  if (!options.share_memory || !is_served_together(op.plan.algorithm()))
+  if (!options.share_memory || !is_served_together(op.plan.kind(), op.plan.algorithm()))
     return false;
   if (!op.is_in_its_place())
     return false; // the ranks walk the schedule, which takes a shadow

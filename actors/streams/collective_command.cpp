@@ -118,15 +118,15 @@ caf::error collective_command::plan_window() {
   return caf::none;
 }
 
-/// Contributions that travel apart take much scratch; `direct` needs least of it.
+/// Contributions that travel apart take much scratch; an algorithm in rank order needs least of it.
 caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
-  auto least = plan_in_rank_order(plan_->kind(), "direct", request);
-  return make_error(code_of(problem),
-                    fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}, by direct {}: take "
-                                "that, fewer elements at a time, or a larger device.memory-bytes",
-                                render(problem), name_of(plan_->kind()), plan_->algorithm(),
-                                schedule_.scratch_count * element_bytes_, rank_,
-                                least ? least->scratch_count * element_bytes_ : 0));
+  auto text = fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}", render(problem),
+                          name_of(plan_->kind()), plan_->algorithm(), schedule_.scratch_count * element_bytes_, rank_);
+  if (auto* least = first_in_rank_order(plan_->kind()))
+    if (auto planned = plan_in_rank_order(plan_->kind(), least->name, request))
+      text += fmt::format(", by {} {}: take that, fewer elements at a time, or a larger device.memory-bytes",
+                          least->name, planned->scratch_count * element_bytes_);
+  return make_error(code_of(problem), text);
 }
 
 caf::error collective_command::prepare_reduction() {

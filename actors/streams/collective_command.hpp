@@ -17,7 +17,7 @@ namespace ringmaster {
 ///
 ///   waiting --plan--> planned --head of the stream--> walking --last step--> finished --Release--> committing --> done
 ///      ^                 |                               |                       |
-///      +---- Quiesce ----+-------------------------------+-----------------------+      (a new epoch: same place, new plan)
+///      +---- Quiesce ----+-------------------------------+-----------------------+ (a new epoch: same place, new plan)
 ///
 /// An in-place operation walks into a shadow of its output in the device's scratch area; committing copies the shadow
 /// over the input. Out of place the output is written directly, and committing is only the permission to go on.

@@ -28,10 +28,6 @@ void prefetch_pages(const std::byte* from, uint64_t bytes) {
 
 } // namespace
 
-bool is_served_together(std::string_view algorithm) {
-  return algorithm == "direct" || algorithm == "one_shot";
-}
-
 direct_execution::direct_execution(direct_operation operation, uint64_t slice_bytes)
   : operation_(std::move(operation)), slice_bytes_(slice_bytes), element_bytes_(size_of(operation_.combine.datatype())) {
   slice_starts_.push_back(0);

@@ -5,13 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace ringmaster {
-
-/// Whether operations with this algorithm are run so where all ranks lie in one process.
-bool is_served_together(std::string_view algorithm);
 
 /// A collective whose ranks all lie in this address space, and whose data is moved for all of them together.
 struct direct_operation {
@@ -25,7 +21,7 @@ struct direct_operation {
 
 /// The shortest way there is: each output element is computed straight from all ranks' inputs and written to all ranks
 /// that want it, in one pass over memory. Reductions add in rank order, ((x0 + x1) + x2) + ..., which is what the
-/// algorithm `direct` does with messages.
+/// algorithms that are `served_together` do with messages.
 ///
 /// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
 /// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed. Nobody

@@ -1,7 +1,5 @@
 #include "runtime/selection/process_costs.hpp"
 
-#include "runtime/operations/direct_execution.hpp"
-
 #include <algorithm>
 
 namespace ringmaster {
@@ -48,7 +46,7 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
   constexpr double copy_accesses = 2, reduce_accesses = 3; // of a byte: operands read, result written
   process_work result;
   result.ranks = request.world_size;
-  if (is_served_together(which.name)) {
+  if (which.is.served_together) {
     result.together = true;
     result.bytes = bytes_of_all(which.kind, request, element_bytes);
     return result;

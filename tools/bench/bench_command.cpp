@@ -60,12 +60,13 @@ uint64_t planned_scratch(const bench_options& x) {
   const auto element = size_of(x.datatype);
   plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, x.max_bytes / element), .root = x.root,
                        .peer = x.peer, .chunk = x.chunk_count};
+  const auto* together = first_served_together(x.kind); // what "auto" is where the scratch is this process's
   uint64_t scratch = 0, output = 0;
   for (uint32_t rank = 0; rank < x.devices; rank += x.devices > 64 ? 61 : 1) { // of many, some
     request.rank = rank;
     output = std::max(output, output_count(x.kind, request, rank));
     for (auto& algorithm : algorithms_for(x))
-      if (auto planned = plan(x.kind, algorithm == "auto" ? "direct" : algorithm, request))
+      if (auto planned = plan(x.kind, algorithm == "auto" && together ? together->name : algorithm, request))
         scratch = std::max(scratch, planned->scratch_count);
   }
   return (scratch + output) * element;

@@ -121,18 +121,18 @@ std::string why_in_process(const candidate& x) {
 }
 
 /// What "auto" takes for ranks in one process, whatever the estimates say.
-std::string served_together_verdict(const std::vector<candidate>& all) {
-  const auto& fastest = all.front();
-  auto direct = std::find_if(all.begin(), all.end(), [](auto& x) { return x.which->name == "direct"; });
-  return fmt::format("picked: direct, as always where all ranks are in one process: they are served together, and each "
+std::string served_together_verdict(const candidate& picked, const candidate& fastest) {
+  return fmt::format("picked: {}, as always where all ranks are in one process: they are served together, and each "
                      "byte is read and written once; {} is estimated to take {:.2f} of its time\n",
-                     fastest.which->name, fastest.time.total_s() / direct->time.total_s());
+                     picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
 std::string verdict(const std::vector<candidate>& all, bool network) {
   const auto& best = all.front();
-  if (!network && best.which->name != "direct")
-    return served_together_verdict(all);
+  auto picked = std::find_if(all.begin(), all.end(),
+                             [&](auto& x) { return x.which == first_served_together(x.which->kind); });
+  if (!network && picked != all.end() && picked != all.begin())
+    return served_together_verdict(*picked, best);
   if (all.size() == 1)
     return fmt::format("picked: {}, the only one there is\n", best.which->name);
   const auto& next = all[1];

@@ -2,7 +2,6 @@
 
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/operations/direct_execution.hpp"
 
 #include <fmt/format.h>
 
@@ -78,7 +77,7 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
       if (!features)
         return std::move(features.error());
       network.push_back({std::move(*features), x.seconds});
-    } else if (is_served_together(x.algorithm)) {
+    } else if (is_served_together(x.kind, x.algorithm)) {
       auto work = process_work_of(x, process_costs(known, cores));
       if (!work)
         return std::move(work.error());

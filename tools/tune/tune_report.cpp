@@ -1,5 +1,6 @@
 #include "tools/tune/tune_report.hpp"
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +25,13 @@ std::string seconds_text(double seconds) {
   return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
 }
 
-/// Within a process "auto" takes `direct`; between processes what is estimated to be the fastest.
+/// Within a process "auto" takes what serves all ranks together; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
-  auto direct = std::find_if(group.begin(), group.end(), [](auto& x) { return x.measured.algorithm == "direct"; });
-  if (group.front().measured.by == transport::process && direct != group.end())
-    return *direct;
+  const auto* together = first_served_together(group.front().measured.kind);
+  if (group.front().measured.by == transport::process && together != nullptr)
+    for (auto& x : group)
+      if (x.measured.algorithm == together->name)
+        return x;
   return *std::min_element(group.begin(), group.end(), [](auto& a, auto& b) { return a.estimate_s < b.estimate_s; });
 }
 

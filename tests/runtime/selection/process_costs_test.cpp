@@ -1,8 +1,6 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/selection/process_costs.hpp"
 
-#include "runtime/operations/direct_execution.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -64,7 +62,7 @@ TEST_CASE("process costs: the candidates come cheapest first") {
                             .memory_bandwidth = 1e10, .together = {.operation_s = 15e-6, .bandwidth = 1e10}};
   auto all = candidates_in_process(proto::ALL_REDUCE, {.world_size = 8, .count = 1000}, 4, machine);
   REQUIRE(all);
-  CHECK(is_served_together(all->front().which->name));
+  CHECK(all->front().which->is.served_together);
   CHECK(std::is_sorted(all->begin(), all->end(), [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); }));
   CHECK(!candidates_in_process(proto::BROADCAST, {.world_size = 4, .count = 8, .root = 4}, 4, machine));
 }
