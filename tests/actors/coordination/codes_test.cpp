@@ -159,7 +159,10 @@ TEST_CASE("codes: what the coordinator and a communicator refuse, the client can
   CHECK_FALSE(host.abort(id_of(comm), "enough"));
   CHECK(error_of(host.collective(sum_of(comm))) == errc::aborted);
   CHECK(host.group_start(id_of(comm)) == errc::aborted);
+  auto rank = rank_communicator::attach(p.system, p.home->coordinator(), id_of(comm), 0);
+  REQUIRE(rank);
   CHECK_FALSE(host.destroy(id_of(comm)));
+  CHECK(rank->barrier().wait(10s) == errc::unknown_communicator);
   CHECK(error_of(host.collective(sum_of(comm))) == errc::unknown_communicator);
   CHECK(host.destroy(id_of(comm)) == errc::unknown_communicator);
   auto gone = rank_communicator::attach(p.system, p.home->coordinator(), id_of(comm), 0);
