@@ -193,8 +193,8 @@ void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::st
 }
 
 work rank_communicator::call(proto::RankCall::Part part, const call_options& opts) {
-  part.set_algorithm(opts.algorithm);
-  part.set_chunk_count(opts.chunk_count);
+  part.mutable_collective()->set_algorithm(opts.algorithm);
+  part.mutable_collective()->set_chunk_count(opts.chunk_count);
   auto limit = static_cast<uint64_t>(std::max<int64_t>(opts.timeout.count(), 0));
   if (group_) {
     auto& all = group_->call;

@@ -2,6 +2,7 @@
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/coordination/derived_groups.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -190,19 +191,16 @@ void coordinator_state::place_filled(device_id device, communicator_id communica
 }
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())),
-                     .count = x.count(),
-                     .root = x.root(),
-                     .peer = x.peer(),
-                     .counts = {x.counts().begin(), x.counts().end()}};
+  auto& what = x.collective();
+  auto world = request_of(what, static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())), 0);
   for (uint32_t rank = 0; rank < world.world_size; ++rank) {
     auto given = static_cast<int>(rank) < x.inputs_size() ? x.inputs(static_cast<int>(rank)) : 0;
-    auto bytes = input_count(x.kind(), world, rank) * size_of(x.datatype());
+    auto bytes = input_count(what.kind(), world, rank) * size_of(what.datatype());
     if (given == 0 || bytes == 0)
       continue;
     auto address = given;
     if (x.outputs().empty())
-      address += in_place(x.kind(), world, rank).input * size_of(x.datatype());
+      address += in_place(what.kind(), world, rank).input * size_of(what.datatype());
     for (auto& [id, device] : devices.devices()) {
       if (!within(device.metadata, address, 1) || !copies.find(id, address, bytes))
         continue;

@@ -76,9 +76,9 @@ caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t 
         request.add_outputs(g.address(rank) + bytes());
     }
     request.set_comm_id(g.comm.commid());
-    request.set_algorithm(algorithm);
-    request.set_op(options_.op);
-    request.set_count(count);
+    request.mutable_collective()->set_algorithm(algorithm);
+    request.mutable_collective()->set_op(options_.op);
+    request.mutable_collective()->set_count(count);
     sequence = user_.collective(request);
   }
   if (!sequence)

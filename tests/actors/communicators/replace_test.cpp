@@ -56,8 +56,8 @@ void judge(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status
 std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status) {
   proto::CollectiveRequest request;
   request.set_comm_id(trial.comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(trial.options.count);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(trial.options.count);
   for (int rank = 0; rank < status.devices_size(); ++rank)
     request.add_inputs(status.devices(rank).minmemaddr().value() + 72);
   return trial.cluster.ask_coordinator<proto::CollectiveResponse>(request).error();
@@ -172,7 +172,7 @@ TEST_CASE("replace: a spare that joins, or leaves its communicator, within the l
       cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 2));
       REQUIRE(trial.launch() == "");
       auto& comm = state_of<communicator_state>(communicator_of(cluster));
-      cluster.run_until([&] { return comm.state == communicator_state::phase::replacing; });
+      cluster.run_until([&] { return comm.state() == epoch_change::phase::replacing; });
       cluster.scheduler.advance_time(3s);
       if (joins) {
         cluster.device_settings.memory_bytes = 1u << 16;
@@ -228,7 +228,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
     cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epoch > 1; });
+    cluster.run_until([&] { return comm.epoch() > 1; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -254,7 +254,7 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epoch >= 3 && comm.state == communicator_state::phase::active; });
+  cluster.run_until([&] { return comm.epoch() >= 3 && comm.state() == epoch_change::phase::active; });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }

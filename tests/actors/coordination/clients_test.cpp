@@ -72,8 +72,8 @@ TEST_CASE("clients: while an operation is under way, too, and with what was deri
     CHECK(communicators(cluster) == 2);
     proto::CollectiveRequest sum;
     sum.set_comm_id(made.commid());
-    sum.set_algorithm("ring");
-    sum.set_count(64);
+    sum.mutable_collective()->set_algorithm("ring");
+    sum.mutable_collective()->set_count(64);
     for (auto& device : made.devices())
       sum.add_inputs(device.minmemaddr().value());
     REQUIRE(mine.wait_for(mine.ask<proto::CollectiveResponse>(cluster.host, sum)).success());

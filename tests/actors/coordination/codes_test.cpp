@@ -57,8 +57,8 @@ uint64_t first_address(const gpu_sim::CommInitResponse& x, int rank) {
 proto::CollectiveRequest sum_of(const gpu_sim::CommInitResponse& x, uint64_t count = 1) {
   proto::CollectiveRequest result;
   result.set_comm_id(x.commid());
-  result.set_algorithm("ring");
-  result.set_count(count);
+  result.mutable_collective()->set_algorithm("ring");
+  result.mutable_collective()->set_count(count);
   for (auto& device : x.devices())
     result.add_inputs(device.minmemaddr().value());
   return result;
@@ -154,7 +154,7 @@ TEST_CASE("codes: what the coordinator and a communicator refuse, the client can
   CHECK_FALSE(host.group_end(id_of(comm)));
   CHECK(error_of(host.collective(sum_of(comm, 1u << 20))) == errc::out_of_range);
   auto rong = sum_of(comm);
-  rong.set_algorithm("rong");
+  rong.mutable_collective()->set_algorithm("rong");
   CHECK(error_of(host.collective(rong)) == errc::invalid_argument);
   CHECK_FALSE(host.abort(id_of(comm), "enough"));
   CHECK(error_of(host.collective(sum_of(comm))) == errc::aborted);

@@ -81,8 +81,8 @@ TEST_CASE("limits: a communicator that dies alone is answered for at once") {
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupStartResponse>(start).success());
   proto::CollectiveRequest barrier; // waits for the group's end, and the client for that
   barrier.set_comm_id(comm.commid());
-  barrier.set_kind(proto::BARRIER);
-  barrier.set_algorithm("dissemination");
+  barrier.mutable_collective()->set_kind(proto::BARRIER);
+  barrier.mutable_collective()->set_algorithm("dissemination");
   REQUIRE(cluster.ask_coordinator<proto::CollectiveResponse>(barrier).error() == "");
   auto waiting = host.ask<gpu_sim::GetCommStatusResponse>(cluster.host, wait_for(comm.commid(), 3600s));
   while (!cluster.scheduler.jobs.empty())

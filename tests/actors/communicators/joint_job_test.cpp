@@ -1,4 +1,4 @@
-#include "actors/communicators/mover_pool.hpp"
+#include "actors/communicators/joint_movers.hpp"
 #include "tests/support/deterministic_system.hpp"
 
 #include <cstring>
@@ -18,8 +18,8 @@ struct all_reduce_of_three {
     }
   }
 
-  direct_operation operation() {
-    direct_operation result{proto::ALL_REDUCE, {.world_size = 3, .count = inputs[0].size()},
+  joint_operation operation() {
+    joint_operation result{proto::ALL_REDUCE, {.world_size = 3, .count = inputs[0].size()},
                             *reducer::of(proto::INT32, gpu_sim::SUM), {}, {}, {}};
     for (size_t rank = 0; rank < 3; ++rank) {
       result.inputs.push_back(reinterpret_cast<std::byte*>(inputs[rank].data()));
@@ -56,11 +56,11 @@ struct owner_double {
 
 } // namespace
 
-TEST_CASE("direct_job: one worker moves all slices, those of the others behind its own") {
+TEST_CASE("joint_job: one worker moves all slices, those of the others behind its own") {
   for (uint64_t count : {0, 1, 9, 10, 11, 1000}) {
     CAPTURE(count);
     all_reduce_of_three data{count};
-    direct_job job{data.operation(), slice_bytes, {}, 4, communicator_actor{}, 1};
+    joint_job job{data.operation(), slice_bytes, {}, 4, communicator_actor{}, 1};
     CHECK(job.slices() == (count + 9) / 10);
     for (uint32_t moved = 0; moved < job.slices(); ++moved) {
       CHECK(job.slices_moved() == moved);
@@ -73,13 +73,13 @@ TEST_CASE("direct_job: one worker moves all slices, those of the others behind i
   }
 }
 
-TEST_CASE("direct_job: its owner is told of the end if it waits for it, and not otherwise") {
+TEST_CASE("joint_job: its owner is told of the end if it waits for it, and not otherwise") {
   deterministic_system system;
   owner_double communicator{system};
   for (bool waits : {false, true}) {
     CAPTURE(waits);
     all_reduce_of_three data{30};
-    direct_job job{data.operation(), slice_bytes, {}, 2, communicator.owner(), 7};
+    joint_job job{data.operation(), slice_bytes, {}, 2, communicator.owner(), 7};
     CHECK(job.move_slice(1));
     CHECK(job.move_slice(1));
     if (waits)
@@ -93,16 +93,16 @@ TEST_CASE("direct_job: its owner is told of the end if it waits for it, and not 
   system.stop(communicator.handle);
 }
 
-TEST_CASE("mover_pool: many jobs, one after the other and at once, come out right") {
+TEST_CASE("joint_movers: many jobs, one after the other and at once, come out right") {
   for (uint32_t threads : {1, 3}) {
-    mover_pool pool{threads};
+    joint_movers pool{threads};
     CHECK(pool.threads() == threads);
     for (uint64_t count = 1; count < 2000; count += 97) {
       CAPTURE(count);
       std::vector<all_reduce_of_three> data(3, all_reduce_of_three{count});
-      std::vector<std::shared_ptr<direct_job>> jobs;
+      std::vector<std::shared_ptr<joint_job>> jobs;
       for (auto& x : data) {
-        jobs.push_back(std::make_shared<direct_job>(x.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{},
+        jobs.push_back(std::make_shared<joint_job>(x.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{},
                                                     pool.threads() + 1, communicator_actor{}, 1));
         pool.help_with(jobs.back());
       }
@@ -116,12 +116,12 @@ TEST_CASE("mover_pool: many jobs, one after the other and at once, come out righ
   }
 }
 
-TEST_CASE("mover_pool: it ends with jobs that nobody has begun") {
+TEST_CASE("joint_movers: it ends with jobs that nobody has begun") {
   all_reduce_of_three data{10};
-  auto job = std::make_shared<direct_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{}, 2,
+  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{}, 2,
                                           communicator_actor{}, 1);
   {
-    mover_pool pool{1};
+    joint_movers pool{1};
     pool.help_with(job);
   }
   job->move_slice(0);

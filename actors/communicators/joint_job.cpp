@@ -1,4 +1,4 @@
-#include "actors/communicators/direct_job.hpp"
+#include "actors/communicators/joint_job.hpp"
 
 #include "actors/calls/spin.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace ringmaster {
 
-direct_job::direct_job(direct_operation operation, uint64_t slice_bytes,
+joint_job::joint_job(joint_operation operation, uint64_t slice_bytes,
                        std::vector<std::shared_ptr<device_memory>> memories, uint32_t workers, communicator_actor owner,
                        uint64_t number)
   : execution_(std::move(operation), slice_bytes),
@@ -20,7 +20,7 @@ direct_job::direct_job(direct_operation operation, uint64_t slice_bytes,
   }
 }
 
-bool direct_job::move_slice(uint32_t worker) {
+bool joint_job::move_slice(uint32_t worker) {
   for (uint32_t i = 0; i < shares_.size(); ++i) {
     auto& its = shares_[(worker + i) % shares_.size()];
     if (its.next >= its.end) // asked first, so that it does not run away
@@ -36,7 +36,7 @@ bool direct_job::move_slice(uint32_t worker) {
   return false;
 }
 
-bool direct_job::wait() {
+bool joint_job::wait() {
   constexpr auto limit = std::chrono::microseconds{50};
   auto all_moved = [this] { return moved_ == slices(); };
   if (spin_until(all_moved, limit))

@@ -1,4 +1,4 @@
-#include "runtime/operations/direct_execution.hpp"
+#include "runtime/operations/joint_execution.hpp"
 
 #include "runtime/schedule/blocks.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
@@ -28,7 +28,7 @@ void prefetch_pages(const std::byte* from, uint64_t bytes) {
 
 } // namespace
 
-direct_execution::direct_execution(direct_operation operation, uint64_t slice_bytes)
+joint_execution::joint_execution(joint_operation operation, uint64_t slice_bytes)
   : operation_(std::move(operation)), slice_bytes_(slice_bytes), element_bytes_(size_of(operation_.combine.datatype())) {
   slice_starts_.push_back(0);
   plan();
@@ -36,7 +36,7 @@ direct_execution::direct_execution(direct_operation operation, uint64_t slice_by
     slice_starts_.push_back(static_cast<uint32_t>(pieces_.size()));
 }
 
-void direct_execution::plan() {
+void joint_execution::plan() {
   auto& request = operation_.request;
   auto root = request.root;
   auto cut = [&] { return blocks::of(operation_.kind, request, root); };
@@ -66,11 +66,11 @@ void direct_execution::plan() {
         add({.from = rank, .to = to, .destination = parts.start(rank), .count = parts.count(rank)});
       return;
     }
-    default: return; // a barrier is that everybody has arrived
+    default: return; // a barrier is that everybody has come
   }
 }
 
-void direct_execution::plan_all_to_all() {
+void joint_execution::plan_all_to_all() {
   auto& request = operation_.request;
   std::vector<blocks> received;
   for (uint32_t to = 0; to < request.world_size; ++to)
@@ -84,7 +84,7 @@ void direct_execution::plan_all_to_all() {
   }
 }
 
-uint64_t direct_execution::bytes_per_element(const piece& x) const {
+uint64_t joint_execution::bytes_per_element(const piece& x) const {
   auto ranks = uint64_t{operation_.request.world_size};
   auto read = x.from == everybody ? ranks : 1;
   auto written = x.to == everybody ? ranks : 1;
@@ -92,7 +92,7 @@ uint64_t direct_execution::bytes_per_element(const piece& x) const {
 }
 
 /// Cuts what is larger than a slice, and puts together what is smaller.
-void direct_execution::add(const piece& x) {
+void joint_execution::add(const piece& x) {
   auto each = bytes_per_element(x);
   bytes_ += x.count * each;
   auto largest = std::max<uint64_t>(slice_bytes_ / each, 1);
@@ -111,13 +111,13 @@ void direct_execution::add(const piece& x) {
   }
 }
 
-void direct_execution::run(uint32_t slice) const {
+void joint_execution::run(uint32_t slice) const {
   for (auto i = slice_starts_[slice]; i < slice_starts_[slice + 1]; ++i)
     run(pieces_[i]);
   finish_streaming();
 }
 
-void direct_execution::run(const piece& x) const {
+void joint_execution::run(const piece& x) const {
   if (x.swap)
     swap(x);
   else if (x.from == everybody)
@@ -126,7 +126,7 @@ void direct_execution::run(const piece& x) const {
     copy(x);
 }
 
-void direct_execution::reduce(const piece& x) const {
+void joint_execution::reduce(const piece& x) const {
   if (x.to != everybody && operation_.factors.empty())
     return reduce_to(output(x.to, x.destination), x.source, x.count, bytes_);
   alignas(64) std::array<std::byte, tile_bytes> tile;
@@ -145,7 +145,7 @@ void direct_execution::reduce(const piece& x) const {
   }
 }
 
-void direct_execution::reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const {
+void joint_execution::reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const {
   auto ranks = operation_.request.world_size;
   auto& combine = operation_.combine;
   thread_local std::vector<const std::byte*> sources;
@@ -164,7 +164,7 @@ void direct_execution::reduce_to(std::byte* out, uint64_t at, uint64_t count, ui
   combine.many(sources, out, count, true, ranks, touched_bytes);
 }
 
-void direct_execution::copy(const piece& x) const {
+void joint_execution::copy(const piece& x) const {
   auto ranks = operation_.request.world_size;
   auto tile_count = x.to == everybody ? tile_bytes / element_bytes_ : x.count;
   auto first = x.to == everybody ? 0 : x.to;
@@ -178,7 +178,7 @@ void direct_execution::copy(const piece& x) const {
   }
 }
 
-void direct_execution::swap(const piece& x) const {
+void joint_execution::swap(const piece& x) const {
   auto here = output(x.from, x.source);
   auto there = output(x.to, x.destination);
   std::swap_ranges(here, here + x.count * element_bytes_, there);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/interfaces.hpp"
-#include "runtime/operations/direct_execution.hpp"
+#include "runtime/operations/joint_execution.hpp"
 
 #include <atomic>
 #include <memory>
@@ -10,12 +10,12 @@
 namespace ringmaster {
 
 /// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, and the
-/// threads of a `mover_pool`. Each worker has a run of neighbouring slices of its own, so that it moves the same memory
+/// threads of a `joint_movers`. Each worker has a run of neighbouring slices of its own, so that it moves the same memory
 /// in the next operation on the same buffers, and helps the others when that is done.
-class direct_job {
+class joint_job {
 public:
   /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
-  direct_job(direct_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<device_memory>> memories,
+  joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<device_memory>> memories,
              uint32_t workers, communicator_actor owner, uint64_t number);
 
   /// Moves a slice that nobody has taken. Returns whether there was one.
@@ -35,7 +35,7 @@ private:
     uint32_t end = 0;
   };
 
-  direct_execution execution_;
+  joint_execution execution_;
   std::vector<std::shared_ptr<device_memory>> memories_;
   std::vector<share> shares_; ///< By worker.
   std::atomic<uint32_t> moved_{0};

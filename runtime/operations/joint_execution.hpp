@@ -9,8 +9,9 @@
 
 namespace ringmaster {
 
-/// A collective whose ranks all lie in this address space, and whose data is moved for all of them together.
-struct direct_operation {
+/// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them at
+/// once.
+struct joint_operation {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   plan_request request;
   reducer combine;
@@ -21,15 +22,15 @@ struct direct_operation {
 
 /// The shortest way there is: each output element is computed straight from all ranks' inputs and written to all ranks
 /// that want it, in one pass over memory. Reductions add in rank order, ((x0 + x1) + x2) + ..., which is what the
-/// algorithms that are `served_together` do with messages.
+/// algorithms that are `joint` do with messages.
 ///
 /// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
 /// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed. Nobody
 /// but whoever runs the slices takes part, so that is always possible, whoever has died.
-class direct_execution {
+class joint_execution {
 public:
   /// `slice_bytes`: how much memory one slice touches, about.
-  direct_execution(direct_operation operation, uint64_t slice_bytes);
+  joint_execution(joint_operation operation, uint64_t slice_bytes);
 
   uint32_t slices() const noexcept { return static_cast<uint32_t>(slice_starts_.size()) - 1; }
   void run(uint32_t slice) const;
@@ -63,7 +64,7 @@ private:
   const std::byte* input(uint32_t rank, uint64_t element) const { return operation_.inputs[rank] + element * element_bytes_; }
   std::byte* output(uint32_t rank, uint64_t element) const { return operation_.outputs[rank] + element * element_bytes_; }
 
-  direct_operation operation_;
+  joint_operation operation_;
   uint64_t slice_bytes_;
   uint64_t element_bytes_;
   uint64_t bytes_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/communicators/direct_job.hpp"
+#include "actors/communicators/joint_job.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -13,18 +13,18 @@ namespace ringmaster {
 /// looks for work every 50 us at best, and every 10 ms after a while; these look again and again for a moment, since one
 /// operation seldom comes alone, and sleep when nothing comes. A communicator needs none: it moves what they do not.
 /// Thread-safe. Owned by the communicators that share it.
-class mover_pool {
+class joint_movers {
 public:
   /// `threads` > 0
-  explicit mover_pool(uint32_t threads);
-  mover_pool(const mover_pool&) = delete;
-  mover_pool& operator=(const mover_pool&) = delete;
+  explicit joint_movers(uint32_t threads);
+  joint_movers(const joint_movers&) = delete;
+  joint_movers& operator=(const joint_movers&) = delete;
   /// Waits until the jobs' slices that have been taken are moved.
-  ~mover_pool();
+  ~joint_movers();
 
   uint32_t threads() const noexcept { return static_cast<uint32_t>(threads_.size()); }
   /// Has the threads take slices of the job as workers 1 to `threads()`, at once where no earlier job has any left.
-  void help_with(std::shared_ptr<direct_job> job);
+  void help_with(std::shared_ptr<joint_job> job);
 
 private:
   struct shared_state;

@@ -1,4 +1,4 @@
-#include "actors/communicators/mover_pool.hpp"
+#include "actors/communicators/joint_movers.hpp"
 
 #include "actors/calls/spin.hpp"
 
@@ -10,12 +10,12 @@
 
 namespace ringmaster {
 
-struct mover_pool::shared_state {
+struct joint_movers::shared_state {
   std::atomic<uint64_t> changes{0}; ///< Jobs that came, and the end.
   std::mutex mutex;
   std::condition_variable changed;
   // Under the mutex:
-  std::deque<std::shared_ptr<direct_job>> jobs; ///< With slices that nobody may have taken yet.
+  std::deque<std::shared_ptr<joint_job>> jobs; ///< With slices that nobody may have taken yet.
   uint32_t sleeping = 0;
   bool ending = false;
 
@@ -25,13 +25,13 @@ struct mover_pool::shared_state {
       changed.notify_all();
   }
 
-  std::shared_ptr<direct_job> first_job() {
+  std::shared_ptr<joint_job> first_job() {
     std::lock_guard guard{mutex};
     return jobs.empty() ? nullptr : jobs.front();
   }
 
   /// Nothing of it is left to take.
-  void remove(const std::shared_ptr<direct_job>& job) {
+  void remove(const std::shared_ptr<joint_job>& job) {
     std::lock_guard guard{mutex};
     std::erase(jobs, job);
   }
@@ -61,12 +61,12 @@ struct mover_pool::shared_state {
   }
 };
 
-mover_pool::mover_pool(uint32_t threads) : state_(std::make_shared<shared_state>()) {
+joint_movers::joint_movers(uint32_t threads) : state_(std::make_shared<shared_state>()) {
   for (uint32_t i = 0; i < threads; ++i)
     threads_.emplace_back([state = state_, i] { state->work(i + 1); });
 }
 
-mover_pool::~mover_pool() {
+joint_movers::~joint_movers() {
   {
     std::unique_lock lock{state_->mutex};
     state_->ending = true;
@@ -79,7 +79,7 @@ mover_pool::~mover_pool() {
       x.join();
 }
 
-void mover_pool::help_with(std::shared_ptr<direct_job> job) {
+void joint_movers::help_with(std::shared_ptr<joint_job> job) {
   std::unique_lock lock{state_->mutex};
   state_->jobs.push_back(std::move(job));
   state_->announce(lock);

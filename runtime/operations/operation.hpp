@@ -1,11 +1,12 @@
 #pragma once
 
-#include "messages/interfaces.hpp"
-#include "runtime/schedule/collective.hpp"
-#include "runtime/health/suspicion.hpp"
+#include "messages/collective.pb.h"
+#include "messages/errc.hpp"
 
 #include <caf/expected.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -13,14 +14,10 @@
 
 namespace ringmaster {
 
-/// One of a communicator's ranks.
-struct member {
+/// A device that has a rank.
+struct rank_device {
   gpu_sim::DeviceMetadata metadata;
-  device_handle handle;
-  suspicion suspect;
-  proto::Progress latest;                       ///< Its last answer.
-  uint64_t arrived = 0;                         ///< Operations run together: the latest that it has come to.
-  std::shared_ptr<device_memory> memory = {};   ///< Known since it arrived, if it lies in this process.
+  bool lost = false; ///< It is to be replaced, or to be dropped: its addresses do not matter.
 
   uint64_t id() const { return metadata.deviceid().value(); }
 };
@@ -47,8 +44,9 @@ struct operation {
   uint64_t epoch = 0;        ///< Whose plan the ranks have; 0: none that counts.
   uint32_t world_size = 0;   ///< Of the attempt that counts.
   uint32_t attempts = 0;
-  bool together = false;     ///< The attempt is run for all ranks at once.
-  caf::timespan limit{0};    ///< For all of it; 0: none.
+  bool joint = false;        ///< The attempt is run for all ranks at once: a joint operation.
+  bool moving = false;       ///< And its data is on the way.
+  std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
   uint64_t group = 0;        ///< What it was called in; 0: in no group.
   uint64_t leader = 0;       ///< The first of those that it is fused with, for good: they share one fate. 0: none.
@@ -56,7 +54,9 @@ struct operation {
   std::set<uint64_t> finished;  ///< Devices.
   std::set<uint64_t> committed;
   std::string error;
+  errc code = errc::ok;      ///< Beside the error.
 
+  const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
   std::vector<slot>::iterator slot_of(uint64_t device);
   /// Sizes, and addresses in place, for the ranks that are left.
@@ -66,16 +66,16 @@ struct operation {
   bool is_in_its_place() const;
   /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
   std::string drop(uint64_t device);
+  /// A new attempt begins, over the ranks of `in_epoch`.
+  void begin(uint64_t in_epoch, uint32_t ranks, uint64_t unix_ns);
+  /// The attempt's plan, with the addresses.
+  proto::OperationPlan plan_of_attempt() const;
 };
 
-/// What a plan asks of `rank`.
-plan_request request_of(const proto::OperationPlan& plan, uint32_t world_size, uint32_t rank);
-
 /// An operation of these ranks, with every address within its rank's memory and no input overlapping its output but as
-/// in-place operations do. `algorithm`: the request's own, or what was picked for it. A member without a handle has been
-/// lost: its addresses do not matter, and it is to be dropped. Errors: invalid_argument, out_of_range; the text names rank
-/// and values.
+/// in-place operations do. `algorithm`: the request's own, or what was picked for it. Errors: invalid_argument,
+/// out_of_range; the text names rank and values.
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
-                                        std::span<const member> members);
+                                        std::span<const rank_device> ranks);
 
 } // namespace ringmaster
