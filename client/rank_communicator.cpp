@@ -1,7 +1,6 @@
 #include "client/rank_communicator.hpp"
 
 #include "client/client.hpp"
-#include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
@@ -59,9 +58,8 @@ caf::error no_answer(const caf::error& problem, caf::timespan limit) {
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
                                                    std::chrono::duration<double>{limit}.count()));
-  if (code_of(problem) != errc::ok)
-    return problem; // the communicator's last words
-  return make_error(errc::device_lost, "the communicator is gone: " + render(problem));
+  auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's last words have one
+  return make_error(code, "the communicator is gone: " + render(problem));
 }
 
 template <class Outbox>
@@ -98,9 +96,7 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
               });
     }
   };
-  // The coordinator: the communicator is gone, and answers nothing any more.
-  auto communicator_gone = [self](const proto::RankCallResponse& x) { self->state.fail_all(error_in(x)); };
-  return {make_calls, communicator_gone};
+  return {make_calls};
 }
 
 } // namespace

@@ -39,7 +39,6 @@ public:
   pending_calls<device_id> device_calls;
   pending_calls<communicator_id> communicator_calls;
   host_copies copies{0};
-  std::map<communicator_id, std::set<caf::actor_addr>> rank_callers; ///< Whom it would have to answer: told if it dies.
 
   void start(coordinator_options opts);
   void on_down(const caf::down_msg& x);
@@ -108,8 +107,7 @@ private:
   proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x,
                                         const caf::actor_addr& owner);
   /// It cannot stop its streams, nor answer whoever waits for it.
-  void communicator_failed(communicator_id id, const std::string& reason, const device_ids& members,
-                           const std::set<caf::actor_addr>& callers);
+  void communicator_failed(communicator_id id, const std::string& reason, const device_ids& members);
   /// A place in this communicator does not wait for the device's inputs any more.
   void place_filled(device_id device, communicator_id communicator);
 

@@ -148,14 +148,12 @@ void coordinator_state::communicator_ended(communicator_id id, const std::string
   for (auto device : ended->lost)
     if (!communicators.inputs_wanted(device))
       copies.forget(device);
-  auto callers = rank_callers.extract(id);
   if (!reason.empty())
-    communicator_failed(id, reason, members, callers ? callers.mapped() : std::set<caf::actor_addr>{});
+    communicator_failed(id, reason, members);
   serve_spares(); // its devices are free, and the spares that it asked for are not wanted
 }
 
-void coordinator_state::communicator_failed(communicator_id id, const std::string& reason, const device_ids& members,
-                                            const std::set<caf::actor_addr>& callers) {
+void coordinator_state::communicator_failed(communicator_id id, const std::string& reason, const device_ids& members) {
   spdlog::error("communicator {} has failed: {}", id, reason);
   proto::ClusterInfo::Gone gone;
   gone.set_what(proto::ClusterInfo::Gone::COMMUNICATOR);
@@ -174,14 +172,7 @@ void coordinator_state::communicator_failed(communicator_id id, const std::strin
     caf::anon_send(caf::actor_cast<stream_actor>(handle.stream), stop);
     caf::anon_send(caf::actor_cast<device_actor>(handle.device), membership::of(nobody, {}));
   }
-  auto why = communicators.known(id).error();
-  communicator_calls.gone(id, why);
-  // It cannot answer its ranks' calls any more.
-  auto answer = refusal<proto::RankCallResponse>(why);
-  answer.set_comm_id(id.value);
-  for (auto& caller : callers)
-    if (auto handle = caf::actor_cast<caf::actor>(caller))
-      caf::anon_send(handle, answer);
+  communicator_calls.gone(id, communicators.known(id).error());
 }
 
 void coordinator_state::place_filled(device_id device, communicator_id communicator) {

@@ -165,13 +165,10 @@ caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& s
 }
 
 caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::RankCall& x) {
-  communicator_id id{x.comm_id()};
-  auto target = state.communicator_of(id);
+  auto target = state.communicator_of(communicator_id{x.comm_id()});
   if (!target)
     return refusal<proto::RankCallResponse>(target.error());
-  if (auto& caller = state.self->current_sender())
-    state.rank_callers[id].insert(caller->address());
-  return state.self->delegate(*target, std::move(x)); // it has limits of its own, and answers the rank itself
+  return state.self->delegate(*target, std::move(x)); // it has limits of its own, and answers the rank itself, also when it dies
 }
 
 } // namespace ringmaster

