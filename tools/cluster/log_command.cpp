@@ -78,12 +78,20 @@ private:
   std::string day_;
 };
 
+/// A journal that is not there is no fault of the command line's.
+caf::expected<std::unique_ptr<journal_store>> open_journal(const std::filesystem::path& dir) {
+  auto result = journal_store::open_read_only(dir);
+  if (!result && code_of(result.error()) == errc::invalid_argument)
+    return make_error(errc::io_error, render(result.error()));
+  return result;
+}
+
 caf::error list(const log_options& opts, const console& to) {
   log_printer printer{opts, to.out};
   auto filter = opts.filter;
   bool any = false;
   for (auto reading = true; reading;) {
-    auto journal = journal_store::open_read_only(opts.dir);
+    auto journal = open_journal(opts.dir);
     if (!journal)
       return std::move(journal.error());
     auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
@@ -106,7 +114,7 @@ caf::error list(const log_options& opts, const console& to) {
 }
 
 caf::error export_trace(const log_options& opts, std::FILE* out) {
-  auto journal = journal_store::open_read_only(opts.dir);
+  auto journal = open_journal(opts.dir);
   if (!journal)
     return std::move(journal.error());
   auto all = (*journal)->read();

@@ -43,6 +43,7 @@ _{0}() {{
   esac
   case $kind in file | directory) compopt -o filenames 2>/dev/null ;; esac
   case ${{COMPREPLY[0]-}} in *=) compopt -o nospace 2>/dev/null ;; esac
+  return 0
 }}
 
 complete -F _{0} {1}
