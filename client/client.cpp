@@ -1,6 +1,7 @@
 #include "client/client.hpp"
 
 #include "actors/calls/spin.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -42,9 +43,12 @@ caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::tim
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
   if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
-    return make_error(errc::timed_out, fmt::format("{} devices have joined within {:.1f} s, {} were waited for",
-                                                   info->devices_size(), std::chrono::duration<double>{within}.count(),
-                                                   devices_min));
+    return make_error(errc::timed_out,
+                      fmt::format("{} {} joined within {:.1f} s, and {} waited for",
+                                  counted(static_cast<uint64_t>(info->devices_size()), "device"),
+                                  info->devices_size() == 1 ? "has" : "have",
+                                  std::chrono::duration<double>{within}.count(),
+                                  devices_min == 1 ? "1 was" : fmt::format("{} were", devices_min)));
   return info;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <set>
 #include <spdlog/spdlog.h>
 
@@ -103,8 +104,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
 }
 
 caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system, const options& opts) {
-  auto variable = std::getenv("RINGMASTER_COORDINATOR");
-  std::string elsewhere = !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+  auto elsewhere = coordinator_elsewhere(opts);
   if (elsewhere.empty())
     return start(system, opts, true);
   start_log(opts);
@@ -139,10 +139,32 @@ cluster::~cluster() {
     spdlog::error("the cluster's parts did not end within 20 s");
 }
 
+namespace {
+
+/// CAF says of a host that nobody knows that it refused the connection.
+caf::error check_host(const endpoint& x) {
+  addrinfo* found = nullptr;
+  auto problem = ::getaddrinfo(x.host.c_str(), nullptr, nullptr, &found);
+  if (problem != 0)
+    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?",
+                                                          x.host, x.host, x.port, ::gai_strerror(problem)));
+  ::freeaddrinfo(found);
+  return caf::none;
+}
+
+} // namespace
+
+std::string coordinator_elsewhere(const options& opts) {
+  auto variable = std::getenv("RINGMASTER_COORDINATOR");
+  return !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+}
+
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit) {
   auto target = parse_endpoint(where);
   if (!target)
     return std::move(target.error());
+  if (auto problem = check_host(*target))
+    return problem;
   caf::scoped_actor self{system};
   caf::expected<coordinator_actor> result = caf::sec::cannot_connect_to_node;
   self->request(system.middleman().actor_handle(), limit, caf::connect_atom_v, target->host, target->port)

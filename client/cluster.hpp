@@ -48,7 +48,12 @@ private:
   coordinator_actor coordinator_;
 };
 
-/// The coordinator at `where`, "host:port". Errors: invalid_argument, timed_out with the address and what to check.
+/// Where the coordinator of another process is that a program is to use, "host:port": what `node.join` says, or else the
+/// environment's RINGMASTER_COORDINATOR. Empty: there is none.
+std::string coordinator_elsewhere(const options& opts);
+
+/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for a host that is unknown; timed_out with the
+/// address and what to check.
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
 
 } // namespace ringmaster

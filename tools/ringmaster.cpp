@@ -4,6 +4,8 @@
 #include "tools/demo/demo_command.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/tune/explain_command.hpp"
+#include "tools/cluster/destroy_command.hpp"
+#include "tools/cluster/info_command.hpp"
 #include "tools/cluster/log_command.hpp"
 #include "tools/cluster/node_commands.hpp"
 #include "tools/training/plan_command.hpp"
@@ -31,7 +33,8 @@ constexpr auto help = R"(usage: ringmaster COMMAND [options]
   tune          measures here what that goes by, and writes it into the configuration
   coordinator   the host side of a cluster of several processes
   node          a process with devices that joins a coordinator
-  info          who is in a cluster
+  info          who is in a cluster, and what it is doing
+  destroy       ends communicators that somebody has left behind
   log           what a journal says: list, filter, export as a trace
   help          this text
 
@@ -50,6 +53,7 @@ int main(int argc, char** argv) {
     {"chart", [](arguments x) { return chart_command(x); }},
     {"coordinator", [](arguments x) { return coordinator_command(x); }},
     {"demo", [](arguments x) { return demo_command(x); }},
+    {"destroy", [](arguments x) { return destroy_command(x); }},
     {"draw", [](arguments x) { return draw_command(x); }},
     {"explain", [](arguments x) { return explain_command(x); }},
     {"info", [](arguments x) { return info_command(x); }},

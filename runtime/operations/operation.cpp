@@ -54,7 +54,7 @@ uint64_t address_of(const addresses& given, uint32_t rank, const gpu_sim::Device
 }
 
 caf::error check_types(const proto::Collective& what, size_t ranks) {
-  if (!proto::DataType_IsValid(what.datatype()) || !gpu_sim::ReduceOp_IsValid(what.op()))
+  if (size_of(what.datatype()) == 0 || !gpu_sim::ReduceOp_IsValid(what.op()))
     return invalid(fmt::format("datatype {} or reduction op {} is not one of this version's",
                                static_cast<int>(what.datatype()), static_cast<int>(what.op())));
   if (!reduces(what.kind()))

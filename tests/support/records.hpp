@@ -97,6 +97,20 @@ inline proto::Record command_ended(uint64_t device, uint64_t stream, std::string
   return record;
 }
 
+inline proto::Record calls_refused(uint64_t communicator, std::string reason, uint64_t ms = 0) {
+  auto record = record_at(ms);
+  record.mutable_calls_refused()->set_comm_id(communicator);
+  record.mutable_calls_refused()->set_reason(std::move(reason));
+  return record;
+}
+
+inline proto::Record communicator_aborted(uint64_t communicator, std::string reason, uint64_t ms = 0) {
+  auto record = record_at(ms);
+  record.mutable_communicator_aborted()->set_comm_id(communicator);
+  record.mutable_communicator_aborted()->set_reason(std::move(reason));
+  return record;
+}
+
 /// One operation of four ranks from start to end: seven records.
 inline std::vector<proto::Record> whole_operation(uint64_t communicator, uint64_t sequence) {
   std::vector<proto::Record> records{operation_enqueued(communicator, sequence),

@@ -31,6 +31,8 @@ public:
   /// Makes the communicator. Errors: those of CommInit.
   caf::error open();
   caf::error close();
+  /// Its devices in rank order, once it is open.
+  const gpu_sim::CommInitResponse& ranks() const noexcept { return comm_; }
   /// Fills the inputs, checks one operation's result, then measures. `bytes` are whole elements, and rounded
   /// down to blocks of the same size where each rank has one.
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);

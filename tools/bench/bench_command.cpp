@@ -9,6 +9,8 @@
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/selection/written_algorithm.hpp"
 #include "tools/bench/bench.hpp"
+#include "tools/bench/bench_group.hpp"
+#include "tools/bench/bench_sizes.hpp"
 #include "tools/bench/memory_limit.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/options/program.hpp"
@@ -23,72 +25,17 @@ namespace {
 
 constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
 
-std::vector<std::string> algorithms_for(const bench_options& x) {
-  if (x.algorithm != "all")
-    return {x.algorithm};
-  std::vector<std::string> result;
-  for (auto& known : algorithms())
-    if (known.kind == x.kind)
-      result.emplace_back(known.name);
-  return result;
-}
-
-std::vector<uint64_t> sizes_of(const bench_options& x) {
-  std::vector<uint64_t> result;
-  for (auto bytes = x.min_bytes; bytes <= x.max_bytes; bytes *= x.factor) {
-    result.push_back(bytes);
-    if (x.kind == proto::BARRIER || bytes == 0)
-      break;
-  }
-  return result;
-}
-
-/// Bytes of scratch that a file's schedules want at the largest size, at the rank that wants most.
-uint64_t written_scratch(const bench_options& x) {
-  if (!x.written)
-    return 0;
-  uint64_t elements = 0;
-  for (const auto& rank : x.written->ranks)
-    elements = std::max(elements, rank.scratch_count);
-  auto own = size_count(x.kind, x.written->request) * size_of(x.datatype);
-  return elements * size_of(x.datatype) * (own == 0 ? 1 : x.max_bytes / own);
-}
-
-/// Bytes of scratch that the algorithms want at the largest size, and the shadow of an output that lies on its input.
-uint64_t planned_scratch(const bench_options& x) {
-  if (x.written)
-    return 0;
-  const auto element = size_of(x.datatype);
-  auto request = request_of(collective_of(x, count_for_size(x.kind, x.devices, x.max_bytes / element)), x.devices, 0);
-  const auto* jointly = first_joint(x.kind); // what "auto" is where the scratch is this process's
-  uint64_t scratch = 0, output = 0;
-  for (uint32_t rank = 0; rank < x.devices; rank += x.devices > 64 ? 61 : 1) { // of many, some
-    request.rank = rank;
-    output = std::max(output, output_count(x.kind, request, rank));
-    for (auto& algorithm : algorithms_for(x))
-      if (auto planned = plan(x.kind, algorithm == "auto" && jointly ? jointly->name : algorithm, request))
-        scratch = std::max(scratch, planned->scratch_count);
-  }
-  return (scratch + output) * element;
-}
-
-/// Of one device: its input and output at the largest size, with room to align them, and scratch.
-uint64_t memory_for(const bench_options& x) {
-  auto whole = x.max_bytes; // the largest of both sides, whatever the kind, but for blocks that are counted once a rank
-  if (x.kind == proto::ALL_GATHER || x.kind == proto::GATHER || x.kind == proto::SCATTER || x.kind == proto::ALL_TO_ALL
-      || x.kind == proto::REDUCE_SCATTER)
-    whole += 64u * x.devices;
-  auto buffers = x.deterministic ? x.devices + 2u : 2u; // the scratch area is as large, for everybody's contributions
-  return std::max(buffers * whole + written_scratch(x), planned_scratch(x)) + 65536;
-}
-
 void print_header(const bench_options& x) {
   fmt::print("# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices, name_of(x.datatype),
              reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place", x.samples);
+}
+
+void print_columns() {
   fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size", "count",
              "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
   fmt::print("{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)", "(elements)", "",
              "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
+  std::fflush(stdout);
 }
 
 void print_row(const bench_options& x, const bench_row& row) {
@@ -116,11 +63,7 @@ caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& ro
 }
 
 /// Returns how many elements were wrong.
-caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* json) {
-  bench group{user, x};
-  if (auto problem = group.open())
-    return problem;
-  print_header(x);
+caf::expected<uint64_t> measure_on(bench& group, const bench_options& x, std::FILE* json) {
   uint64_t wrong = 0;
   for (auto bytes : sizes_of(x)) {
     memory_limit limit;
@@ -145,9 +88,48 @@ caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::F
   }
   if (auto bytes = own_memory_bytes(); bytes > 0)
     fmt::print("# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes), bytes_text(bytes / x.devices));
-  if (auto problem = group.close())
+  return wrong;
+}
+
+/// Returns how many elements were wrong.
+caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* json) {
+  bench group{user, x};
+  if (auto problem = group.open())
+    return problem;
+  print_header(x);
+  if (auto cluster = user.devices())
+    fmt::print("{}", placement_text(group.ranks(), *cluster));
+  print_columns();
+  auto wrong = measure_on(group, x, json);
+  auto problem = group.close(); // whatever it came to: the cluster may be others', too
+  if (wrong && problem)
     return problem;
   return wrong;
+}
+
+/// The devices that this process has started.
+caf::error wait_for_own(client& user, const bench_options& x) {
+  auto there = user.devices(x.devices, std::chrono::seconds{60});
+  return there ? caf::error{} : there.error();
+}
+
+/// Of a cluster of other processes. What --devices asks for may be about to join.
+caf::error take_what_is_there(client& user, bench_options& x, caf::timespan patience) {
+  auto there = user.devices();
+  if (there && x.devices_given && static_cast<uint32_t>(there->devices_size()) < x.devices) {
+    fmt::print(stderr, "ringmaster: {} here, {} wanted: waits {:.0f} s for the others\n",
+               counted(static_cast<uint64_t>(there->devices_size()), "device"), x.devices,
+               std::chrono::duration<double>{patience}.count());
+    if (user.devices(x.devices, patience))
+      there = user.devices();
+  }
+  if (!there)
+    return there.error();
+  const auto max_bytes = x.max_bytes;
+  auto problem = fit_to_cluster(x, *there);
+  if (!problem && x.max_bytes < max_bytes)
+    fmt::print("# up to {}: the devices' memory takes no more\n", bytes_text(x.max_bytes));
+  return problem;
 }
 
 } // namespace
@@ -181,8 +163,8 @@ int bench_command(const std::vector<std::string>& args) {
     return report(make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know "
                                                      "the file; without caf-run or node.join they are in this one"));
   client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-  if (auto there = user.devices(x->devices, std::chrono::seconds{60}); !there)
-    return report(there.error());
+  if (auto problem = (*home)->root() ? wait_for_own(user, *x) : take_what_is_there(user, *x, opts.node.join_timeout))
+    return report(problem);
   auto wrong = measure_all(user, *x, json);
   if (json != nullptr)
     std::fclose(json);

@@ -22,7 +22,7 @@ part of the memory's limit that is reached: what a plain loop on all cores takes
 outputs once, divided by the time.
 
   --algorithm A        ring, direct, ... ; auto (the default) takes the best; all tries every one
-  --devices N          2 to 1024 (8)
+  --devices N          2 to 1024 (8; on a cluster of other processes as many as are free there, up to 8)
   --min-bytes B        such as 8, 64K, 1M, which are powers of 1024; 64KB, 1MB are of 1000 (8)
   --max-bytes B        (64M)
   --factor F           from size to size (8)
@@ -78,9 +78,11 @@ caf::error set_collective(bench_options& x, const collective_options& told, cons
   x.kind = told.kind.value_or(x.kind);
   x.algorithm = told.algorithm.empty() ? x.algorithm : told.algorithm;
   x.devices = told.ranks.value_or(x.devices);
+  x.devices_given = told.ranks.has_value();
   x.root = told.root.value_or(x.root);
   x.min_bytes = sizes.min_bytes.value_or(x.min_bytes);
   x.max_bytes = sizes.max_bytes.value_or(x.max_bytes);
+  x.max_bytes_given = sizes.max_bytes.has_value();
   auto whole = told;
   whole.kind = x.kind;
   whole.ranks = x.devices;
@@ -93,6 +95,7 @@ caf::error set_collective(bench_options& x, const collective_options& told, cons
   if (x.op == gpu_sim::PREMUL_SUM && reduces(x.kind))
     return invalid("--op premul_sum: it wants a factor of each rank, which the bench has no option for");
   x.peer = request->peer;
+  x.peer_given = told.peer.has_value();
   x.chunk_count = request->chunk;
   return check_sizes(x);
 }
@@ -121,8 +124,10 @@ caf::error set_written(bench_options& x, const collective_options& told, const s
     return problem;
   x.kind = written->kind;
   x.devices = own.world_size;
+  x.devices_given = true;
   x.root = own.root;
   x.peer = own.peer;
+  x.peer_given = true;
   x.algorithm = algorithm_name_of(told.schedule);
   x.written = std::move(*written);
   return check_proof(told.schedule, *x.written);

@@ -15,13 +15,16 @@ struct bench_options {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm = "auto"; ///< "all": every one that the kind has.
   uint32_t devices = 8;
+  bool devices_given = false; ///< Else a cluster of other processes decides: as many as there are, up to these.
   uint64_t min_bytes = 8;
   uint64_t max_bytes = 64u << 20;
+  bool max_bytes_given = false; ///< Else such a cluster's memory decides, too.
   uint64_t factor = 8;
   proto::DataType datatype = proto::FLOAT32;
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   uint32_t root = 0;
   uint32_t peer = 1;
+  bool peer_given = false;  ///< Else the rank after the root.
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
   uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.

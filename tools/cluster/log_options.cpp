@@ -67,7 +67,8 @@ running, have ended or have been killed.
   --device N|0xN     only what names the device
   --kind KIND        coordinator, node, device, communicator, epoch, operation, rank, checkpoint, call,
                      command, fault
-  --outcome O        success, failed or in_progress: only operations that stand so now, and commands that ended so
+  --outcome O        success, failed or in_progress: only operations that stand so now, and what ended so: commands,
+                     calls that were refused, communicators that were aborted
   --last N           only the latest N of these
   --relative         times since the first record shown, not of the day
   --json             one JSON object a line

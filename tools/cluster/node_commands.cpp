@@ -1,23 +1,17 @@
 #include "tools/cluster/node_commands.hpp"
 
-#include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/log.hpp"
 #include "messages/errc.hpp"
 #include "runtime/memory/memory_directory.hpp"
-#include "runtime/text/quantity_parse.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/options/program.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <algorithm>
 #include <cstring>
-#include <set>
-#include <sstream>
-#include <thread>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -38,21 +32,12 @@ constexpr auto coordinator_help = R"(usage: ringmaster coordinator [options]
 constexpr auto node_help = R"(usage: ringmaster node [options]
 
   --join HOST:PORT  the coordinator to join; without it, wait for one that names this node in cluster.devices
-  --devices K       how many devices to host (8)
+  --devices K       how many devices to host, 1 at least (8)
   --name NAME       in logs
   --listen PORT     where other nodes and coordinators reach this one, 0 for any free port (0)
   --listen-host H   on which address (127.0.0.1)
   --conf FILE       instead of config/caf-application.conf
   --section.key=V   any key of the configuration
-)";
-
-constexpr auto info_help = R"(usage: ringmaster info --join HOST:PORT [options]
-
-  --nodes A,B      wait until these nodes are there with all their devices
-  --devices N      wait until this many devices are there
-  --timeout T      at most so long, as in 30s (5s)
-
-The exit status is 0 if those waited for are there; each that is not gets a line "missing: NAME".
 )";
 
 /// Written beside it and renamed, so that whoever waits for the file never sees half of it.
@@ -138,6 +123,9 @@ int node_command(const std::vector<std::string>& args) {
   if (auto problem = read_configuration(cfg, args, known, own))
     return report(problem, 2);
   auto& opts = cfg.values();
+  if (opts.device.count == 0)
+    return report(make_error(errc::invalid_argument, "a node with no device would do nothing for the cluster: --devices 1 "
+                                                     "or more; `ringmaster coordinator` is the one that hosts none"), 2);
   start_log(opts);
   block_ending_signals();
   caf::actor_system system{cfg};
@@ -164,7 +152,7 @@ int node_command(const std::vector<std::string>& args) {
   }
   caf::scoped_actor self{system};
   self->monitor(self_node);
-  spdlog::info("node {} at {}:{} with {} devices {}", name, opts.node.listen_host, *port, opts.device.count,
+  spdlog::info("node {} at {}:{} with {} {}", name, opts.node.listen_host, *port, counted(opts.device.count, "device"),
                host ? "joins " + opts.node.join
                     : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)");
   if (host) {
@@ -179,66 +167,6 @@ int node_command(const std::vector<std::string>& args) {
     self->receive([](const caf::down_msg&) {}, caf::after(std::chrono::seconds{10}) >> [] {});
   }
   return status;
-}
-
-int info_command(const std::vector<std::string>& args) {
-  if (wants_help(args, info_help))
-    return 0;
-  configuration cfg;
-  std::map<std::string, std::string> own;
-  short_options known{{"--join", "node.join"}, {"--timeout", "node.join-timeout"}, {"--nodes", ""}, {"--devices", ""}};
-  if (auto problem = read_configuration(cfg, args, known, own))
-    return report(problem, 2);
-  auto& opts = cfg.values();
-  if (opts.node.join.empty())
-    return report(make_error(errc::invalid_argument, "info needs --join HOST:PORT"), 2);
-  std::set<std::string> wanted;
-  std::istringstream names{own["--nodes"]};
-  for (std::string name; std::getline(names, name, ',');)
-    wanted.insert(name);
-  auto devices_min = own.count("--devices") == 0 ? caf::expected<uint64_t>{0u} : parse_whole(own["--devices"], 0);
-  if (!devices_min)
-    return report(make_error(errc::invalid_argument, "--devices: " + render(devices_min.error())), 2);
-  start_log(opts);
-  caf::actor_system system{cfg};
-  auto host = connect(system, opts.node.join, opts.node.join_timeout);
-  if (!host) {
-    report(host.error());
-    std::_Exit(1);
-  }
-  client user{system, *host};
-  auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
-  for (;;) {
-    auto info = user.devices();
-    if (!info)
-      return report(info.error());
-    auto missing = wanted;
-    for (auto& entry : info->nodes()) {
-      auto here = std::count_if(info->devices().begin(), info->devices().end(),
-                                [&](auto& x) { return x.node_id() == entry.node_id(); });
-      if (here >= entry.devices_announced())
-        missing.erase(entry.name());
-    }
-    bool complete = missing.empty() && static_cast<size_t>(info->devices_size()) >= *devices_min;
-    if (!complete && std::chrono::steady_clock::now() < give_up) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-      continue;
-    }
-    for (auto& name : missing)
-      fmt::print("missing: {}\n", name);
-    if (auto here = static_cast<uint64_t>(info->devices_size()); here < *devices_min)
-      fmt::print("missing: {} of {} devices\n", *devices_min - here, *devices_min);
-    if (wanted.empty()) {
-      if (info->nodes().empty())
-        fmt::print("no node has joined\n");
-      for (auto& entry : info->nodes())
-        fmt::print("node {} '{}' (pid {})\n", entry.node_id(), entry.name(), entry.pid());
-      for (auto& entry : info->devices())
-        fmt::print("device 0x{:x} on node {}, {}\n", entry.metadata().deviceid().value(), entry.node_id(),
-                   entry.comm_ids().empty() ? "free" : fmt::format("in communicator {}", fmt::join(entry.comm_ids(), ", ")));
-    }
-    return complete ? 0 : 1;
-  }
 }
 
 } // namespace ringmaster

@@ -14,7 +14,4 @@ int coordinator_command(const std::vector<std::string>& args);
 /// `ringmaster node`: joins a coordinator with some devices, or waits until one that has it in its configuration comes.
 int node_command(const std::vector<std::string>& args);
 
-/// `ringmaster info`: who is in a cluster; waits for some nodes or devices if told to.
-int info_command(const std::vector<std::string>& args);
-
 } // namespace ringmaster
