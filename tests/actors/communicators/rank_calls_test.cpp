@@ -174,7 +174,7 @@ TEST_CASE("rank calls: a communicator that dies alone ends its ranks' calls with
     x.run_messages(seed * 5);
     auto running = std::count_if(open.begin(), open.end(), [](auto& call) { return !call.test(); });
     REQUIRE(running > 0);
-    caf::anon_send_exit(communicator_of(x.cluster), make_error(errc::corrupt, "a fault of its own"));
+    x.cluster.self->send_exit(communicator_of(x.cluster), make_error(errc::corrupt, "a fault of its own"));
     auto failed = 0;
     for (auto& error : x.ended(open)) {
       failed += !error.empty();
