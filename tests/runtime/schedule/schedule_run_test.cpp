@@ -2,6 +2,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/schedule_run.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
