@@ -35,9 +35,6 @@ void collective_command::begin(stream_state& stream) {
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
   last_move_ = stream.now();
-  round_ = 0;
-  next_step_ = 0;
-  round_started_ = false;
   stalled_until_ = {};
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
@@ -54,8 +51,7 @@ caf::error collective_command::prepare() {
   output_bytes_ = output_count(what().kind(), request, rank_) * element_bytes_;
   if (auto problem = check_buffers())
     return problem;
-  steps_before_ = 0;
-  if (auto problem = plan_window())
+  if (auto problem = run_.begin([this] { return planned(); }))
     return problem;
   auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
     if (address != 0 || size == 0)
@@ -66,14 +62,14 @@ caf::error collective_command::prepare() {
     address = *range;
     return caf::none;
   };
-  if (schedule_.steps.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
+  if (run_.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
     received_->memory->free_scratch(std::exchange(shadow_, 0));
-  if (!schedule_.steps.empty() && wants_shadow(request))
+  if (!run_.empty() && wants_shadow(request))
     if (auto problem = reserve(shadow_, output_bytes_))
       return problem;
   if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
     received_->memory->free_scratch(std::exchange(scratch_, 0));
-  if (auto problem = reserve(scratch_, schedule_.scratch_count * element_bytes_))
+  if (auto problem = reserve(scratch_, run_.scratch_count() * element_bytes_))
     return plan_->rank_order() ? no_room(problem, request) : problem;
   expect_bytes();
   return prepare_reduction();
@@ -87,41 +83,21 @@ void collective_command::expect_bytes() const {
     memory.expect_bytes(*memory.at_runtime(shadow_, output_bytes_));
 }
 
-caf::error collective_command::plan_window() {
-  constexpr size_t window_steps = 256;
+caf::expected<schedule> collective_command::planned() const {
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
   // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
   bool changes = reduces(what().kind()) && (what().op() == gpu_sim::PREMUL_SUM || what().op() == gpu_sim::AVG);
-  bool same_place = world_size == 1 && !fused() && input_address() == output_address() && !changes;
+  if (world_size == 1 && !fused() && input_address() == output_address() && !changes)
+    return schedule{}; // alone and in place, the input is the result
   auto request = request_of(what(), world_size, rank_);
-  auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                 : plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
-                                       : plan(what().kind(), what().algorithm(), request);
-  if (!planned)
-    return std::move(planned.error());
-  auto& steps = planned->steps;
-  auto end = std::min(steps_before_ + window_steps, steps.size());
-  while (end < steps.size() && steps[end].round == steps[end - 1].round)
-    ++end;
-  std::map<std::pair<uint32_t, bool>, uint32_t> counts; // by peer and direction
-  block_index_.clear();
-  for (size_t i = 0; i < end; ++i) {
-    auto index = counts[{steps[i].peer, steps[i].what == action::send}]++;
-    if (i >= steps_before_)
-      block_index_.push_back(index);
-  }
-  steps_behind_ = end < steps.size();
-  next_step_ = 0;
-  schedule_ = {planned->rounds, planned->scratch_count,
-               std::vector<step>{steps.begin() + static_cast<std::ptrdiff_t>(steps_before_),
-                                 steps.begin() + static_cast<std::ptrdiff_t>(end)}};
-  return caf::none;
+  return plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
+                             : plan(what().kind(), what().algorithm(), request);
 }
 
 /// Contributions that travel apart take much scratch; an algorithm in rank order needs least of it.
 caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
   auto text = fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}", render(problem),
-                          name_of(what().kind()), what().algorithm(), schedule_.scratch_count * element_bytes_, rank_);
+                          name_of(what().kind()), what().algorithm(), run_.scratch_count() * element_bytes_, rank_);
   if (auto* least = first_in_rank_order(what().kind()))
     if (auto planned = plan_in_rank_order(what().kind(), least->name, request))
       text += fmt::format(", by {} {}: take that, fewer elements at a time, or a larger device.memory-bytes",
@@ -209,25 +185,22 @@ void collective_command::advance(stream_state& stream) {
         return; // after turn::ended, this command does not exist any more
       continue;
     }
-    if (round_started_ && (!sends_pending_.empty() || !awaited_.empty() || !under_way_.empty()))
+    if (run_.started() && !run_.round_over())
       return; // somebody else owes the next move
-    if (round_started_) {
-      round_started_ = false;
-      ++round_;
-    }
+    if (run_.started())
+      run_.next_round();
     if (!start_round(stream))
       return;
   }
 }
 
 bool collective_command::start_round(stream_state& stream) {
-  if (stream.fault.strikes(round_) && stream.strike(*stream.fault.armed, where()))
+  if (stream.fault.strikes(run_.round()) && stream.strike(*stream.fault.armed, where()))
     return false;
   last_move_ = stream.now();
-  if (round_ == schedule_.rounds) {
+  if (run_.at_end()) {
     phase_ = phase::finished;
-    schedule_.steps = {}; // the command may be kept for long
-    block_index_ = {};
+    run_.forget_steps();
     report(stream, proto::RankReport::FINISHED);
     return false;
   }
@@ -237,28 +210,24 @@ bool collective_command::start_round(stream_state& stream) {
     return false;
   }
   stalled_until_ = {};
-  if (next_step_ == schedule_.steps.size() && steps_behind_) {
-    steps_before_ += next_step_;
-    if (auto problem = plan_window()) {
-      break_off(stream, problem);
-      return false;
-    }
+  auto steps = run_.start_round();
+  if (!steps) {
+    break_off(stream, steps.error());
+    return false;
   }
-  round_started_ = true;
-  for (; next_step_ < schedule_.steps.size() && schedule_.steps[next_step_].round == round_ && phase_ == phase::walking;
-       ++next_step_)
-    if (!schedule_.steps[next_step_].then)
-      start_step(stream, next_step_);
+  for (auto index : *steps)
+    if (phase_ == phase::walking)
+      start_step(stream, index);
   return true;
 }
 
-void collective_command::start_next(stream_state& stream, size_t index) {
-  if (index + 1 < schedule_.steps.size() && schedule_.steps[index + 1].then && phase_ == phase::walking)
-    start_step(stream, index + 1);
+void collective_command::ended(stream_state& stream, size_t index) {
+  if (auto next = run_.ended(index); next && phase_ == phase::walking)
+    start_step(stream, *next);
 }
 
 void collective_command::start_step(stream_state& stream, size_t index) {
-  auto& todo = schedule_.steps[index];
+  auto& todo = run_.at(index);
   auto own = [&](const block_range& range) {
     return offer{{}, {received_->memory->id(), address_of(range), bytes_of(range), received_->memory}, nullptr};
   };
@@ -331,7 +300,7 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
     bytes_received_ += bytes_of(todo.destination);
     stream.self->send(sender, taken{work.key});
   }
-  start_next(stream, static_cast<size_t>(work.todo - schedule_.steps.data()));
+  ended(stream, run_.index_of(todo));
 }
 
 void collective_command::resume(stream_state& stream) {
@@ -350,7 +319,7 @@ void collective_command::on_offer(stream_state& stream, const offer& x) {
 
 void collective_command::take(stream_state& stream, const offer& x) {
   auto i = awaited_.find(x.key);
-  auto& todo = schedule_.steps[i->second];
+  auto& todo = run_.at(i->second);
   if (x.source.bytes != bytes_of(todo.destination))
     return break_off(stream, make_error(errc::size_mismatch,
                                         fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
@@ -368,7 +337,7 @@ void collective_command::on_taken(stream_state& stream, const taken& x) {
   auto index = i->second;
   sends_pending_.erase(i);
   stream.retract(x.key);
-  start_next(stream, index);
+  ended(stream, index);
   advance(stream);
 }
 
@@ -401,7 +370,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
 void collective_command::release(stream_state& stream) {
   if (phase_ != phase::finished)
     return;
-  if (stream.fault.strikes(schedule_.rounds + 1) && stream.strike(*stream.fault.armed, where()))
+  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where()))
     return;
   phase_ = phase::committing;
   if (shadow_ == 0)
@@ -429,7 +398,7 @@ void collective_command::quiesce(bool for_good) {
   ready_.clear();
   under_way_.clear();
   sends_pending_.clear();
-  round_started_ = false;
+  run_.stop();
 }
 
 void collective_command::break_off(stream_state& stream, const caf::error& reason) {

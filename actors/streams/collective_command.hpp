@@ -4,7 +4,7 @@
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
 #include "runtime/reduction/reducer.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/schedule_run.hpp"
 
 #include <chrono>
 #include <list>
@@ -79,10 +79,8 @@ private:
   proto::Progress progress(const stream_state& stream) const;
 
   caf::error prepare();
-  /// Takes the steps from the current round on out of the rank's schedule, which is planned for it: the first of the
-  /// `window_steps`, and the rest of their last round. A thousand ranks' whole schedules would take more memory than all
-  /// the rest, and planning takes little time.
-  caf::error plan_window();
+  /// The rank's whole schedule.
+  caf::expected<schedule> planned() const;
   caf::error no_room(const caf::error& problem, const plan_request& request) const;
   /// What blocks are combined with; for PREMUL_SUM a scaled copy of the input takes the input's place.
   caf::error prepare_reduction();
@@ -103,8 +101,8 @@ private:
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
-  /// What was to start behind this step.
-  void start_next(stream_state& stream, size_t index);
+  /// What was to start behind this step starts.
+  void ended(stream_state& stream, size_t index);
   void take(stream_state& stream, const offer& x);
   turn read_some(stream_state& stream);
   void end_step(stream_state& stream, const reading& work);
@@ -126,10 +124,7 @@ private:
   const proto::OperationPlan* plan_ = nullptr;
   phase phase_ = phase::waiting;
   uint32_t rank_ = 0;
-  schedule schedule_;         ///< Of its steps, those of the window.
-  size_t steps_before_ = 0;   ///< The window.
-  bool steps_behind_ = false; ///< The window.
-  std::vector<uint32_t> block_index_; ///< By step of the window: counts the blocks between this rank and the step's peer, by direction.
+  schedule_run run_;
   uint64_t element_bytes_ = 0;
   uint64_t input_bytes_ = 0;
   uint64_t output_bytes_ = 0;
@@ -137,9 +132,6 @@ private:
   uint64_t scratch_ = 0;
   uint64_t staged_ = 0;               ///< The input times the rank's factor, and packed.
   std::optional<reducer> combine_;
-  uint32_t round_ = 0;
-  size_t next_step_ = 0;              ///< The first step of the next round, in the window.
-  bool round_started_ = false;
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
   std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
   std::list<reading> ready_;                    ///< Blocks that can be read now.

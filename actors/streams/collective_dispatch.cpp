@@ -166,9 +166,9 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   proto::Progress result;
   result.set_epoch(plan_->epoch());
   result.set_sequence(plan_->sequence());
-  result.set_round(round_);
-  result.set_rounds(schedule_.rounds);
-  bool stalled = (phase_ == phase::walking && !round_started_)
+  result.set_round(run_.round());
+  result.set_rounds(run_.rounds());
+  bool stalled = (phase_ == phase::walking && !run_.started())
                  || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){});
   bool busy = stalled || !ready_.empty();
   result.set_busy(busy);
@@ -207,11 +207,11 @@ std::byte* collective_command::bytes_at(const block_range& range) const {
 }
 
 transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {
-  return {plan_->comm_id(), plan_->epoch(), plan_->sequence(), source, destination, block_index_[step_index]};
+  return {plan_->comm_id(), plan_->epoch(), plan_->sequence(), source, destination, run_.block_of(step_index)};
 }
 
 std::string collective_command::where() const {
-  return fmt::format("round {} of {} of operation #{} on communicator {}", round_, schedule_.rounds,
+  return fmt::format("round {} of {} of operation #{} on communicator {}", run_.round(), run_.rounds(),
                      plan_->sequence(), plan_->comm_id());
 }
 

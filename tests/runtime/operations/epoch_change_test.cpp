@@ -338,6 +338,7 @@ private:
   void check(epoch_change::outputs_changed&) { expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares"); }
   void check(epoch_change::operation_ended& x) {
     expect(ended_.insert(x.what.sequence).second, "an operation ends once");
+    expect(x.what.sequence != moving_, "it does not end before its data is there");
     expect(x.error.empty() == (decided_.count(x.what.sequence) != 0), "what was decided does not fail, and nothing else is done");
     expect(x.what.state == (x.error.empty() ? operation::phase::decided : operation::phase::cancelled), "its state is its end");
   }
@@ -406,7 +407,7 @@ private:
 
   void expect(bool holds, const char* what) const {
     if (!holds)
-      FAIL("not so: ", what, "; behind ", path_);
+      FAIL("not so: ", std::string{what}, "; behind ", path_);
   }
 
   epoch_change epochs_;
