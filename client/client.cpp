@@ -1,6 +1,7 @@
 #include "client/client.hpp"
 
 #include "actors/calls/spin.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +9,9 @@ namespace ringmaster {
 
 namespace {
 
-gpu_sim::DeviceId id_of(uint64_t device) {
+gpu_sim::DeviceId to_wire(device_id device) {
   gpu_sim::DeviceId result;
-  result.set_value(device);
+  result.set_value(device.value);
   return result;
 }
 
@@ -42,26 +43,36 @@ caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::tim
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
   if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
-    return make_error(errc::timed_out, fmt::format("{} devices have joined within {:.1f} s, {} were waited for",
-                                                   info->devices_size(), std::chrono::duration<double>{within}.count(),
-                                                   devices_min));
+    return make_error(errc::timed_out,
+                      fmt::format("{} {} joined within {:.1f} s, and {} waited for",
+                                  counted(static_cast<uint64_t>(info->devices_size()), "device"),
+                                  info->devices_size() == 1 ? "has" : "have",
+                                  std::chrono::duration<double>{within}.count(),
+                                  devices_min == 1 ? "1 was" : fmt::format("{} were", devices_min)));
   return info;
 }
 
-caf::expected<uint64_t> client::allocate(uint64_t device, uint64_t bytes, uint64_t alignment) {
+caf::expected<proto::ClusterInfo> client::info() {
+  proto::ClusterInfoRequest request;
+  request.set_communicators(true);
+  return ask<proto::ClusterInfo>(std::move(request));
+}
+
+caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint64_t alignment) {
   proto::AllocateRequest request;
   request.set_bytes(bytes);
   request.set_alignment(alignment);
-  auto answer = ask<proto::AllocateResponse>(id_of(device), std::move(request));
+  request.set_outlives_client(let_stay_);
+  auto answer = ask<proto::AllocateResponse>(to_wire(device), std::move(request));
   if (!answer)
     return std::move(answer.error());
   return answer->address().value();
 }
 
-caf::error client::free(uint64_t device, uint64_t address) {
+caf::error client::free(device_id device, uint64_t address) {
   proto::FreeRequest request;
   request.mutable_address()->set_value(address);
-  return error_from(ask<proto::FreeResponse>(id_of(device), std::move(request)));
+  return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
 caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
@@ -74,21 +85,22 @@ caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest req
       result = std::move(x);
     },
     [&](const caf::error& problem) { result = no_answer(problem, limit_); });
-  if (result && !result->error().empty())
-    return make_error(errc::refused, result->error());
+  if (result)
+    if (auto problem = error_in(*result))
+      return problem;
   return result;
 }
 
-caf::error client::copy_to_device(uint64_t device, uint64_t address, byte_block block) {
+caf::error client::copy_to_device(device_id device, uint64_t address, byte_block block) {
   gpu_sim::MemcpyRequest request;
-  *request.mutable_hosttodevice()->mutable_dstdeviceid() = id_of(device);
+  *request.mutable_hosttodevice()->mutable_dstdeviceid() = to_wire(device);
   request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
   return error_from(memcpy(std::move(request), block));
 }
 
-caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address, uint64_t bytes) {
+caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t address, uint64_t bytes) {
   gpu_sim::MemcpyRequest request;
-  *request.mutable_devicetohost()->mutable_srcdeviceid() = id_of(device);
+  *request.mutable_devicetohost()->mutable_srcdeviceid() = to_wire(device);
   request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
   request.mutable_devicetohost()->set_numbytes(bytes);
   byte_block block;
@@ -97,14 +109,15 @@ caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address
   return block;
 }
 
-caf::error client::inject(uint64_t device, const proto::FaultRequest& fault) {
-  return error_from(ask<proto::FaultResponse>(id_of(device), fault));
+caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
+  return error_from(ask<proto::FaultResponse>(to_wire(device), fault));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::optional<bool> deterministic) {
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_defaultpolicy(true);
+  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
@@ -115,24 +128,28 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_policy(policy);
+  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<uint64_t>& devices) {
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<device_id>& devices) {
   gpu_sim::CommInitRequest request;
-  request.mutable_deviceids()->Add(devices.begin(), devices.end());
+  for (auto id : devices)
+    request.add_deviceids(id.value);
   request.set_defaultpolicy(true);
+  request.set_outlivesclient(let_stay_);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
 caf::expected<std::vector<gpu_sim::CommInitResponse>>
-client::split(uint64_t communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
+client::split(communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
   request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
+  request.set_outlives_client(let_stay_);
   auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());
@@ -142,50 +159,52 @@ client::split(uint64_t communicator, const std::vector<int32_t>& colors, const s
   return result;
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::derive_one(const proto::CommDeriveRequest& request) {
-  auto answer = ask<proto::CommDeriveResponse>(request);
+caf::expected<gpu_sim::CommInitResponse> client::derive_one(proto::CommDeriveRequest request) {
+  request.set_outlives_client(let_stay_);
+  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());
   return answer->parts(0).comm();
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::duplicate(uint64_t communicator) {
+caf::expected<gpu_sim::CommInitResponse> client::duplicate(communicator_id communicator) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_split(); // without colours all have one
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::shrink(uint64_t communicator, const std::vector<uint32_t>& ranks) {
+caf::expected<gpu_sim::CommInitResponse> client::shrink(communicator_id communicator, const std::vector<uint32_t>& ranks) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, uint32_t devices) {
+caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator, uint32_t devices) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_grow()->set_devices(devices);
-  return derive_one(request);
+  return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, const std::vector<uint64_t>& devices) {
+caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator, const std::vector<device_id>& devices) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
-  request.mutable_grow()->mutable_device_ids()->Add(devices.begin(), devices.end());
-  return derive_one(request);
+  request.set_comm_id(communicator.value);
+  for (auto id : devices)
+    request.mutable_grow()->add_device_ids(id.value);
+  return derive_one(std::move(request));
 }
 
-caf::error client::group_start(uint64_t communicator) {
+caf::error client::group_start(communicator_id communicator) {
   gpu_sim::GroupStartRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return error_from(ask<gpu_sim::GroupStartResponse>(std::move(request)));
 }
 
-caf::error client::group_end(uint64_t communicator) {
+caf::error client::group_end(communicator_id communicator) {
   gpu_sim::GroupEndRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
 }
 
@@ -217,8 +236,8 @@ void client::take_oldest_answer() {
   look_for_answer();
   calls_.front().receive(
     [&](const proto::CollectiveResponse& x) {
-      if (!x.error().empty())
-        keep(make_error(errc::refused, x.error()));
+      if (auto problem = error_in(x))
+        keep(std::move(problem));
     },
     [&](const caf::error& problem) { keep(no_answer(problem, limit_)); });
   calls_.pop_front();
@@ -230,15 +249,15 @@ caf::error client::finish_calls() {
   return std::exchange(call_error_, {});
 }
 
-caf::expected<gpu_sim::GetCommStatusResponse> client::status(uint64_t communicator) {
+caf::expected<gpu_sim::GetCommStatusResponse> client::status(communicator_id communicator) {
   gpu_sim::GetCommStatusRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
 }
 
-caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator, caf::timespan within) {
+caf::expected<gpu_sim::GetCommStatusResponse> client::wait(communicator_id communicator, caf::timespan within) {
   proto::CommWaitRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto answer = ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
   if (answer && answer->status() == gpu_sim::IN_PROGRESS)
@@ -246,16 +265,16 @@ caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator
   return answer;
 }
 
-caf::error client::abort(uint64_t communicator, const std::string& reason) {
+caf::error client::abort(communicator_id communicator, const std::string& reason) {
   proto::CommAbortRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.set_reason(reason);
   return error_from(ask<proto::CommAbortResponse>(std::move(request)));
 }
 
-caf::error client::destroy(uint64_t communicator) {
+caf::error client::destroy(communicator_id communicator) {
   proto::CommDestroyRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   return error_from(ask<proto::CommDestroyResponse>(std::move(request)));
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "actors/calls/answers.hpp"
 #include "messages/interfaces.hpp"
+#include "messages/wire_ids.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <caf/actor_system.hpp>
@@ -16,24 +18,32 @@
 namespace ringmaster {
 
 /// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
-/// values with a sentence: errc::refused where the cluster says no, timed_out and device_lost where it does not answer.
-/// One thread at a time.
+/// values with a sentence, and with the code that whoever said no gave it, such as unknown_device, too_few_devices or
+/// out_of_memory; timed_out and device_lost where the coordinator does not answer. One thread at a time.
+///
+/// What it has made and not given back, communicators and ranges of memory, goes with it: when it ends, its process is
+/// killed or the connection breaks, the coordinator destroys and frees them, but for what was asked to stay.
 class client {
 public:
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
+
+  /// Whether what it makes from now on stays when it is gone.
+  void let_stay(bool stays) { let_stay_ = stays; }
 
   // -- devices --
 
   /// Who is there, at once or when at least `devices_min` are. Errors: timed_out, with both numbers.
   caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
+  /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
+  caf::expected<proto::ClusterInfo> info();
   /// A range in the device's memory. `bytes` > 0.
-  caf::expected<uint64_t> allocate(uint64_t device, uint64_t bytes, uint64_t alignment = 256);
-  caf::error free(uint64_t device, uint64_t address);
+  caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
+  caf::error free(device_id device, uint64_t address);
   /// Copies the whole block to `address` on the device, behind what its default stream has queued.
-  caf::error copy_to_device(uint64_t device, uint64_t address, byte_block block);
+  caf::error copy_to_device(device_id device, uint64_t address, byte_block block);
   /// Copies `bytes` from `address` on the device.
-  caf::expected<byte_block> copy_to_host(uint64_t device, uint64_t address, uint64_t bytes);
-  caf::error inject(uint64_t device, const proto::FaultRequest& fault);
+  caf::expected<byte_block> copy_to_host(device_id device, uint64_t address, uint64_t bytes);
+  caf::error inject(device_id device, const proto::FaultRequest& fault);
 
   // -- communicators --
 
@@ -43,19 +53,19 @@ public:
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
                                                      std::optional<bool> deterministic = {});
   /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
-  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<uint64_t>& devices);
+  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<device_id>& devices);
   /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
   /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
-  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(uint64_t communicator, const std::vector<int32_t>& colors,
+  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(communicator_id communicator, const std::vector<int32_t>& colors,
                                                               const std::vector<int64_t>& keys = {});
-  caf::expected<gpu_sim::CommInitResponse> duplicate(uint64_t communicator);
+  caf::expected<gpu_sim::CommInitResponse> duplicate(communicator_id communicator);
   /// Without these ranks.
-  caf::expected<gpu_sim::CommInitResponse> shrink(uint64_t communicator, const std::vector<uint32_t>& ranks);
+  caf::expected<gpu_sim::CommInitResponse> shrink(communicator_id communicator, const std::vector<uint32_t>& ranks);
   /// With so many free devices more, or with these; they get the ranks behind the old ones.
-  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, uint32_t devices);
-  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, const std::vector<uint64_t>& devices);
-  caf::error group_start(uint64_t communicator);
-  caf::error group_end(uint64_t communicator);
+  caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, uint32_t devices);
+  caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, const std::vector<device_id>& devices);
+  caf::error group_start(communicator_id communicator);
+  caf::error group_end(communicator_id communicator);
   /// Enqueues; returns the operation's sequence number.
   caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
@@ -65,11 +75,11 @@ public:
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.
-  caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
+  caf::expected<gpu_sim::GetCommStatusResponse> status(communicator_id communicator);
   /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
-  caf::expected<gpu_sim::GetCommStatusResponse> wait(uint64_t communicator, caf::timespan within);
-  caf::error abort(uint64_t communicator, const std::string& reason);
-  caf::error destroy(uint64_t communicator);
+  caf::expected<gpu_sim::GetCommStatusResponse> wait(communicator_id communicator, caf::timespan within);
+  caf::error abort(communicator_id communicator, const std::string& reason);
+  caf::error destroy(communicator_id communicator);
 
   // -- the journal --
 
@@ -91,8 +101,9 @@ public:
     look_for_answer();
     answer.receive([&](Response& x) { result = std::move(x); },
                    [&](const caf::error& problem) { result = no_answer(problem, limit); });
-    if (result && !error_of(*result).empty())
-      return make_error(errc::refused, error_of(*result));
+    if (result)
+      if (auto problem = error_of(*result))
+        return problem;
     return result;
   }
 
@@ -100,17 +111,17 @@ public:
 
 private:
   template <class Response>
-  static std::string error_of(const Response& x) {
+  static caf::error error_of(const Response& x) {
     if constexpr (std::is_same_v<Response, gpu_sim::GetCommStatusResponse>)
-      return x.epoch() == 0 ? x.error() : std::string{}; // an operation's failure is an answer, not a refusal
+      return x.epoch() == 0 ? error_in(x) : caf::error{}; // an operation's failure is an answer, not a refusal
     else if constexpr (requires { x.error(); })
-      return x.error();
+      return error_in(x);
     else
       return {};
   }
 
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
-  caf::expected<gpu_sim::CommInitResponse> derive_one(const proto::CommDeriveRequest& request);
+  caf::expected<gpu_sim::CommInitResponse> derive_one(proto::CommDeriveRequest request);
   caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
@@ -124,6 +135,7 @@ private:
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
   caf::timespan limit_;
+  bool let_stay_ = false;
   std::deque<pending_call> calls_;
   caf::error call_error_;
 };

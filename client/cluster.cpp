@@ -1,6 +1,7 @@
 #include "client/cluster.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "client/client.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <caf/io/middleman.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <set>
 #include <spdlog/spdlog.h>
 
@@ -99,12 +101,14 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   result->root_ = system.spawn(supervisor, std::move(root));
   if (auto problem = result->find_coordinator())
     return problem;
+  if (with_node)
+    if (auto problem = result->await_devices(opts.device.count))
+      return problem;
   return result;
 }
 
 caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system, const options& opts) {
-  auto variable = std::getenv("RINGMASTER_COORDINATOR");
-  std::string elsewhere = !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+  auto elsewhere = coordinator_elsewhere(opts);
   if (elsewhere.empty())
     return start(system, opts, true);
   start_log(opts);
@@ -127,6 +131,30 @@ caf::error cluster::find_coordinator() {
   return make_error(errc::timed_out, "the coordinator did not start within 10 s: " + render(problem));
 }
 
+caf::error cluster::await_devices(uint32_t count) {
+  constexpr caf::timespan limit = std::chrono::seconds{30}; // as a device has for its id
+  constexpr caf::timespan look = std::chrono::milliseconds{500};
+  caf::scoped_actor self{system_};
+  self->monitor(root_);
+  client host{system_, coordinator_};
+  for (auto give_up = std::chrono::steady_clock::now() + limit;;) {
+    auto there = host.devices(count, look);
+    if (there)
+      return caf::none;
+    caf::error problem;
+    self->receive([&](const caf::down_msg& x) {
+                    problem = make_error(errc::gave_up, fmt::format("the {} devices of this process did not start: {}", count,
+                                                                    render(x.reason)));
+                  },
+                  caf::after(caf::timespan{0}) >> [] {});
+    if (!problem && std::chrono::steady_clock::now() >= give_up)
+      problem = make_error(errc::timed_out, fmt::format("the devices of this process did not start within {:.0f} s: {}",
+                                                        std::chrono::duration<double>{limit}.count(), render(there.error())));
+    if (problem)
+      return problem;
+  }
+}
+
 cluster::~cluster() {
   if (!root_)
     return;
@@ -139,10 +167,32 @@ cluster::~cluster() {
     spdlog::error("the cluster's parts did not end within 20 s");
 }
 
+namespace {
+
+/// CAF says of a host that nobody knows that it refused the connection.
+caf::error check_host(const endpoint& x) {
+  addrinfo* found = nullptr;
+  auto problem = ::getaddrinfo(x.host.c_str(), nullptr, nullptr, &found);
+  if (problem != 0)
+    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?",
+                                                          x.host, x.host, x.port, ::gai_strerror(problem)));
+  ::freeaddrinfo(found);
+  return caf::none;
+}
+
+} // namespace
+
+std::string coordinator_elsewhere(const options& opts) {
+  auto variable = std::getenv("RINGMASTER_COORDINATOR");
+  return !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
+}
+
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit) {
   auto target = parse_endpoint(where);
   if (!target)
     return std::move(target.error());
+  if (auto problem = check_host(*target))
+    return problem;
   caf::scoped_actor self{system};
   caf::expected<coordinator_actor> result = caf::sec::cannot_connect_to_node;
   self->request(system.middleman().actor_handle(), limit, caf::connect_atom_v, target->host, target->port)

@@ -31,6 +31,8 @@ std::string to_string(errc code) {
     case errc::invalid_config: return "invalid_config";
     case errc::gave_up: return "gave_up";
     case errc::refused: return "refused";
+    case errc::too_large: return "too_large";
+    case errc::too_many: return "too_many";
   }
   return "unnamed_errc_" + std::to_string(static_cast<int>(code));
 }
@@ -42,6 +44,25 @@ caf::error make_error(errc code, std::string text) {
 
 errc code_of(const caf::error& err) {
   return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
+}
+
+uint32_t wire_code(const caf::error& err) {
+  if (!err)
+    return 0;
+  if (err.category() == caf::atom("ringmaster"))
+    return err.code();
+  if (err == caf::sec::request_timeout)
+    return static_cast<uint32_t>(errc::timed_out);
+  if (err == caf::sec::request_receiver_down || err.category() == caf::atom("exit"))
+    return static_cast<uint32_t>(errc::device_lost);
+  return static_cast<uint32_t>(errc::refused);
+}
+
+caf::error error_from_wire(uint32_t code, const std::string& text) {
+  if (code == 0 && text.empty())
+    return caf::none;
+  bool known = code != 0 && code <= static_cast<uint32_t>(errc::too_many);
+  return make_error(known ? static_cast<errc>(code) : errc::refused, text);
 }
 
 namespace {

@@ -30,8 +30,16 @@ enum class errc : uint8_t {
   in_use,             ///< Belongs to a living process.
   invalid_config,     ///< A configuration value is not allowed.
   gave_up,            ///< A supervisor restarted a child too often.
-  refused             ///< Another process said no; its sentence says why.
+  refused,            ///< Another process said no; its sentence says why.
+  too_large,          ///< More than any state would allow: over a size's limit, which the text names.
+  too_many            ///< As many are alive or under way as a limit allows, which the text names; wait, or end some.
 };
+
+/// What a message carries beside a sentence: the code of our errors, what comes nearest for those of CAF, 0 for none.
+uint32_t wire_code(const caf::error& err);
+
+/// The error that a message carries. A code that this version does not know, and a sentence without one, is `refused`.
+caf::error error_from_wire(uint32_t code, const std::string& text);
 
 std::string to_string(errc code);
 

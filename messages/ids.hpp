@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/core.h>
+
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,8 +33,21 @@ using communicator_id = strong_id<struct communicator_id_tag>;
 using epoch_number = strong_id<struct epoch_number_tag>;
 /// Counts the operations of a communicator from 1, in the order of the calls.
 using sequence_number = strong_id<struct sequence_number_tag>;
+/// Identity of a node, given by the coordinator, never used twice. 0 is no node.
+using node_id = strong_id<struct node_id_tag>;
+/// An event of a device, by the number that whoever records it has given it.
+using event_id = strong_id<struct event_id_tag>;
 
 } // namespace ringmaster
+
+/// Formatted as its number is: "device 0x{:x}".
+template <class Tag>
+struct fmt::formatter<ringmaster::strong_id<Tag>> : fmt::formatter<uint64_t> {
+  template <class Context>
+  auto format(ringmaster::strong_id<Tag> x, Context& context) const {
+    return fmt::formatter<uint64_t>::format(x.value, context);
+  }
+};
 
 template <class Tag>
 struct std::hash<ringmaster::strong_id<Tag>> {

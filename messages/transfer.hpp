@@ -3,6 +3,7 @@
 #include "messages/byte_block.hpp"
 #include "messages/cluster.pb.h"
 #include "messages/collective.pb.h"
+#include "messages/errc.hpp"
 #include "messages/ids.hpp"
 #include "messages/protobuf_inspect.hpp"
 
@@ -57,6 +58,12 @@ struct refused {
   transfer_key key;
   std::string reason;
   caf::strong_actor_ptr sender;
+  uint32_t code = 0; ///< Of the reason, as error_from_wire takes it.
+
+  static refused by(const transfer_key& key, const caf::error& why, caf::strong_actor_ptr sender = nullptr) {
+    return {key, render(why), std::move(sender), wire_code(why)};
+  }
+  caf::error why() const { return error_from_wire(code, reason); }
 };
 
 /// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block. Of no bytes: I am
@@ -74,9 +81,8 @@ struct chunk {
   byte_block block;
 };
 
-/// STREAM -> COMMUNICATOR: I have come to this operation, which is to be run for all ranks together; nothing but such
-/// operations is before it. `memory` is set only while the message stays in the process of the device.
-struct arrived {
+/// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is set only while the message stays in the process of the device.
+struct joint_arrival {
   uint64_t communicator = 0;
   uint64_t epoch = 0;
   uint64_t sequence = 0;
@@ -134,7 +140,7 @@ typename Inspector::result_type inspect(Inspector& f, taken& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, refused& x) {
-  return f(caf::meta::type_name("refused"), x.key, x.reason, x.sender);
+  return f(caf::meta::type_name("refused"), x.key, x.reason, x.sender, x.code);
 }
 
 template <class Inspector>
@@ -148,8 +154,8 @@ typename Inspector::result_type inspect(Inspector& f, chunk& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, arrived& x) {
-  return f(caf::meta::type_name("arrived"), x.communicator, x.epoch, x.sequence, x.device);
+typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
+  return f(caf::meta::type_name("joint_arrival"), x.communicator, x.epoch, x.sequence, x.device);
 }
 
 template <class Inspector>

@@ -6,7 +6,8 @@
 namespace ringmaster {
 
 struct node_options {
-  std::string name;
+  std::string name;     ///< The coordinator may put a number behind it, so that it is this node's alone.
+  std::string hostname; ///< Of the machine.
   uint64_t pid = 0;
   uint32_t devices = 0;
   device_options device;              ///< For each of them.
@@ -29,7 +30,7 @@ public:
   caf::actor devices; ///< Their supervisor.
 
   void join(const proto::Adopt& x);
-  void host(uint64_t node_id, const std::vector<uint64_t>& wanted_ids);
+  void host(node_id own, const std::vector<device_id>& wanted_ids);
   void meet(const proto::NodePeers& x);
   void on_down(const caf::down_msg& x);
 };

@@ -1,9 +1,10 @@
 #include "actors/streams/collective_command.hpp"
 
-#include "actors/communicators/operation.hpp"
+#include "actors/calls/answers.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ void collective_command::free_scratch() {
 void collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
     return; // it waits for the plan of the new epoch, or for the other ranks
-  if (plan_->together())
+  if (plan_->joint())
     return announce(stream);
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
@@ -41,16 +42,16 @@ void collective_command::begin(stream_state& stream) {
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   if (auto problem = prepare())
-    return break_off(stream, render(problem));
+    return break_off(stream, problem);
   advance(stream);
 }
 
 caf::error collective_command::prepare() {
-  element_bytes_ = size_of(plan_->datatype());
+  element_bytes_ = size_of(what().datatype());
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
-  auto request = request_of(*plan_, world_size, rank_);
-  input_bytes_ = input_count(plan_->kind(), request, rank_) * element_bytes_;
-  output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
+  auto request = request_of(what(), world_size, rank_);
+  input_bytes_ = input_count(what().kind(), request, rank_) * element_bytes_;
+  output_bytes_ = output_count(what().kind(), request, rank_) * element_bytes_;
   if (auto problem = check_buffers())
     return problem;
   steps_before_ = 0;
@@ -90,12 +91,12 @@ caf::error collective_command::plan_window() {
   constexpr size_t window_steps = 256;
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
   // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
-  bool changes = reduces(plan_->kind()) && (plan_->op() == gpu_sim::PREMUL_SUM || plan_->op() == gpu_sim::AVG);
+  bool changes = reduces(what().kind()) && (what().op() == gpu_sim::PREMUL_SUM || what().op() == gpu_sim::AVG);
   bool same_place = world_size == 1 && !fused() && input_address() == output_address() && !changes;
-  auto request = request_of(*plan_, world_size, rank_);
+  auto request = request_of(what(), world_size, rank_);
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                 : plan_->rank_order() ? plan_in_rank_order(plan_->kind(), plan_->algorithm(), request)
-                                       : plan(plan_->kind(), plan_->algorithm(), request);
+                 : plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
+                                       : plan(what().kind(), what().algorithm(), request);
   if (!planned)
     return std::move(planned.error());
   auto& steps = planned->steps;
@@ -120,20 +121,20 @@ caf::error collective_command::plan_window() {
 /// Contributions that travel apart take much scratch; an algorithm in rank order needs least of it.
 caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
   auto text = fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}", render(problem),
-                          name_of(plan_->kind()), plan_->algorithm(), schedule_.scratch_count * element_bytes_, rank_);
-  if (auto* least = first_in_rank_order(plan_->kind()))
-    if (auto planned = plan_in_rank_order(plan_->kind(), least->name, request))
+                          name_of(what().kind()), what().algorithm(), schedule_.scratch_count * element_bytes_, rank_);
+  if (auto* least = first_in_rank_order(what().kind()))
+    if (auto planned = plan_in_rank_order(what().kind(), least->name, request))
       text += fmt::format(", by {} {}: take that, fewer elements at a time, or a larger device.memory-bytes",
                           least->name, planned->scratch_count * element_bytes_);
   return make_error(code_of(problem), text);
 }
 
 caf::error collective_command::prepare_reduction() {
-  auto reduction = reducer::of(plan_->datatype(), plan_->op(), plan_->user_op());
+  auto reduction = reducer::of(what().datatype(), what().op(), what().user_op());
   if (!reduction)
     return std::move(reduction.error());
   combine_.emplace(std::move(*reduction));
-  bool scales = plan_->op() == gpu_sim::PREMUL_SUM && reduces(plan_->kind());
+  bool scales = what().op() == gpu_sim::PREMUL_SUM && reduces(what().kind());
   if (!scales && !fused())
     return caf::none;
   if (staged_ == 0 && input_bytes_ > 0) {
@@ -147,8 +148,8 @@ caf::error collective_command::prepare_reduction() {
       continue;
     block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
     if (scales) {
-      sink.factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
-      sink.datatype = plan_->datatype();
+      sink.factor = what().factors(what().factors_size() == 1 ? 0 : static_cast<int>(rank_));
+      sink.datatype = what().datatype();
     }
     offer own{{}, {received_->memory->id(), x.input, x.input_bytes, received_->memory}, nullptr};
     ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
@@ -192,8 +193,8 @@ bool collective_command::wants_shadow(const plan_request& request) const {
   auto in = input_address(), out = output_address();
   if (!plan_->in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
     return false;
-  auto at = in_place(plan_->kind(), request, rank_);
-  return replaces_input(plan_->kind()) || in - out != (at.input - at.output) * element_bytes_;
+  auto at = in_place(what().kind(), request, rank_);
+  return replaces_input(what().kind()) || in - out != (at.input - at.output) * element_bytes_;
 }
 
 void collective_command::advance(stream_state& stream) {
@@ -239,7 +240,7 @@ bool collective_command::start_round(stream_state& stream) {
   if (next_step_ == schedule_.steps.size() && steps_behind_) {
     steps_before_ += next_step_;
     if (auto problem = plan_window()) {
-      break_off(stream, render(problem));
+      break_off(stream, problem);
       return false;
     }
   }
@@ -302,7 +303,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   if (state == route::progress::more)
     return turn::over;
   if (state == route::progress::broken) {
-    break_off(stream, std::string{work.bytes->error});
+    break_off(stream, make_error(errc::corrupt, work.bytes->error));
     return turn::goes_on;
   }
   auto current = std::move(work);
@@ -334,7 +335,7 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
 }
 
 void collective_command::resume(stream_state& stream) {
-  if (plan_->together())
+  if (plan_->joint())
     announce(stream);
   else if (stream.now() < stalled_until_)
     stream.resume_later(stalled_until_ - stream.now());
@@ -351,8 +352,9 @@ void collective_command::take(stream_state& stream, const offer& x) {
   auto i = awaited_.find(x.key);
   auto& todo = schedule_.steps[i->second];
   if (x.source.bytes != bytes_of(todo.destination))
-    return break_off(stream, fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
-                                         x.source.bytes, rank_, bytes_of(todo.destination), where()));
+    return break_off(stream, make_error(errc::size_mismatch,
+                                        fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
+                                                    x.source.bytes, rank_, bytes_of(todo.destination), where())));
   awaited_.erase(i);
   block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
                   &*combine_};
@@ -372,7 +374,7 @@ void collective_command::on_taken(stream_state& stream, const taken& x) {
 
 void collective_command::on_refused(stream_state& stream, const refused& x) {
   if (stream.outgoing.count(x.key) != 0)
-    break_off(stream, x.reason);
+    break_off(stream, x.why());
 }
 
 void collective_command::on_chunk(stream_state& stream, const chunk& x) {
@@ -389,7 +391,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
       advance(stream);
       break;
     }
-    case route::progress::broken: break_off(stream, std::string{i->second.bytes->error}); break;
+    case route::progress::broken: break_off(stream, make_error(errc::corrupt, i->second.bytes->error)); break;
     default: break;
   }
 }
@@ -430,14 +432,14 @@ void collective_command::quiesce(bool for_good) {
   round_started_ = false;
 }
 
-void collective_command::break_off(stream_state& stream, const std::string& reason) {
+void collective_command::break_off(stream_state& stream, const caf::error& reason) {
   quiesce();
   phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
   report(stream, proto::RankReport::BROKEN, reason);
 }
 
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
-                                const std::string& error) {
+                                const caf::error& error) {
   proto::RankReport x;
   x.set_comm_id(plan_->comm_id());
   x.set_epoch(plan_->epoch());
@@ -446,7 +448,7 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_rank(rank_);
   x.set_stream_id(stream.id.value);
   x.set_phase(how);
-  x.set_error(error);
+  set_error_in(x, error);
   x.set_started_ns(started_ns_);
   x.set_ended_ns(stream.unix_ns());
   x.set_bytes_received(bytes_received_);

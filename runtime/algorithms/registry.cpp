@@ -96,16 +96,16 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
   return chosen;
 }
 
-bool is_served_together(proto::CollectiveKind kind, std::string_view name) {
-  return first_of(kind, [&](auto& x) { return x.name == name && x.is.served_together; }) != nullptr;
+bool is_joint(proto::CollectiveKind kind, std::string_view name) {
+  return first_of(kind, [&](auto& x) { return x.name == name && x.is.joint; }) != nullptr;
 }
 
 bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name) {
   return first_of(kind, [&](auto& x) { return x.name == name && x.is.same_anywhere; }) != nullptr;
 }
 
-const algorithm* first_served_together(proto::CollectiveKind kind) {
-  return first_of(kind, [](auto& x) { return x.is.served_together; });
+const algorithm* first_joint(proto::CollectiveKind kind) {
+  return first_of(kind, [](auto& x) { return x.is.joint; });
 }
 
 const algorithm* first_in_rank_order(proto::CollectiveKind kind) {

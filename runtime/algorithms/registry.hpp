@@ -11,9 +11,9 @@ namespace ringmaster {
 
 /// What else is so of an algorithm. Nothing asks for one by its name but people.
 struct algorithm_facts {
-  /// Where all ranks lie in one process, their data is moved for all of them at once, as `direct_execution` does, and
+  /// Where all ranks lie in one process, their data is moved for all of them at once, as `joint_execution` does, and
   /// nobody walks a schedule. Its result must have the same bits.
-  bool served_together = false;
+  bool joint = false;
   /// An element's result has the same bits wherever it lies in the buffer: its operands are always added in one order.
   /// So small operations can be made one, whose rounding does not depend on its company.
   bool same_anywhere = false;
@@ -54,12 +54,12 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
                                                const plan_request& request);
 
 /// Whether there is such an algorithm that is so.
-bool is_served_together(proto::CollectiveKind kind, std::string_view name);
+bool is_joint(proto::CollectiveKind kind, std::string_view name);
 bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name);
 
 /// What "auto" is where all ranks lie in one process, and where the order of the ranks counts: the kind's first that is
-/// served together, or in rank order. nullptr where none is.
-const algorithm* first_served_together(proto::CollectiveKind kind);
+/// one of joint operations, or in rank order. nullptr where none is.
+const algorithm* first_joint(proto::CollectiveKind kind);
 const algorithm* first_in_rank_order(proto::CollectiveKind kind);
 
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/journal/memory_journal.hpp"
 #include "runtime/journal/record_bytes.hpp"
+#include "runtime/journal/record_outcome.hpp"
 #include "runtime/journal/rocksdb_journal.hpp"
 
 #include <fmt/format.h>
@@ -36,8 +37,8 @@ caf::expected<std::unique_ptr<journal_store>> journal_store::open_read_only(cons
 journal_store::~journal_store() = default;
 
 caf::expected<bool> journal_store::has_outcome(const proto::Record& record, gpu_sim::Status outcome) const {
-  if (record.has_command_ended())
-    return outcome == (record.command_ended().error().empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
+  if (auto own = outcome_of(record))
+    return *own == outcome;
   auto key = operation_of(record);
   if (!key)
     return false;

@@ -37,7 +37,7 @@ struct record_filter {
   std::optional<communicator_id> communicator;
   std::optional<device_id> device;
   std::string kind;                       ///< Empty, or one of record_kinds().
-  std::optional<gpu_sim::Status> outcome; ///< Of the record's operation as it stands now, or of the command.
+  std::optional<gpu_sim::Status> outcome; ///< Of the record's operation as it stands now, or its own.
   uint64_t after = 0;                     ///< Only indices above this one; 0: all.
   uint64_t last = 0;                      ///< Only so many, the latest; 0: all.
 

@@ -61,10 +61,17 @@ std::string operation(uint64_t communicator, uint64_t sequence) {
   return fmt::format("communicator {} operation {}", communicator, sequence);
 }
 
+// A node's name is its identity, for the launcher as in the log.
+template <class NodeRecord>
+std::string node_text(const NodeRecord& x) {
+  return x.name().empty() ? fmt::format("node {}", x.node_id()) : "node " + plain(x.name());
+}
+
 std::string text(const proto::DeviceJoined& x) {
   auto& m = x.metadata();
   auto min = m.minmemaddr().value(), max = m.maxmemaddr().value();
-  return fmt::format("device {:#x} joined on node {}, {} at [{:#x}, {:#x})", m.deviceid().value(), x.node_id(),
+  auto node = x.node_name().empty() ? std::to_string(x.node_id()) : plain(x.node_name());
+  return fmt::format("device {:#x} joined on node {}, {} at [{:#x}, {:#x})", m.deviceid().value(), node,
                      bytes_text(max < min ? 0 : max - min), min, max);
 }
 
@@ -85,8 +92,8 @@ std::string text(const proto::EpochOpened& x) {
 }
 
 std::string text(const proto::OperationEnqueued& x) {
-  auto& r = x.request();
-  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(r.comm_id(), x.sequence()),
+  auto& r = x.request().collective();
+  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
                      name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())),
                      bytes_text(x.bytes()));
@@ -130,11 +137,11 @@ std::string event_text(const Record& record) {
       return fmt::format("coordinator started, process {}", record.coordinator_started().pid());
     case Record::kNodeJoined: {
       auto& x = record.node_joined();
-      return fmt::format("node {} '{}' joined, process {}", x.node_id(), plain(x.name()), x.pid());
+      return fmt::format("{} joined, process {}{}", node_text(x), x.pid(), x.host().empty() ? "" : " on " + plain(x.host()));
     }
     case Record::kNodeLeft: {
       auto& x = record.node_left();
-      return fmt::format("node {} '{}' left{}", x.node_id(), plain(x.name()), because(x.cause()));
+      return fmt::format("{} left{}", node_text(x), because(x.cause()));
     }
     case Record::kDeviceJoined: return text(record.device_joined());
     case Record::kDeviceLeft:

@@ -37,6 +37,25 @@ TEST_CASE("processes: the demo is right on the devices of four nodes") {
   CHECK(run.output.find("Every result was right.") != std::string::npos);
 }
 
+TEST_CASE("processes: the bench takes the devices that are there, and says on which node each rank is") {
+  launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--", RINGMASTER_PROGRAM,
+                        "bench", "--samples", "1", "--max-bytes", "64"}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  CHECK(run.output.find("# all_reduce on 4 devices") != std::string::npos);
+  CHECK(run.output.find("# ranks 2-3 on node-") != std::string::npos);
+}
+
+TEST_CASE("processes: a communicator that somebody has left behind is ended by its number") {
+  launched_program run{under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all",
+                                      RINGMASTER_PROGRAM})};
+  CHECK(run.finish() == 0);
+  CHECK(run.output.find("\"name\":\"node-4\"") != std::string::npos);
+  CHECK(run.error.find("there is no communicator 1") != std::string::npos);
+  CHECK(run.output.find("there is no communicator\n") != std::string::npos);
+}
+
 TEST_CASE("processes: the bench does not run a file's schedules on devices that cannot know them") {
   ringmaster::test::temporary_directory dir;
   auto file = (dir.path() / "ring.json").string();
@@ -74,6 +93,15 @@ TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") 
     CHECK(run.finish() == 1);
     CHECK(run.error.find("no coordinator answers at 127.0.0.1:1") != std::string::npos);
   }
+}
+
+TEST_CASE("processes: a node says what is wrong with what it was told, before it asks anybody") {
+  launched_program nowhere{{RINGMASTER_PROGRAM, "node", "--join", "no-such-host.invalid:7077"}};
+  CHECK(nowhere.finish() == 1);
+  CHECK(nowhere.error.find("the host \"no-such-host.invalid\" of no-such-host.invalid:7077 is unknown") != std::string::npos);
+  launched_program empty{{RINGMASTER_PROGRAM, "node", "--join", "127.0.0.1:1", "--devices", "0"}};
+  CHECK(empty.finish() == 2);
+  CHECK(empty.error.find("--devices 1 or more") != std::string::npos);
 }
 
 TEST_CASE("processes: devices that the coordinator's configuration lists are found, with the ids it gives them") {

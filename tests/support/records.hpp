@@ -32,8 +32,8 @@ inline proto::Record operation_enqueued(uint64_t communicator, uint64_t sequence
   x->set_sequence(sequence);
   x->set_bytes(4096);
   x->mutable_request()->set_comm_id(communicator);
-  x->mutable_request()->set_algorithm("ring");
-  x->mutable_request()->set_count(512);
+  x->mutable_request()->mutable_collective()->set_algorithm("ring");
+  x->mutable_request()->mutable_collective()->set_count(512);
   for (uint32_t rank = 0; rank < 4; ++rank)
     x->mutable_request()->add_inputs(0x1000 * (rank + 1));
   return record;
@@ -94,6 +94,20 @@ inline proto::Record command_ended(uint64_t device, uint64_t stream, std::string
   x->set_started_ns(record.time_ns() - 500'000);
   x->set_ended_ns(record.time_ns());
   x->set_error(std::move(error));
+  return record;
+}
+
+inline proto::Record calls_refused(uint64_t communicator, std::string reason, uint64_t ms = 0) {
+  auto record = record_at(ms);
+  record.mutable_calls_refused()->set_comm_id(communicator);
+  record.mutable_calls_refused()->set_reason(std::move(reason));
+  return record;
+}
+
+inline proto::Record communicator_aborted(uint64_t communicator, std::string reason, uint64_t ms = 0) {
+  auto record = record_at(ms);
+  record.mutable_communicator_aborted()->set_comm_id(communicator);
+  record.mutable_communicator_aborted()->set_reason(std::move(reason));
   return record;
 }
 

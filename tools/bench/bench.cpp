@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/bench/bench_data.hpp"
 
@@ -43,11 +44,11 @@ caf::error bench::open() {
 }
 
 caf::error bench::close() {
-  return user_.destroy(comm_.commid());
+  return user_.destroy(id_of(comm_));
 }
 
 plan_request bench::world(uint64_t count) const {
-  return {.world_size = options_.devices, .count = count, .root = options_.root, .peer = options_.peer};
+  return request_of(collective_of(options_, count), options_.devices, 0);
 }
 
 /// Behind the largest input of all ranks, at the same place on each.
@@ -61,14 +62,8 @@ uint64_t bench::output_offset(uint64_t count) const {
 proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64_t count) const {
   proto::CollectiveRequest x;
   x.set_comm_id(comm_.commid());
-  x.set_kind(options_.kind);
-  x.set_algorithm(algorithm);
-  x.set_datatype(options_.datatype);
-  x.set_op(options_.op);
-  x.set_count(count);
-  x.set_root(options_.root);
-  x.set_peer(world(count).peer);
-  x.set_chunk_count(options_.chunk_count);
+  *x.mutable_collective() = collective_of(options_, count);
+  x.mutable_collective()->set_algorithm(algorithm);
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     x.add_inputs(address(rank));
     if (!options_.in_place)
@@ -110,7 +105,7 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
 caf::error bench::ended() {
   if (auto problem = user_.finish_calls())
     return problem;
-  auto status = user_.wait(comm_.commid(), std::chrono::seconds{120});
+  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120});
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)
@@ -149,11 +144,11 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
-  for (uint32_t i = 0; i < options_.samples + 2; ++i) { // two to warm up
+  for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
     auto time = sample(request, row.operations);
     if (!time)
       return std::move(time.error());
-    if (i >= 2)
+    if (i >= options_.warmups)
       times.push_back(*time);
   }
   std::sort(times.begin(), times.end());

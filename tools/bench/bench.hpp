@@ -31,13 +31,15 @@ public:
   /// Makes the communicator. Errors: those of CommInit.
   caf::error open();
   caf::error close();
+  /// Its devices in rank order, once it is open.
+  const gpu_sim::CommInitResponse& ranks() const noexcept { return comm_; }
   /// Fills the inputs, checks one operation's result, then measures. `bytes` are whole elements, and rounded
   /// down to blocks of the same size where each rank has one.
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
 
 private:
   uint64_t address(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).minmemaddr().value(); }
-  uint64_t device(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).deviceid().value(); }
+  device_id device(uint32_t rank) const { return id_of(comm_.devices(static_cast<int>(rank))); }
   proto::CollectiveRequest request_for(const std::string& algorithm, uint64_t count) const;
   plan_request world(uint64_t count) const;
   uint64_t output_offset(uint64_t count) const;

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "messages/gpu_sim.pb.h"
+#include "messages/collective.pb.h"
 #include "runtime/schedule/schedule_json.hpp"
+#include "tools/options/collective_options.hpp"
 
 #include <caf/expected.hpp>
 
@@ -15,15 +16,19 @@ struct bench_options {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm = "auto"; ///< "all": every one that the kind has.
   uint32_t devices = 8;
+  bool devices_given = false; ///< Else a cluster of other processes decides: as many as there are, up to these.
   uint64_t min_bytes = 8;
   uint64_t max_bytes = 64u << 20;
+  bool max_bytes_given = false; ///< Else such a cluster's memory decides, too.
   uint64_t factor = 8;
   proto::DataType datatype = proto::FLOAT32;
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   uint32_t root = 0;
   uint32_t peer = 1;
+  bool peer_given = false;  ///< Else the rank after the root.
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
+  uint32_t warmups = 2;    ///< Samples before them.
   uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
   bool in_place = false;
   bool deterministic = false;
@@ -34,10 +39,26 @@ struct bench_options {
   std::optional<schedule_set> written;
 };
 
-extern const char* const bench_help;
+/// The collective that the options name, of so many elements.
+proto::Collective collective_of(const bench_options& x, uint64_t count);
 
-/// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
-/// of `read_schedule_file` and `check_proof`.
-caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args);
+/// What the command line says of them. Must not move once it has been added to a table.
+class bench_arguments {
+public:
+  void add_to(option_table& table);
+  /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
+  /// of `read_schedule_file` and `check_proof`.
+  caf::expected<bench_options> options();
+
+private:
+  caf::error take_collective();
+  caf::error take_schedule();
+  caf::error take_sizes();
+
+  bench_options result_;
+  collective_options told_;
+  std::optional<uint64_t> min_bytes_, max_bytes_;
+  std::optional<gpu_sim::ReduceOp> op_;
+};
 
 } // namespace ringmaster

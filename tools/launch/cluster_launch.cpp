@@ -20,6 +20,9 @@ constexpr milliseconds port_file_poll{5};
 constexpr milliseconds info_margin{2000};
 /// After the first failure the others have this long to fail as well, so that one message names them all.
 constexpr milliseconds settle{250};
+/// How long the coordinator may take to notice that a node is gone, and `ringmaster info` to say so.
+constexpr std::chrono::seconds inquiry_limit{3};
+constexpr milliseconds inquiry_margin{2000};
 
 auto now() {
   return process_watch::clock::now();
@@ -156,27 +159,57 @@ bool cluster_launch::run_program() {
   }
   program_ = *program;
   while (program_->running() && now() < kill_at_) {
-    report_lost();
-    step(kill_at_);
+    look_for_lost();
+    step(std::min(kill_at_, next_report()));
   }
+  look_for_lost();
+  for (auto& [node, lost] : lost_)
+    report_lost(node); // whatever is known by now
   if (program_->running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
 }
 
-/// Surviving the loss of a node is what the program is there for: it is told of, and no more.
-void cluster_launch::report_lost() {
+/// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows what
+/// the node has taken with it; where it does not say so soon, the loss is told without.
+void cluster_launch::look_for_lost() {
   if (kill_at_ != time_point::max())
     return; // all are being stopped
-  auto report = [this](const watched_process* process, const std::string& who) {
-    if (!ended(process) || std::find(reported_.begin(), reported_.end(), process) != reported_.end())
-      return;
-    reported_.push_back(process);
-    say(fmt::format("{} {}; the program goes on", who, process->describe_end()));
-  };
-  report(coordinator_, "the coordinator");
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    report(nodes_[i], describe(*nodes_[i], places_[i]));
+  if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
+    say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!ended(nodes_[i]))
+      continue;
+    if (lost_.count(i) == 0) {
+      auto inquiry = ended(coordinator_)
+                       ? nullptr
+                       : start("info", {.arguments = gone_command(line_, places_[i], address_, inquiry_limit)},
+                               watched_process::output_use::kept);
+      lost_[i] = {inquiry, now() + inquiry_limit + inquiry_margin, false};
+    }
+    if (lost_[i].inquiry == nullptr || ended(lost_[i].inquiry) || now() >= lost_[i].report_at)
+      report_lost(i);
+  }
+}
+
+void cluster_launch::report_lost(size_t node) {
+  auto& lost = lost_[node];
+  if (std::exchange(lost.reported, true))
+    return;
+  auto taken = lost.inquiry == nullptr ? std::string{} : lost.inquiry->kept_output();
+  taken.erase(std::min(taken.find('\n'), taken.size()));
+  say(fmt::format("{} {}{}; the program {}", describe(*nodes_[node], places_[node]), nodes_[node]->describe_end(),
+                  taken.empty() ? "" : ", and took with it " + taken, ended(program_) ? "has ended" : "goes on"));
+  if (lost.inquiry != nullptr)
+    lost.inquiry->signal(SIGKILL);
+}
+
+cluster_launch::time_point cluster_launch::next_report() const {
+  auto result = time_point::max();
+  for (auto& [node, lost] : lost_)
+    if (!lost.reported)
+      result = std::min(result, lost.report_at);
+  return result;
 }
 
 /// The nodes first: a coordinator that lives sees them leave, and does not take them for lost.

@@ -6,6 +6,7 @@
 #include "tools/launch/scratch_directory.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +42,9 @@ private:
   bool await_joined();
   void report_missing(const std::string& listed);
   bool run_program();
-  void report_lost();
+  void look_for_lost();
+  void report_lost(size_t node);
+  time_point next_report() const;
   void stop_all();
   void stop(const std::vector<watched_process*>& processes);
 
@@ -64,7 +67,14 @@ private:
   std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
   watched_process* info_ = nullptr;
   watched_process* program_ = nullptr;
-  std::vector<const watched_process*> reported_;
+  /// A node that was lost while the program ran.
+  struct lost_node {
+    watched_process* inquiry = nullptr; ///< What it took with it; null: that cannot be asked.
+    time_point report_at;               ///< At the latest.
+    bool reported = false;
+  };
+  std::map<size_t, lost_node> lost_; ///< By the node's place.
+  bool coordinator_reported_ = false;
   int stop_signal_ = 0; ///< The first that came; 0: none.
   bool stopping_ = false;
   time_point kill_at_ = time_point::max(); ///< Set by the second: when patience ends.

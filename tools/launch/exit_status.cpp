@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
 #include <sys/wait.h>
 
@@ -9,6 +10,13 @@ namespace ringmaster::launch {
 
 int exit_status::shell_status() const {
   return WIFSIGNALED(raw_) ? 128 + WTERMSIG(raw_) : WEXITSTATUS(raw_);
+}
+
+bool exit_status::by_somebody() const {
+  if (!WIFSIGNALED(raw_))
+    return false;
+  auto number = WTERMSIG(raw_);
+  return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
 std::string exit_status::describe() const {

@@ -17,6 +17,9 @@ public:
   /// "exited with status 3", or "was ended by signal 9 (Killed)".
   std::string describe() const;
 
+  /// Ended by a signal with which somebody ends a process, not by a fault of its own.
+  bool by_somebody() const;
+
 private:
   int raw_;
 };

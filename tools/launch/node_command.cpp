@@ -55,6 +55,11 @@ argument_list info_command(const command_line& line, const std::vector<node_plac
   return {line.binary, "info", "--join", address, "--nodes", names, "--timeout", fmt::format("{}s", seconds)};
 }
 
+argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
+                           std::chrono::seconds limit) {
+  return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count())};
+}
+
 std::string shell_quote(const std::string& text) {
   std::string quoted = "'";
   for (char c : text)

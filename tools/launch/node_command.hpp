@@ -23,6 +23,10 @@ argument_list node_command(const command_line& line, const node_place& place, co
 argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
                            std::chrono::milliseconds limit);
 
+/// `ringmaster info`, which says in one line what the node has taken with it; it gives the coordinator `limit` to notice.
+argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
+                           std::chrono::seconds limit);
+
 /// `text` as one word of a POSIX shell.
 std::string shell_quote(const std::string& text);
 

@@ -12,7 +12,7 @@ watched_process::watched_process(std::string name, child_process child, output_u
 
 std::string watched_process::describe_end() const {
   auto text = status_->describe();
-  return last_words().empty() ? text : text + ": " + last_words();
+  return last_words().empty() || status_->by_somebody() ? text : text + ": " + last_words();
 }
 
 const std::string& watched_process::last_words() const {

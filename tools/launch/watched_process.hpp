@@ -29,7 +29,8 @@ public:
   const std::string& kept_output() const { return kept_; }
 
   /// "exited with status 1: cannot open the journal": how it ended and the last line on its standard error, or on its
-  /// standard output where it said nothing there. Only once it has ended.
+  /// standard output where it said nothing there. Of one that somebody has killed the last line tells nothing, so it is
+  /// left out. Only once it has ended.
   std::string describe_end() const;
 
   /// The last line that it wrote; empty if none.

@@ -25,12 +25,12 @@ std::string seconds_text(double seconds) {
   return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
 }
 
-/// Within a process "auto" takes what serves all ranks together; between processes what is estimated to be the fastest.
+/// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
-  const auto* together = first_served_together(group.front().measured.kind);
-  if (group.front().measured.by == transport::process && together != nullptr)
+  const auto* jointly = first_joint(group.front().measured.kind);
+  if (group.front().measured.by == transport::process && jointly != nullptr)
     for (auto& x : group)
-      if (x.measured.algorithm == together->name)
+      if (x.measured.algorithm == jointly->name)
         return x;
   return *std::min_element(group.begin(), group.end(), [](auto& a, auto& b) { return a.estimate_s < b.estimate_s; });
 }
@@ -87,7 +87,7 @@ std::string fit_text(const tuned_costs& x) {
                           100 * fit.residual, fit.worst_ratio);
   };
   add("what is walked in one process", x.walked);
-  add("what is served together", x.together);
+  add("joint operations", x.joint);
   add("what goes between processes", x.network);
   return text;
 }

@@ -45,16 +45,20 @@ struct training_outcome {
   std::vector<event> events; ///< In the order in which they were simulated; where asked for.
 };
 
+/// Told now and then how many operations have been simulated.
+using training_watch = std::function<void(uint64_t operations)>;
+
 using strategy_function = std::function<strategy(rank&)>;
 
-/// Runs a strategy on every rank of a world in virtual time. The clocks are the published laboratories': a rank does one
-/// thing at a time; a collective starts for all at the latest one's time; a receive starts no earlier than the send.
+/// Runs a strategy on every rank of a world in virtual time. The clocks are the published laboratories': a rank does
+/// one thing at a time; a collective starts for all at the latest one's time; a receive starts no earlier than the
+/// send.
 /// Deterministic: the outcome does not depend on the order in which ranks are resumed.
 /// Errors: what an operation refuses, ranks that call different collectives, a circle of ranks that wait for each
 /// other, a result that is not the whole model at step 1; more operations than `operations_max`; and more than ten
 /// million events, where they are asked for.
 caf::expected<training_outcome> simulate(const strategy_function& program, const model& trained, uint32_t world_size,
                                          const cost_model& costs, bool with_events = false,
-                                         uint64_t operations_max = 1'000'000'000);
+                                         uint64_t operations_max = 1'000'000'000, const training_watch& watch = {});
 
 } // namespace ringmaster::training

@@ -1,5 +1,5 @@
-// DualPipe (DeepSeek-V3 Technical Report, 2024): two pipelines in opposite directions on the same ranks, each for half of
-// the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
+// DualPipe (DeepSeek-V3 Technical Report, 2024): two pipelines in opposite directions on the same ranks, each for half
+// of the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
 // With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
 // micro-batches are held. The published order needs an even p and an even number of micro- batches, 2p or more.

@@ -1,5 +1,5 @@
-// A pipeline without micro-batches: the layers are cut into as many stages as there are ranks, and the global batch goes
-// through them as one. Only one stage works at a time.
+// A pipeline without micro-batches: the layers are cut into as many stages as there are ranks, and the global batch
+// goes through them as one. Only one stage works at a time.
 // Time: load + forward and backward of all layers + 2 (p-1) hops. Memory: 3/p of the weights, activations of the
 // whole batch.
 #include "runtime/training/strategies/pipeline.hpp"

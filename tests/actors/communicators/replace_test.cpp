@@ -56,8 +56,8 @@ void judge(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status
 std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status) {
   proto::CollectiveRequest request;
   request.set_comm_id(trial.comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(trial.options.count);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(trial.options.count);
   for (int rank = 0; rank < status.devices_size(); ++rank)
     request.add_inputs(status.devices(rank).minmemaddr().value() + 72);
   return trial.cluster.ask_coordinator<proto::CollectiveResponse>(request).error();
@@ -99,10 +99,48 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
       cluster.inject(trial.device(2), fault(proto::FaultRequest::KILL, static_cast<uint32_t>(seed % 4)));
     REQUIRE(trial.launch() == "");
     auto& host = state_of<coordinator_state>(cluster.host);
-    cluster.run_until([&] { return host.devices.count(4) == 0 || !host.devices.at(4).communicators.empty(); });
+    auto spare = [&] { return host.devices.find(device_id{4}); };
+    cluster.run_until([&] { return spare() == nullptr || !spare()->communicators.empty(); });
     for (uint64_t i = 0; i < seed % 7; ++i)
       cluster.step();
     caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL)); // the first spare
+    judge(trial, cluster.wait(1));
+  }
+}
+
+TEST_CASE("replace: a spare that hangs while it gets its inputs is ended, and the next one is taken") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed, 2)};
+    all_reduce_trial trial{cluster, three_ranks()};
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::HANG)); // the first spare; nobody knows
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == "");
+    auto status = cluster.wait(1);
+    judge(trial, status);
+    CHECK(status.devices(1).deviceid().value() == 5);
+    auto gone = state_of<coordinator_state>(cluster.host).devices.known(device_id{4});
+    REQUIRE_FALSE(gone);
+    CHECK(contains(render(gone.error()), "did not take a copy from the host in time"));
+  }
+}
+
+TEST_CASE("replace: where the only spare dies while it gets its inputs, one that joins within the limit replaces it") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed)};
+    all_reduce_trial trial{cluster, three_ranks()};
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == "");
+    auto& host = state_of<coordinator_state>(cluster.host);
+    auto only = [&] { return host.devices.find(device_id{4}); };
+    cluster.run_until([&] { return !only()->communicators.empty(); });
+    for (uint64_t i = 0; i < seed % 7; ++i)
+      cluster.step();
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL));
+    cluster.run_until([&] { return only() == nullptr; });
+    cluster.scheduler.advance_time(1s);
+    cluster.add_devices(1);
     judge(trial, cluster.wait(1));
   }
 }
@@ -134,7 +172,7 @@ TEST_CASE("replace: a spare that joins, or leaves its communicator, within the l
       cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 2));
       REQUIRE(trial.launch() == "");
       auto& comm = state_of<communicator_state>(communicator_of(cluster));
-      cluster.run_until([&] { return comm.state == communicator_state::phase::replacing; });
+      cluster.run_until([&] { return comm.state() == epoch_change::phase::replacing; });
       cluster.scheduler.advance_time(3s);
       if (joins) {
         cluster.device_settings.memory_bytes = 1u << 16;
@@ -188,9 +226,9 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     simulated_cluster cluster{with_spares(seed)};
     all_reduce_trial trial{cluster, three_ranks()};
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
-    cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.count(1) == 0; });
+    cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epoch > 1; });
+    cluster.run_until([&] { return comm.epoch() > 1; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -216,7 +254,7 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epoch >= 3 && comm.state == communicator_state::phase::active; });
+  cluster.run_until([&] { return comm.epoch() >= 3 && comm.state() == epoch_change::phase::active; });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }

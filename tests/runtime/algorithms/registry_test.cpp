@@ -93,11 +93,11 @@ TEST_CASE("registry: what is in rank order adds as a plain loop does, and every 
 TEST_CASE("registry: every kind has an algorithm that is served together, and it is asked for by kind and name") {
   for (auto kind : collective_kinds()) {
     CAPTURE(name_of(kind));
-    REQUIRE(first_served_together(kind) != nullptr);
-    CHECK(is_served_together(kind, first_served_together(kind)->name));
-    CHECK(!is_served_together(kind, "nothing"));
+    REQUIRE(first_joint(kind) != nullptr);
+    CHECK(is_joint(kind, first_joint(kind)->name));
+    CHECK(!is_joint(kind, "nothing"));
   }
-  CHECK(is_served_together(proto::ALL_REDUCE, "one_shot"));
-  CHECK(!is_served_together(proto::REDUCE, "one_shot")); // which it does not have
-  CHECK(!is_served_together(proto::ALL_REDUCE, "ring"));
+  CHECK(is_joint(proto::ALL_REDUCE, "one_shot"));
+  CHECK(!is_joint(proto::REDUCE, "one_shot")); // which it does not have
+  CHECK(!is_joint(proto::ALL_REDUCE, "ring"));
 }

@@ -19,7 +19,7 @@ using namespace ringmaster::test;
 namespace {
 
 outcome run(const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return log_command(args, out, err); });
+  return run_command(log_command(), args);
 }
 
 long lines(const std::string& text) {
@@ -62,6 +62,30 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   auto json = run({path, "--json", "--kind", "device"});
   CHECK(json.out.starts_with("{\"time_ns\":"));
   CHECK(lines(json.out) == 1);
+}
+
+TEST_CASE("log command: what failed are operations, commands, calls that were refused and communicators alike") {
+  temporary_directory dir;
+  write_journal(dir.path());
+  auto path = dir.path().string();
+  {
+    journal_store::options opts;
+    opts.dir = dir.path();
+    auto journal = journal_store::open(opts);
+    REQUIRE(journal);
+    std::vector<proto::Record> more{calls_refused(8, "rank 1 called another one"), command_ended(2, 1, "copy_in"),
+                                    command_ended(2, 1, "copy_out", "no such address"),
+                                    communicator_aborted(8, "no device is left")};
+    REQUIRE(!(*journal)->append(more));
+  }
+  auto failed = run({path, "--relative", "--outcome", "failed"});
+  CHECK(lines(failed.out) == 5); // of the operation two
+  for (auto part : {"operation 2 failed", "refused its ranks' calls: rank 1 called another one", "no such address",
+                    "communicator 8 aborted: no device is left"})
+    CHECK_MESSAGE(has(failed.out, part), failed.out);
+  CHECK(lines(run({path, "--relative", "--outcome", "failed", "--communicator", "8"}).out) == 2);
+  CHECK(lines(run({path, "--relative", "--outcome", "success"}).out) == 8); // of the operation seven
+  CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
 }
 
 TEST_CASE("log command: reads what a living or killed process writes") {

@@ -137,10 +137,28 @@ TEST_CASE("caf_run: says why the coordinator does not come up") {
 TEST_CASE("caf_run: reports a node that dies and lets the program go on") {
   fake_cluster cluster;
   launched_program run(cluster.running("kill -9 $(cat $dir/node-1); read x; exit 5"));
-  CHECK(run.await_output("caf-run: node-1 was ended by signal 9 (Killed): begun; the program goes on\n"));
+  CHECK(run.await_output("caf-run: node-1 was ended by signal 9 (Killed); the program goes on\n"));
   run.child.stop();
   CHECK(run.finish() == 5);
   CHECK_FALSE(contains(run.error, "node-2 was"));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: says of a node that dies what it took with it, and of one that ended by itself why") {
+  fake_cluster cluster;
+  cluster.node = "join; case $name in node-1) exec sleep 1000;; esac; await end; echo 'no memory left' >&2; exit 3";
+  cluster.info = R"sh(case $4 in
+    --gone) echo "devices 0x1 0x2 of communicator 7 ($5)"; echo 'more of it' ;;
+    *) await node-1; await node-2 ;;
+  esac)sh";
+  launched_program run(cluster.running("kill -9 $(cat $dir/node-1); read x; exit 5"));
+  CHECK(run.await_output("caf-run: node-1 was ended by signal 9 (Killed), and took with it devices 0x1 0x2 of communicator "
+                         "7 (node-1); the program goes on\n"));
+  std::ofstream{cluster.scripts.path("end")} << "now\n";
+  CHECK(run.await_output("caf-run: node-2 exited with status 3: no memory left, and took with it devices 0x1 0x2 of "
+                         "communicator 7 (node-2); the program goes on\n"));
+  run.child.stop();
+  CHECK(run.finish() == 5);
   CHECK(cluster.all_ended());
 }
 

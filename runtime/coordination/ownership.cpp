@@ -1,0 +1,63 @@
+#include "runtime/coordination/ownership.hpp"
+
+namespace ringmaster {
+
+void ownership::made(client_id owner, communicator_id what) {
+  ended(what);
+  communicators_[what] = owner;
+  owners_[owner].communicators.insert(what);
+}
+
+void ownership::allocated(client_id owner, owned_range what) {
+  freed(what);
+  ranges_[what] = owner;
+  owners_[owner].ranges.insert(what);
+}
+
+void ownership::ended(communicator_id what) {
+  auto found = communicators_.extract(what);
+  if (!found)
+    return;
+  owners_[found.mapped()].communicators.erase(what);
+  drop_if_empty(found.mapped());
+}
+
+void ownership::freed(owned_range what) {
+  auto found = ranges_.extract(what);
+  if (!found)
+    return;
+  owners_[found.mapped()].ranges.erase(what);
+  drop_if_empty(found.mapped());
+}
+
+void ownership::gone(device_id device) {
+  std::vector<owned_range> lost;
+  for (auto i = ranges_.lower_bound({device, 0}); i != ranges_.end() && i->first.device == device; ++i)
+    lost.push_back(i->first);
+  for (auto& x : lost)
+    freed(x);
+}
+
+std::optional<client_id> ownership::owner_of(communicator_id what) const {
+  auto i = communicators_.find(what);
+  return i == communicators_.end() ? std::nullopt : std::optional{i->second};
+}
+
+ownership::belongings ownership::take(client_id owner) {
+  auto found = owners_.extract(owner);
+  if (!found)
+    return {};
+  for (auto x : found.mapped().communicators)
+    communicators_.erase(x);
+  for (auto& x : found.mapped().ranges)
+    ranges_.erase(x);
+  return std::move(found.mapped());
+}
+
+void ownership::drop_if_empty(client_id owner) {
+  auto i = owners_.find(owner);
+  if (i != owners_.end() && i->second.communicators.empty() && i->second.ranges.empty())
+    owners_.erase(i);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,156 @@
+#include "runtime/training/pictures/train_boxes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+/// None for what takes no time in any cost model.
+std::optional<box_kind> kind_of(op x) {
+  switch (x) {
+    case op::forward: return box_kind::forward;
+    case op::backward: return box_kind::backward;
+    case op::backward_input: return box_kind::backward_input;
+    case op::backward_weight: return box_kind::backward_weight;
+    case op::update: return box_kind::update;
+    case op::load_weights: return box_kind::loading;
+    case op::offload:
+    case op::fetch: return box_kind::communication;
+    default: break;
+  }
+  return is_communication(x) ? std::optional{box_kind::communication} : std::nullopt;
+}
+
+bool has_micro_batch(box_kind x) {
+  return x <= box_kind::backward_weight;
+}
+
+/// Which part of the model each of a rank's layers is in.
+using layer_chunks = std::map<uint32_t, uint32_t>;
+
+/// A gap in the layers begins another chunk.
+layer_chunks runs_of(const std::set<uint32_t>& layers) {
+  layer_chunks result;
+  uint32_t run = 0, expected = layers.empty() ? 0 : *layers.begin();
+  for (auto layer : layers) {
+    run += layer != expected;
+    result[layer] = run;
+    expected = layer + 1;
+  }
+  return result;
+}
+
+uint32_t count_of(const layer_chunks& x) {
+  return x.empty() ? 0 : x.rbegin()->second + 1;
+}
+
+/// Of a rank whose stages are neighbours; the first ones have a layer more where they do not divide.
+void split(layer_chunks& layers, uint32_t parts) {
+  const auto count = static_cast<uint32_t>(layers.size());
+  uint32_t part = 0, left = 0;
+  for (auto& [layer, chunk] : layers) {
+    if (left == 0)
+      left = count / parts + (part++ < count % parts);
+    chunk = part - 1;
+    --left;
+  }
+}
+
+/// Gathers the boxes, event by event.
+class box_gatherer {
+public:
+  explicit box_gatherer(const training_outcome& found) : found_(found), chunks_(found.ranks.size()) {
+    result_.ranks.resize(found.ranks.size());
+    number_micro_batches();
+    find_chunks();
+  }
+
+  train_boxes run() {
+    for (auto& x : found_.events)
+      add(x);
+    return std::move(result_);
+  }
+
+private:
+  void number_micro_batches() {
+    std::set<uint64_t> sizes;
+    for (auto& x : found_.events)
+      if (x.what == op::forward) {
+        micro_batches_[x.samples.begin] = 0;
+        sizes.insert(x.samples.count());
+      }
+    for (auto& [first_sample, number] : micro_batches_)
+      number = result_.micro_batches++;
+    result_.samples = sizes.size() == 1 ? *sizes.begin() : 0;
+  }
+
+  void find_chunks() {
+    std::vector<std::set<uint32_t>> layers(chunks_.size());
+    for (auto& x : found_.events)
+      if (x.what == op::forward)
+        layers[x.rank].insert(x.layer);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      chunks_[i] = runs_of(layers[i]);
+      result_.chunks = std::max(result_.chunks, count_of(chunks_[i]));
+    }
+    for (auto& each : chunks_)
+      if (count_of(each) == 1 && each.size() >= result_.chunks)
+        split(each, result_.chunks);
+  }
+
+  void add(const event& x) {
+    auto& its = result_.ranks[x.rank];
+    if (!x.aside)
+      its.memory.push_back({x.start, x.memory});
+    auto kind = kind_of(x.what);
+    if (!kind || x.duration <= 0)
+      return;
+    train_box box{.kind = *kind, .start = x.start, .end = x.start + x.duration};
+    if (has_micro_batch(*kind)) {
+      auto number = micro_batches_.find(x.samples.begin);
+      if (number != micro_batches_.end())
+        box.micro_batch = number->second;
+      auto chunk = chunks_[x.rank].find(x.layer);
+      box.chunk = chunk != chunks_[x.rank].end() ? chunk->second : 0;
+    }
+    append(x.aside ? its.aside : its.own, box);
+  }
+
+  void append(std::vector<train_box>& row, const train_box& next) const {
+    const auto tolerance = 1e-9 * found_.end; // sums of times are not exact
+    if (!row.empty() && next.kind != box_kind::communication) {
+      auto& last = row.back();
+      if (last.kind == next.kind && last.chunk == next.chunk && last.micro_batch == next.micro_batch
+          && next.start - last.end <= tolerance) {
+        last.end = next.end;
+        return;
+      }
+    }
+    row.push_back(next);
+  }
+
+  const training_outcome& found_;
+  std::map<uint64_t, uint32_t> micro_batches_; ///< Numbers, by first sample.
+  std::vector<layer_chunks> chunks_;           ///< By rank.
+  train_boxes result_;
+};
+
+} // namespace
+
+size_t train_boxes::count() const {
+  size_t result = 0;
+  for (auto& each : ranks)
+    result += each.own.size() + each.aside.size();
+  return result;
+}
+
+train_boxes boxes_of(const training_outcome& found) {
+  return box_gatherer{found}.run();
+}
+
+} // namespace ringmaster

@@ -1,0 +1,213 @@
+// What clients have made goes with them.
+#include "tests/support/actor_state.hpp"
+#include "tests/support/client.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+gpu_sim::CommInitRequest of_ranks(uint32_t ranks, bool outlives = false) {
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(ranks);
+  request.set_outlivesclient(outlives);
+  return request;
+}
+
+proto::AllocateRequest of_bytes(uint64_t bytes, bool outlives = false) {
+  proto::AllocateRequest request;
+  request.set_bytes(bytes);
+  request.set_outlives_client(outlives);
+  return request;
+}
+
+size_t communicators(simulated_cluster& cluster) {
+  return state_of<coordinator_state>(cluster.host).communicators.alive().size();
+}
+
+proto::ClusterInfo info_of(simulated_cluster& cluster) {
+  proto::ClusterInfoRequest request;
+  request.set_communicators(true);
+  return cluster.ask_coordinator<proto::ClusterInfo>(request);
+}
+
+/// Handles what is under way, without waiting for a time.
+void run_messages(simulated_cluster& cluster) {
+  while (!cluster.scheduler.jobs.empty())
+    cluster.step();
+}
+
+constexpr uint64_t most_of_memory = 60000; ///< Of 65536 bytes.
+
+} // namespace
+
+TEST_CASE("clients: a communicator goes with the client that made it, and its devices are free") {
+  simulation_options how;
+  how.journaled = true;
+  simulated_cluster cluster{how};
+  {
+    client mine{cluster};
+    auto made = mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(3)));
+    REQUIRE(made.success());
+    CHECK(cluster.init(2).code() == static_cast<uint32_t>(errc::too_few_devices));
+  }
+  cluster.run_until([&] { return communicators(cluster) == 0; });
+  CHECK(cluster.init(4).success());
+  auto records = cluster.history();
+  auto destroyed = std::find_if(records.begin(), records.end(), [](auto& x) { return x.has_communicator_destroyed(); });
+  REQUIRE(destroyed != records.end());
+  CHECK(contains(destroyed->communicator_destroyed().reason(), "the client that made it is gone"));
+}
+
+TEST_CASE("clients: while an operation is under way, too, and with what was derived from it") {
+  simulated_cluster cluster{{}};
+  {
+    client mine{cluster};
+    auto made = mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(4)));
+    proto::CommDeriveRequest duplicate;
+    duplicate.set_comm_id(made.commid());
+    duplicate.mutable_split();
+    REQUIRE(mine.wait_for(mine.ask<proto::CommDeriveResponse>(cluster.host, duplicate)).success());
+    CHECK(communicators(cluster) == 2);
+    proto::CollectiveRequest sum;
+    sum.set_comm_id(made.commid());
+    sum.mutable_collective()->set_algorithm("ring");
+    sum.mutable_collective()->set_count(64);
+    for (auto& device : made.devices())
+      sum.add_inputs(device.minmemaddr().value());
+    REQUIRE(mine.wait_for(mine.ask<proto::CollectiveResponse>(cluster.host, sum)).success());
+  }
+  cluster.run_until([&] { return communicators(cluster) == 0; });
+  CHECK(cluster.init(4).success());
+}
+
+TEST_CASE("clients: what was asked to stay outlives whoever asked, and what is another's stays") {
+  simulated_cluster cluster{{}};
+  auto others = cluster.init(1);
+  {
+    client mine{cluster};
+    REQUIRE(mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(1, true))).success());
+    REQUIRE(mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(1))).success());
+  }
+  cluster.run_until([&] { return communicators(cluster) == 2; });
+  run_messages(cluster);
+  auto info = info_of(cluster);
+  REQUIRE(info.communicators_size() == 2);
+  CHECK(info.communicators(0).comm_id() == others.commid());
+  CHECK_FALSE(info.communicators(0).outlives_client());
+  CHECK(info.communicators(1).outlives_client());
+}
+
+TEST_CASE("clients: their memory is freed with them, but for what was asked to stay or is another's by now") {
+  simulated_cluster cluster{{}};
+  client other{cluster};
+  uint64_t shared = 0;
+  {
+    client mine{cluster};
+    CHECK(mine.call<proto::AllocateResponse>(1, of_bytes(most_of_memory)).error() == "");
+    CHECK(mine.call<proto::AllocateResponse>(2, of_bytes(most_of_memory, true)).error() == "");
+    shared = mine.call<proto::AllocateResponse>(3, of_bytes(most_of_memory)).address().value();
+    proto::FreeRequest give_back;
+    give_back.mutable_address()->set_value(shared);
+    CHECK(other.call<proto::FreeResponse>(3, give_back).success());
+    CHECK(other.call<proto::AllocateResponse>(3, of_bytes(most_of_memory)).address().value() == shared);
+  }
+  run_messages(cluster);
+  auto full = static_cast<uint32_t>(errc::out_of_memory);
+  CHECK(other.call<proto::AllocateResponse>(1, of_bytes(most_of_memory)).error() == "");
+  CHECK(other.call<proto::AllocateResponse>(2, of_bytes(most_of_memory)).code() == full);
+  CHECK(other.call<proto::AllocateResponse>(3, of_bytes(most_of_memory)).code() == full);
+}
+
+TEST_CASE("clients: one that has gone before its answer leaves nothing behind") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    simulation_options how;
+    how.seed = seed;
+    simulated_cluster cluster{how};
+    {
+      client mine{cluster};
+      gpu_sim::DeviceId first;
+      first.set_value(1);
+      mine.ask<proto::AllocateResponse>(cluster.host, first, of_bytes(most_of_memory));
+      mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(4));
+    }
+    client other{cluster};
+    run_messages(cluster);
+    cluster.run_until([&] { return communicators(cluster) == 0; });
+    run_messages(cluster);
+    CHECK_MESSAGE(other.call<proto::AllocateResponse>(1, of_bytes(most_of_memory)).error() == "", "seed ", seed);
+  }
+}
+
+TEST_CASE("clients: info tells of each communicator how it is, and what is gone and why") {
+  simulation_options how;
+  how.devices = 5;
+  simulated_cluster cluster{how};
+  auto first = cluster.init(3);
+  auto second = cluster.init(1);
+  auto victim = first.devices(1).deviceid().value();
+  cluster.inject(victim, proto::FaultRequest{});
+  cluster.run_until([&] { return cluster.wait(first.commid()).epoch() > 1; });
+  auto info = info_of(cluster);
+  REQUIRE(info.communicators_size() == 2);
+  auto& shrunk = info.communicators(0);
+  CHECK(shrunk.comm_id() == first.commid());
+  CHECK(shrunk.policy() == proto::SHRINK);
+  CHECK(shrunk.epoch() > 1);
+  REQUIRE(shrunk.device_ids_size() == 2);
+  CHECK(shrunk.device_ids(0) == first.devices(0).deviceid().value());
+  CHECK(shrunk.device_ids(1) == first.devices(2).deviceid().value());
+  CHECK(contains(shrunk.async_error(), "rank 1"));
+  CHECK(shrunk.operations_in_flight() == 0);
+  CHECK(info.communicators(1).epoch() == 1);
+  REQUIRE(info.gone_size() == 1);
+  CHECK(info.gone(0).what() == proto::ClusterInfo::Gone::DEVICE);
+  CHECK(info.gone(0).id() == victim);
+  CHECK(info.gone(0).cause() != "");
+  CHECK_FALSE(info.gone(0).left());
+
+  // One that hangs in its scheduler's hands is told as silent, with what the coordinator knows.
+  auto hung = communicator_of(cluster, second.commid());
+  cluster.self->send_exit(hung, caf::exit_reason::kill);
+  cluster.run_until([&] { return communicators(cluster) == 1; });
+  info = info_of(cluster);
+  REQUIRE(info.gone_size() == 2);
+  CHECK(info.gone(1).what() == proto::ClusterInfo::Gone::COMMUNICATOR);
+  CHECK(info.gone(1).id() == second.commid());
+}
+
+TEST_CASE("clients: a node's name is its alone, in info as in the journal") {
+  simulation_options how;
+  how.journaled = true;
+  how.devices = 0;
+  simulated_cluster cluster{how};
+  node_options settings;
+  settings.name = "node-3";
+  settings.hostname = "here";
+  settings.devices = 1;
+  settings.device = cluster.device_settings;
+  settings.coordinator = cluster.host;
+  std::vector<node_actor> nodes{cluster.sys.spawn(node, settings), cluster.sys.spawn(node, settings)};
+  cluster.run_until([&] { return info_of(cluster).devices_size() == 2; });
+  auto info = info_of(cluster);
+  REQUIRE(info.nodes_size() == 2);
+  CHECK(info.nodes(0).name() == "node-3");
+  CHECK(info.nodes(1).name() == "node-3-2");
+  CHECK(info.nodes(0).hostname() == "here");
+  std::set<std::string> own_names, journal_names;
+  for (auto& x : nodes)
+    own_names.insert(state_of<node_state>(x).options.name);
+  for (auto& record : cluster.history())
+    if (record.has_device_joined())
+      journal_names.insert(record.device_joined().node_name());
+  CHECK(own_names == std::set<std::string>{"node-3", "node-3-2"});
+  CHECK(journal_names == own_names);
+  for (auto& x : nodes)
+    cluster.self->send_exit(x, caf::exit_reason::user_shutdown);
+  cluster.run_until([&] { return info_of(cluster).nodes_size() == 0; });
+  auto gone = info_of(cluster).gone();
+  CHECK(std::count_if(gone.begin(), gone.end(), [](auto& x) {
+          return x.what() == proto::ClusterInfo::Gone::NODE && x.left() && x.name().starts_with("node-3");
+        }) == 2);
+}

@@ -1,0 +1,29 @@
+#include "tools/cluster/cluster_connection.hpp"
+
+#include "client/cluster.hpp"
+#include "messages/errc.hpp"
+#include "tools/options/tool_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace ringmaster {
+
+caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts) {
+  auto where = coordinator_elsewhere(opts);
+  if (where.empty())
+    return make_error(errc::invalid_argument,
+                      fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
+                                  "environment, which caf-run sets",
+                                  command));
+  return connect(system, where, opts.node.join_timeout);
+}
+
+void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {
+  fmt::print(err, "{}: {}\n", command, render(problem));
+  std::fflush(nullptr);
+  std::_Exit(exit_failed);
+}
+
+} // namespace ringmaster

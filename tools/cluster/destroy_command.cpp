@@ -1,0 +1,100 @@
+#include "tools/cluster/destroy_command.hpp"
+
+#include "actors/configuration/log.hpp"
+#include "client/client.hpp"
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_parse.hpp"
+#include "tools/cluster/cluster_connection.hpp"
+#include "tools/options/configured_call.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace ringmaster {
+
+namespace {
+
+/// The communicators that have devices.
+std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster) {
+  std::set<uint64_t> result;
+  for (auto& x : cluster.devices())
+    result.insert(x.comm_ids().begin(), x.comm_ids().end());
+  return result;
+}
+
+class destroy_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.form("N... | all [options]");
+    table.about("Ends communicators, whoever made them: what is in flight on them fails, and their devices are free. "
+                "`ringmaster info` says which there are.");
+    table.positional("N", [this](const std::string& text) { return take(text); })
+      .says("the numbers of communicators, or all")
+      .offers({"all"})
+      .many();
+    key_option(table, "--join", "node.join")
+      .says("HOST:PORT", "the cluster's coordinator")
+      .otherwise("the one that RINGMASTER_COORDINATOR names");
+    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
+    table.closing("The exit status is 0 if all of them have ended.");
+  }
+
+  caf::error take(const std::string& text) {
+    if (text == "all") {
+      all_ = true;
+      return caf::none;
+    }
+    auto number = parse_whole(text, 1);
+    if (!number)
+      return make_error(errc::invalid_argument, "which communicator? " + render(number.error()));
+    communicators_.insert(*number);
+    return caf::none;
+  }
+
+  caf::error check() override {
+    if (all_ == communicators_.empty())
+      return caf::none;
+    return make_error(errc::invalid_argument, "destroy wants the numbers of communicators, or \"all\"; `ringmaster info` "
+                                              "says which there are");
+  }
+
+  caf::expected<int> run(const console& to) override {
+    start_log(cfg_.values());
+    caf::actor_system system{cfg_};
+    auto host = coordinator_for("ringmaster destroy N", system, cfg_.values());
+    if (!host && code_of(host.error()) == errc::invalid_argument)
+      return std::move(host.error());
+    if (!host)
+      end_at_once("ringmaster destroy", host.error(), to.err);
+    client user{system, *host};
+    if (all_) {
+      auto cluster = user.devices();
+      if (!cluster)
+        return std::move(cluster.error());
+      communicators_ = communicators_of(*cluster);
+      if (communicators_.empty())
+        fmt::print(to.out, "there is no communicator\n");
+    }
+    int status = exit_ok;
+    for (auto number : communicators_)
+      if (auto problem = user.destroy(communicator_id{number})) {
+        fmt::print(to.err, "ringmaster destroy: {}\n", render(problem));
+        status = exit_failed;
+      } else {
+        fmt::print(to.out, "communicator {} is destroyed, its devices are free\n", number);
+      }
+    return status;
+  }
+
+  std::set<uint64_t> communicators_;
+  bool all_ = false;
+};
+
+} // namespace
+
+tool_command destroy_command() {
+  return tool_command::of<destroy_call>("destroy", "ends communicators that somebody has left behind");
+}
+
+} // namespace ringmaster
