@@ -7,67 +7,104 @@
 
 namespace ringmaster::training {
 
-strategy run_data_parallel(rank& self, const model& m, data_parallel_plan plan) {
-  using sum = data_parallel_plan::sum;
-  const shard mine{self.index(), self.world_size()};
-  const bool regathers = plan.shards_states && !plan.shards_weights;
-  std::vector<weight> weights(m.layers);
-  std::vector<optimizer_state> states(m.layers);
-  std::vector<weight_gradient> sums(m.layers);
-  std::vector<activation> inputs(m.layers + 1);
-  for (uint32_t l = 0; l < m.layers; ++l)
-    std::tie(weights[l], states[l]) = co_await self.load_weights(l, plan.shards_weights ? mine : shard{},
-                                                                 plan.shards_states ? mine : shard{});
+namespace {
 
+/// A rank, in phases: what a coroutine awaits lies in its frame, and a thousand ranks' frames should stay in the caches.
+class data_parallel_rank {
+public:
+  data_parallel_rank(rank& self, const model& m, data_parallel_plan plan)
+    : self_(self), plan_(plan), mine_{self.index(), self.world_size()}, layers_(m.layers), weights_(m.layers),
+      states_(m.layers), sums_(m.layers), inputs_(m.layers + 1) {}
+
+  strategy load();
+  strategy forward(range samples);
+  strategy backward(bool is_last);
+  strategy update();
+
+private:
+  using sum = data_parallel_plan::sum;
+
+  rank& self_;
+  data_parallel_plan plan_;
+  shard mine_;
+  uint32_t layers_;
+  std::vector<weight> weights_;
+  std::vector<optimizer_state> states_;
+  std::vector<weight_gradient> sums_;
+  std::vector<activation> inputs_;
+};
+
+strategy data_parallel_rank::load() {
+  for (uint32_t l = 0; l < layers_; ++l)
+    std::tie(weights_[l], states_[l]) = co_await self_.load_weights(l, plan_.shards_weights ? mine_ : shard{},
+                                                                    plan_.shards_states ? mine_ : shard{});
+}
+
+strategy data_parallel_rank::forward(range samples) {
+  inputs_[0] = co_await self_.input(samples);
+  for (uint32_t l = 0; l < layers_; ++l) {
+    weight whole;
+    if (plan_.shards_weights)
+      whole = co_await self_.all_gather(weights_[l]);
+    inputs_[l + 1] = co_await self_.forward(inputs_[l], plan_.shards_weights ? whole : weights_[l]);
+  }
+}
+
+strategy data_parallel_rank::backward(bool is_last) {
+  auto by_output = co_await self_.loss(inputs_[layers_]);
+  inputs_[layers_].drop();
+  for (uint32_t l = layers_; l-- > 0;) {
+    weight whole;
+    if (plan_.shards_weights)
+      whole = co_await self_.all_gather(weights_[l]);
+    weight_gradient gradient;
+    std::tie(gradient, by_output) = co_await self_.backward(inputs_[l], plan_.shards_weights ? whole : weights_[l],
+                                                            by_output);
+    inputs_[l].drop();
+    whole.drop();
+    if (plan_.summed == sum::behind_each_backward)
+      gradient = co_await self_.reduce_scatter(std::move(gradient));
+    if (sums_[l].valid() || plan_.adds_first)
+      co_await self_.add(sums_[l], std::move(gradient));
+    else
+      sums_[l] = std::move(gradient);
+    if (plan_.summed == sum::behind_last_backward && is_last)
+      sums_[l] = co_await self_.all_reduce(std::move(sums_[l]));
+  }
+}
+
+strategy data_parallel_rank::update() {
+  const bool regathers = plan_.shards_states && !plan_.shards_weights;
+  for (uint32_t l = 0; l < layers_; ++l) {
+    if (plan_.summed == sum::in_the_end && plan_.scatters)
+      sums_[l] = co_await self_.reduce_scatter(std::move(sums_[l]));
+    else if (plan_.summed == sum::in_the_end)
+      sums_[l] = co_await self_.all_reduce(std::move(sums_[l]));
+    if (plan_.shards_states && !plan_.scatters)
+      sums_[l] = co_await self_.slice(std::move(sums_[l]), mine_);
+    if (regathers)
+      weights_[l] = co_await self_.slice(std::move(weights_[l]), mine_);
+    co_await self_.update(weights_[l], states_[l], std::move(sums_[l]));
+    if (regathers)
+      weights_[l] = co_await self_.all_gather(weights_[l]);
+    else
+      co_await self_.finish(std::move(weights_[l]));
+  }
+  for (uint32_t l = 0; l < layers_ && regathers; ++l)
+    co_await self_.finish(std::move(weights_[l]));
+}
+
+} // namespace
+
+strategy run_data_parallel(rank& self, const model& m, data_parallel_plan plan) {
+  data_parallel_rank mine{self, m, plan};
+  co_await mine.load();
   const auto part = samples_of(m, self.index(), self.world_size());
   for (auto samples : micro_batches(m, part)) {
-    inputs[0] = co_await self.input(samples);
-    for (uint32_t l = 0; l < m.layers; ++l) {
-      weight whole;
-      if (plan.shards_weights)
-        whole = co_await self.all_gather(weights[l]);
-      inputs[l + 1] = co_await self.forward(inputs[l], plan.shards_weights ? whole : weights[l]);
-    }
-    auto by_output = co_await self.loss(inputs[m.layers]);
-    inputs[m.layers].drop();
-    for (uint32_t l = m.layers; l-- > 0;) {
-      weight whole;
-      if (plan.shards_weights)
-        whole = co_await self.all_gather(weights[l]);
-      weight_gradient gradient;
-      std::tie(gradient, by_output) = co_await self.backward(inputs[l], plan.shards_weights ? whole : weights[l],
-                                                             by_output);
-      inputs[l].drop();
-      whole.drop();
-      if (plan.summed == sum::behind_each_backward)
-        gradient = co_await self.reduce_scatter(std::move(gradient));
-      if (sums[l].valid() || plan.adds_first)
-        co_await self.add(sums[l], std::move(gradient));
-      else
-        sums[l] = std::move(gradient);
-      if (plan.summed == sum::behind_last_backward && samples.end == part.end)
-        sums[l] = co_await self.all_reduce(std::move(sums[l]));
-    }
+    co_await mine.forward(samples);
+    co_await mine.backward(samples.end == part.end);
   }
-
-  for (uint32_t l = 0; l < m.layers; ++l) {
-    if (plan.summed == sum::in_the_end && plan.scatters)
-      sums[l] = co_await self.reduce_scatter(std::move(sums[l]));
-    else if (plan.summed == sum::in_the_end)
-      sums[l] = co_await self.all_reduce(std::move(sums[l]));
-    if (plan.shards_states && !plan.scatters)
-      sums[l] = co_await self.slice(std::move(sums[l]), mine);
-    if (regathers)
-      weights[l] = co_await self.slice(std::move(weights[l]), mine);
-    co_await self.update(weights[l], states[l], std::move(sums[l]));
-    if (regathers)
-      weights[l] = co_await self.all_gather(weights[l]);
-    else
-      co_await self.finish(std::move(weights[l]));
-  }
-  for (auto& w : weights)
-    if (regathers)
-      co_await self.finish(std::move(w));
+  co_await mine.update();
 }
 
 const known_strategy data_parallel{
