@@ -3,6 +3,7 @@
 #include "runtime/text/json_value.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
+#include "runtime/journal/unfinished_ranks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 namespace ringmaster {
 namespace {
@@ -63,8 +65,11 @@ public:
 private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
+  void learn_unfinished(std::span<const Record> context);
   void write_names();
   void write_rank(const proto::RankReport& x, interval when);
+  void write_unfinished(const unfinished_rank& x);
+  operation_label label_of(operation_key operation) const;
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
   template <class... Ts>
@@ -86,6 +91,7 @@ private:
 
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
+  std::vector<unfinished_rank> unfinished_; // of what is shown
   std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
   uint64_t base_ns_ = UINT64_MAX;
   std::string out_;
@@ -96,6 +102,27 @@ trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record
     learn_operation(record);
   for (auto& record : shown)
     learn_track(record);
+  learn_unfinished(context);
+}
+
+/// Shown with what else is shown of the operation, and with the end of the device.
+void trace_writer::learn_unfinished(std::span<const Record> context) {
+  std::set<operation_key> operations;
+  std::set<device_id> ended;
+  for (auto& record : shown_) {
+    if (auto operation = operation_of(record))
+      operations.insert(*operation);
+    if (record.has_device_died())
+      ended.insert(device_id{record.device_died().device_id()});
+    else if (record.has_device_left())
+      ended.insert(device_id{record.device_left().device_id()});
+  }
+  unfinished_ = unfinished_ranks(context);
+  std::erase_if(unfinished_, [&](auto& x) { return operations.count(x.operation) == 0 && ended.count(x.device) == 0; });
+  for (auto& x : unfinished_) {
+    streams_[x.device.value];
+    base_ns_ = std::min(base_ns_, x.started_ns);
+  }
 }
 
 void trace_writer::learn_operation(const Record& record) {
@@ -141,6 +168,8 @@ std::string trace_writer::write() {
     else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint")
       write_instant(record);
   }
+  for (auto& x : unfinished_)
+    write_unfinished(x);
   return out_ + "\n]}\n";
 }
 
@@ -160,9 +189,24 @@ void trace_writer::write_names() {
   }
 }
 
+operation_label trace_writer::label_of(operation_key operation) const {
+  auto known = operations_.find(operation);
+  return known == operations_.end() ? operation_label{} : known->second;
+}
+
+/// What the device never said: that it was at this operation when it hung, or died.
+void trace_writer::write_unfinished(const unfinished_rank& x) {
+  auto label = label_of(x.operation);
+  auto how = to_string(x.how);
+  event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
+        R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"error":{}}}}})",
+        json_text(fmt::format("{} {}: {}", label.kind, x.operation.sequence.value, how)), pid(x.device.value),
+        default_stream_tid, time(x.started_ns), microseconds(x.ended_ns - x.started_ns), x.operation.communicator.value,
+        x.epoch, x.operation.sequence.value, x.rank, how, json_text(label.algorithm), label.bytes, json_text(x.cause));
+}
+
 void trace_writer::write_rank(const proto::RankReport& x, interval when) {
-  auto known = operations_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
-  auto label = known == operations_.end() ? operation_label{} : known->second;
+  auto label = label_of({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
   event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
         R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
         json_text(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
