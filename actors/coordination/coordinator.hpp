@@ -141,6 +141,8 @@ private:
   uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
   void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
   void note_gone(proto::ClusterInfo::Gone x);
+  /// Of a node that is here, or was lately.
+  std::string node_name(uint64_t id) const;
   void client_gone(client_id client, const std::string& why);
   void give_back(const std::set<owned_range>& ranges);
   /// It owns nothing any more: it may go unnoticed.

@@ -119,6 +119,15 @@ void coordinator_state::on_down(const caf::down_msg& x) {
     client_gone(client.mapped(), x.reason ? render(x.reason) : "it has ended");
 }
 
+std::string coordinator_state::node_name(uint64_t id) const {
+  if (auto node = nodes.find(id); node != nodes.end())
+    return node->second.about.name();
+  for (auto& x : latest_gone_) // it may be known to be gone before its devices are
+    if (x.what() == proto::ClusterInfo::Gone::NODE && x.id() == id)
+      return x.name();
+  return {};
+}
+
 void coordinator_state::note_gone(proto::ClusterInfo::Gone x) {
   constexpr size_t gone_max = 64;
   x.set_time_ns(now_ns());
@@ -185,6 +194,8 @@ void coordinator_state::device_gone(uint64_t id, const std::string& cause, const
   gone.set_id(id);
   gone.set_cause(cause);
   gone.set_left(noticed_by.empty());
+  gone.set_name(node_name(i->second.node));
+  gone.mutable_comm_ids()->Add(i->second.communicators.begin(), i->second.communicators.end());
   note_gone(std::move(gone));
   owned_.gone(device_id{id});
   forget_idle_clients();

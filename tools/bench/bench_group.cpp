@@ -92,7 +92,7 @@ std::string ranges_text(const std::vector<uint32_t>& ranks) {
 std::string node_text(uint64_t id, const proto::ClusterInfo& cluster) {
   for (auto& x : cluster.nodes())
     if (x.node_id() == id)
-      return fmt::format("{}, process {}", x.name(), x.pid());
+      return fmt::format("{}{}, process {}", x.name(), x.hostname().empty() ? "" : ", host " + x.hostname(), x.pid());
   return "a node that is gone";
 }
 
