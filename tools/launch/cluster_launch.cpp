@@ -223,6 +223,9 @@ void cluster_launch::stop_all() {
     program_->signal(SIGKILL);
     wait_until(now() + grace, [&] { return ended(program_); });
   }
+  // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and frees
+  // them, so that nobody takes their leaving for a loss.
+  watch_.end_strays();
   stop(nodes_);
   if (coordinator_ != nullptr)
     stop({coordinator_});
