@@ -11,31 +11,34 @@ using part = proto::RankCall::Part;
 part part_of(proto::CollectiveKind kind, const rank_buffers& buffers, uint64_t count, proto::DataType datatype,
              uint32_t root = 0) {
   part result;
-  result.set_kind(kind);
+  auto& what = *result.mutable_collective();
+  what.set_kind(kind);
+  what.set_count(count);
+  what.set_datatype(datatype);
+  what.set_root(root);
   result.set_input(buffers.input);
   result.set_output(buffers.output);
   result.set_in_place(buffers.in_place);
-  result.set_count(count);
-  result.set_datatype(datatype);
-  result.set_root(root);
   return result;
 }
 
 part reducing(part x, const reduction_choice& how) {
-  x.set_op(how.op);
-  x.set_user_op(how.user_op);
-  x.set_factor(how.factor);
+  auto& what = *x.mutable_collective();
+  what.set_op(how.op);
+  what.set_user_op(how.user_op);
+  if (how.op == gpu_sim::PREMUL_SUM)
+    what.add_factors(how.factor);
   return x;
 }
 
 part with_counts(part x, const counts& blocks) {
-  x.mutable_counts()->Add(blocks.begin(), blocks.end());
+  x.mutable_collective()->mutable_counts()->Add(blocks.begin(), blocks.end());
   return x;
 }
 
 part transfer(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t peer, bool receives) {
   auto result = part_of(proto::SEND_RECV, {receives ? 0 : address, receives ? address : 0}, count, datatype);
-  result.set_peer(peer);
+  result.mutable_collective()->set_peer(peer);
   result.set_receives(receives);
   return result;
 }

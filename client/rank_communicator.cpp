@@ -65,6 +65,8 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
       }
       auto number = ++self->state.calls;
       self->state.under_way[number] = entry.calls;
+      // No limit of its own: an operation that goes on may take for ever, and if the communicator or the coordinator dies
+      // each call ends by that.
       self->request(coordinator, caf::infinite, std::move(entry.call))
         .then([self, number](proto::RankCallResponse& x) {
                 auto calls = self->state.under_way.extract(number);
@@ -74,8 +76,9 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
               },
               [self, number](const caf::error& problem) {
                 auto calls = self->state.under_way.extract(number);
+                auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem);
                 if (calls)
-                  finish(*calls.mapped(), {}, make_error(errc::device_lost, "the communicator is gone: " + render(problem)));
+                  finish(*calls.mapped(), {}, make_error(code, "the communicator is gone: " + render(problem)));
               });
     }
   }};
@@ -170,8 +173,8 @@ void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::st
 }
 
 work rank_communicator::call(proto::RankCall::Part part, const call_options& opts) {
-  part.set_algorithm(opts.algorithm);
-  part.set_chunk_count(opts.chunk_count);
+  part.mutable_collective()->set_algorithm(opts.algorithm);
+  part.mutable_collective()->set_chunk_count(opts.chunk_count);
   auto limit = static_cast<uint64_t>(std::max<int64_t>(opts.timeout.count(), 0));
   if (group_) {
     auto& all = group_->call;

@@ -1,5 +1,6 @@
-// Four ranks, each in a thread of its own with a handle of its own, as in an MPI or torch.distributed program: they split
-// into a 2 x 2 mesh, reduce along rows and columns, pass blocks around in a ring, and then do two things wrong on purpose.
+// Four ranks, each in a thread of its own with a handle of its own, as in an MPI or torch.distributed program: they
+// split into a 2 x 2 mesh, reduce along rows and columns, pass blocks around in a ring, and then do two things wrong on
+// purpose.
 //
 //   build/release/examples/ranks                                            # in one process
 //   build/release/caf-run --local 2 -- build/release/examples/ranks         # devices in 2 node processes
@@ -8,8 +9,8 @@
 //
 //   rows and columns: every rank has 6
 //   ring: every rank has its neighbour's number
-//   wrong count: rank 0 hears: all_reduce: the ranks' calls do not match, and nothing has been moved: count: 1 on rank ...
-//   missing rank: rank 0 hears: rank 3 (device 0x4) has not called barrier #5; it last finished send_recv #4; waiting ...
+//   wrong count: rank 0 hears: all_reduce: the ranks' calls do not match, and nothing has been moved: count: 1 on ...
+//   missing rank: rank 0 hears: rank 3 (device 0x4) has not called barrier #5; it last finished send_recv #4; ...
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"

@@ -95,9 +95,9 @@ using communicator_actor = caf::typed_actor<
   // End. Answers when no stream touches memory for it any more.
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   // STREAM of a member.
-  caf::reacts_to<proto::RankReport>, caf::reacts_to<arrived>, caf::reacts_to<proto::Quiesced>,
+  caf::reacts_to<proto::RankReport>, caf::reacts_to<joint_arrival>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
-  // INTERNAL: send the plans that have gathered; the data of the operation of this number has been moved.
+  // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
   caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
   caf::reacts_to<atom::tick>,

@@ -74,9 +74,8 @@ struct chunk {
   byte_block block;
 };
 
-/// STREAM -> COMMUNICATOR: I have come to this operation, which is to be run for all ranks together; nothing but such
-/// operations is before it. `memory` is set only while the message stays in the process of the device.
-struct arrived {
+/// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is set only while the message stays in the process of the device.
+struct joint_arrival {
   uint64_t communicator = 0;
   uint64_t epoch = 0;
   uint64_t sequence = 0;
@@ -148,8 +147,8 @@ typename Inspector::result_type inspect(Inspector& f, chunk& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, arrived& x) {
-  return f(caf::meta::type_name("arrived"), x.communicator, x.epoch, x.sequence, x.device);
+typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
+  return f(caf::meta::type_name("joint_arrival"), x.communicator, x.epoch, x.sequence, x.device);
 }
 
 template <class Inspector>

@@ -7,6 +7,7 @@
 #include "messages/gpu_sim.pb.h"
 #include "messages/journal.pb.h"
 #include "messages/protobuf_inspect.hpp"
+#include "messages/protobuf_payload.hpp"
 #include "messages/transfer.hpp"
 
 #include <caf/type_id.hpp>
@@ -101,7 +102,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ringmaster, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::JournalTailResponse))
 
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::operation_orders))
-  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::arrived))
+  CAF_ADD_TYPE_ID(ringmaster, (ringmaster::joint_arrival))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveRequest))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveResponse))
   CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCall))

@@ -1,171 +1,252 @@
+// A COMMUNICATOR's start, what the host calls, and who waits how long.
 #include "actors/communicators/communicator.hpp"
 
 #include "actors/calls/answers.hpp"
-
 #include "actors/calls/request_limit.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
-void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices,
-                               const device_handles& handles) {
+void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles) {
   // In a large group an answer waits for its turn among all the others: that is no sign of a hang.
   constexpr size_t large = 32;
   constexpr auto turn = std::chrono::milliseconds{2};
   if (devices.size() > large)
     options.suspect.late_after += static_cast<int64_t>(devices.size()) * turn;
+  outbox_.emplace(self, options.journal, options.clock, options.enqueue_order);
+  desk_.emplace(options.id);
+  watch_.emplace(options.suspect, options.operation_limit);
   proto::Record record;
   auto& created = *record.mutable_communicator_created();
   created.set_comm_id(options.id.value);
   created.set_policy(options.policy);
   created.set_deterministic(options.deterministic);
+  std::vector<rank_device> ranks;
+  std::vector<uint64_t> ids;
   for (size_t rank = 0; rank < devices.size(); ++rank) {
-    members.push_back({devices[rank], handles[rank], suspicion{options.suspect}, {}});
+    ranks.push_back({devices[rank], false});
+    ids.push_back(ranks.back().id());
+    handles_[ids.back()] = handles[rank];
+    watch_->add(ids.back());
     self->monitor(caf::actor_cast<caf::actor>(handles[rank].device));
-    created.add_device_ids(members.back().id());
+    created.add_device_ids(ids.back());
   }
-  journal(std::move(record));
+  epochs_.emplace(options.id, options.policy, std::move(ranks));
+  joint_.emplace(self, joint_run::options{options.movers, options.turn}, *epochs_,
+                 joint_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
+                                      [this](auto first, auto last) { release(first, last); },
+                                      [this](auto when) { watch_->note_progress(when); },
+                                      [this](bool on) {
+                                        outbox_->gather_records(on);
+                                        if (!on)
+                                          outbox_->flush_records();
+                                      }});
+  outbox_->journal(std::move(record));
   if (options.coordinator)
     self->monitor(options.coordinator);
   announce_members();
-  note_ranks();
+  desk_->set_ranks(epochs_->epoch(), std::move(ids));
+}
+
+device_handles communicator_state::handles() const {
+  device_handles result;
+  for (auto& x : epochs_->ranks())
+    result.push_back(handle_of(x.id()));
+  return result;
 }
 
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
-  bool in_flight = !operations_.empty() || !group_.empty() || changing();
-  auto& error = error_.empty() && state == phase::aborted ? async_error_ : error_;
+  bool in_flight = !operations().idle() || epochs_->changing();
+  auto& error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
   result.set_status(in_flight       ? gpu_sim::IN_PROGRESS
                     : error.empty() ? gpu_sim::SUCCESS
                                     : gpu_sim::FAILED);
   if (!in_flight)
     result.set_error(error);
-  result.set_asyncerror(async_error_);
-  result.set_operationsinflight(static_cast<uint32_t>(operations_.size() + group_.size()));
-  auto& [opened, devices] = *history_.rbegin(); // while members change, calls are for the epoch that was open last
-  result.set_epoch(opened);
-  for (auto& x : devices)
-    *result.add_devices() = x;
+  result.set_asyncerror(epochs_->async_error());
+  result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
+  result.set_epoch(epochs_->opened());
+  for (auto& x : *epochs_->ranks_in(epochs_->opened()))
+    *result.add_devices() = x.metadata;
   return result;
 }
 
 std::string communicator_state::group_start() {
-  if (state == phase::aborted || state == phase::ending)
-    return async_error_;
-  if (group_open_)
-    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
-                       options.id.value);
-  group_open_ = true;
-  return {};
+  return epochs_->ending() ? epochs_->async_error() : operations().open_group();
 }
 
 std::string communicator_state::group_end() {
-  if (state == phase::aborted || state == phase::ending)
-    return async_error_;
-  if (!group_open_)
-    return fmt::format("GroupEnd on communicator {} without GroupStart", options.id.value);
-  group_open_ = false;
-  auto calls = std::move(group_);
-  group_.clear();
-  if (calls.empty()) {
-    if (operations_.empty() && state == phase::active)
-      error_.clear(); // an empty group succeeds
+  if (epochs_->ending())
+    return epochs_->async_error();
+  bool first = operations().nothing_in_flight();
+  if (auto problem = operations().close_group(); !problem.empty())
+    return problem;
+  auto closed = operations().take_closed();
+  if (first && (!closed.empty() || state() == epoch_change::phase::active))
+    error_.clear(); // an empty group succeeds
+  if (closed.empty()) {
     settle();
     return {};
   }
-  if (operations_.empty()) {
-    error_.clear();
-    last_progress_ = self->clock().now();
-  }
-  ++groups_;
-  for (auto& op : calls) {
-    op.group = groups_;
-    operations_.push_back(std::move(op));
-    limit_operation(operations_.back());
-  }
-  if (state == phase::active) {
-    end_cancelled();
-    for (auto& op : operations_)
+  if (first)
+    watch_->note_progress(now());
+  for (auto sequence : closed)
+    limit_operation(*operations().find(sequence));
+  if (state() == epoch_change::phase::active) {
+    carry_out(epochs_->group_closed());
+    for (auto& op : operations().in_flight())
       if (op.attempts == 0)
         run(op);
-    flush_plans();
+    flush();
   }
   keep_ticking();
   return {};
 }
 
+caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
+  auto sequence = enqueue(request);
+  auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
+  answer.set_sequence(sequence ? *sequence : 0);
+  if (!outbox_->flush_pending())
+    return answer;
+  auto promise = self->make_response_promise<proto::CollectiveResponse>();
+  outbox_->answer_when_flushed(std::move(answer), promise);
+  return promise;
+}
+
+void communicator_state::flush() {
+  outbox_->flush(handles(), operations(), options.deterministic);
+}
+
+void communicator_state::abort(const std::string& reason) {
+  change([&] { return epochs_->abort(reason); });
+}
+
+void communicator_state::destroy(const std::string& reason, destroy_promise promise) {
+  destroyers_.push_back(std::move(promise));
+  change([&] { return epochs_->destroy(reason); });
+}
+
+// -- those who wait, and limits -------------------------------------------------
+
 void communicator_state::wait(caf::timespan limit, status_promise promise) {
   auto number = this->limit(limit);
-  waiters_.emplace(number, std::move(promise));
-  wait_limits_.emplace(number, limit);
+  waiters_.emplace(number, std::pair{std::move(promise), limit});
   settle();
 }
 
 void communicator_state::settle() {
-  if (!operations_.empty() || !group_.empty() || changing())
+  if (!operations().idle() || epochs_->changing() || waiters_.empty())
     return;
-  if (!waiters_.empty())
-    flush_records(); // whoever is answered may ask the journal
-  for (auto& waiter : waiters_) {
-    waiter.second.deliver(status());
-    limits_.remove(waiter.first);
+  outbox_->flush_records(); // whoever is answered may ask the journal
+  for (auto& [number, waiter] : std::exchange(waiters_, {})) {
+    waiter.first.deliver(status());
+    limits_.remove(number);
   }
-  waiters_.clear();
-  wait_limits_.clear();
 }
 
 uint64_t communicator_state::limit(caf::timespan limit) {
-  limits_.add(++waits_, self->clock().now() + limit);
+  limits_.add(++numbers_, now() + limit);
   set_timer();
-  return waits_;
+  return numbers_;
 }
 
 void communicator_state::set_timer() {
   if (auto when = limits_.timer())
-    self->delayed_send(self, std::max<caf::timespan>(*when - self->clock().now(), caf::timespan{0}), atom::expire_v);
+    self->delayed_send(self, std::max<caf::timespan>(*when - now(), caf::timespan{0}), atom::expire_v);
 }
 
 void communicator_state::expire() {
-  for (auto number : limits_.take_due(self->clock().now()))
+  for (auto number : limits_.take_due(now()))
     expire(number);
   set_timer();
 }
 
-void communicator_state::expire(uint64_t waiter) {
-  if (calls_.count(waiter) != 0)
-    return call_expired(waiter);
-  if (auto limited = limited_operations_.extract(waiter))
+void communicator_state::expire(uint64_t number) {
+  if (desk_->has(number))
+    return call_expired(number);
+  if (auto limited = limited_operations_.extract(number))
     return end_late({limited.mapped()}, "its limit");
-  auto i = waiters_.find(waiter);
-  if (i == waiters_.end())
+  auto waiter = waiters_.extract(number);
+  if (!waiter)
     return;
   auto answer = status();
-  answer.set_error(fmt::format("waited {:.1f} s: {}", std::chrono::duration<double>{wait_limits_[waiter]}.count(),
-                               explain()));
-  i->second.deliver(std::move(answer));
-  waiters_.erase(i);
-  wait_limits_.erase(waiter);
+  answer.set_error(fmt::format("waited {:.1f} s: {}", std::chrono::duration<double>{waiter.mapped().second}.count(), explain()));
+  waiter.mapped().first.deliver(std::move(answer));
 }
 
-void communicator_state::tell(const caf::strong_actor_ptr& receiver, const caf::message& what) {
-  receiver->enqueue(self->ctrl(), caf::make_message_id(), what, self->context());
-}
+// -- watching -------------------------------------------------------------------
 
-void communicator_state::journal(proto::Record record) {
-  if (!options.journal)
+void communicator_state::keep_ticking() {
+  if (ticking_ || !watching())
     return;
-  record.set_time_ns(unix_ns());
-  records_.push_back(std::move(record));
-  if (!flush_pending_ && !running_together_)
-    flush_records();
+  ticking_ = true;
+  self->delayed_send(self, options.suspect.interval, atom::tick_v);
 }
 
-void communicator_state::flush_records() {
-  for (auto& record : records_)
-    self->send(options.journal, std::move(record));
-  records_.clear();
+std::vector<uint64_t> communicator_state::watched() const {
+  std::vector<uint64_t> result;
+  for (auto& x : epochs_->ranks())
+    if (!x.lost)
+      result.push_back(x.id());
+  return result;
+}
+
+void communicator_state::tick() {
+  ticking_ = false;
+  auto found = watch_->look(watched(), now());
+  if (!found.overload.empty())
+    spdlog::info("communicator {}: {}", options.id.value, found.overload);
+  for (auto& [device, reason] : found.suspects)
+    lose(device, reason, "suspicion", true);
+  if (!watching())
+    return;
+  auto devices = watched();
+  proto::ProgressRequest request;
+  request.set_comm_id(options.id.value);
+  request.set_number(watch_->on_request(devices, now()));
+  for (auto device : devices)
+    self->send(caf::actor_cast<stream_actor>(handle_of(device).stream), request);
+  joint_->note_moving(now());
+  if (watch_->stalled(now()) && state() == epoch_change::phase::active) {
+    auto limit_s = std::chrono::duration<double>{watch_->stalled_after()}.count();
+    auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain());
+    change([&] { return epochs_->stalled(reason); });
+  }
+  keep_ticking();
+}
+
+void communicator_state::on_progress(const proto::Progress& x) {
+  watch_->on_answer(x, now());
+}
+
+std::string communicator_state::explain() const {
+  auto& queue = operations().in_flight();
+  if (queue.empty() && !epochs_->changing())
+    return operations().idle() ? "nothing is in flight"
+                               : fmt::format("{} calls wait for GroupEnd on communicator {}", operations().waiting(),
+                                             options.id.value);
+  const auto* op = queue.empty() ? nullptr : &queue.front();
+  std::vector<std::string> ranks;
+  for (auto& x : epochs_->ranks()) {
+    auto& says = watch_->doing(x.id());
+    auto doing = x.lost                               ? "lost, waiting for a spare"
+                 : !epochs_->has_stopped(x.id())      ? "has not stopped for the new epoch"
+                 : op == nullptr                      ? "has stopped"
+                 : op->committed.count(x.id()) != 0   ? "done"
+                 : op->finished.count(x.id()) != 0    ? "finished"
+                 : says.empty()                       ? "no word yet"
+                                                      : says;
+    ranks.push_back(fmt::format("rank {} (device 0x{:x}) {}", ranks.size(), x.id(), doing));
+  }
+  auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
+  return fmt::format("{} operations in flight on communicator {}, epoch {}; {}: {}", queue.size(), options.id.value, epoch(),
+                     first, fmt::join(ranks, ", "));
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
@@ -177,22 +258,14 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.options = std::move(options);
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   state.start(devices, handles);
+  state.answer_if_it_dies();
   return {
     [&state](const gpu_sim::GetCommStatusRequest&) { return state.status(); },
     [&state](const gpu_sim::GroupStartRequest&) {
       return verdict<gpu_sim::GroupStartResponse>(state.group_start());
     },
     [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
-    [&state](proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
-      auto sequence = state.enqueue(x);
-      auto answer = verdict<proto::CollectiveResponse>(sequence ? "" : render(sequence.error()));
-      answer.set_sequence(sequence ? *sequence : 0);
-      if (!state.flush_pending())
-        return answer;
-      auto promise = state.self->make_response_promise<proto::CollectiveResponse>();
-      state.answer_when_flushed(std::move(answer), promise);
-      return promise;
-    },
+    [&state](proto::CollectiveRequest& x) { return state.collective(x); },
     [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
       auto promise = state.self->make_response_promise<proto::RankCallResponse>();
       state.call(x, promise);
@@ -213,10 +286,10 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
-    [&state](const arrived& x) { state.on_arrived(x); },
+    [&state](const joint_arrival& x) { state.on_joint_arrival(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
-    [&state](atom::flush) { state.flush_plans(); },
+    [&state](atom::flush) { state.flush(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },
     [&state](atom::expire) { state.expire(); },

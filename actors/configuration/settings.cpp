@@ -1,6 +1,6 @@
 #include "actors/configuration/settings.hpp"
 
-#include "actors/communicators/mover_pool.hpp"
+#include "actors/communicators/joint_movers.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -40,9 +40,9 @@ process_constants process_costs(const options& opts, uint32_t cores) {
           .reduction_rate = static_cast<double>(x.local_reduction_rate),
           .memory_bandwidth = static_cast<double>(x.local_memory_bandwidth),
           .cache_bytes = x.local_cache_bytes,
-          .together = {.operation_s = seconds(x.together_operation),
-                       .rank_s = seconds(x.together_rank),
-                       .bandwidth = static_cast<double>(x.together_bandwidth)}};
+          .joint = {.operation_s = seconds(x.joint_operation),
+                       .rank_s = seconds(x.joint_rank),
+                       .bandwidth = static_cast<double>(x.joint_bandwidth)}};
 }
 
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
@@ -75,7 +75,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.share_memory = opts.route.in_process == "memory";
   constexpr uint32_t movers_max = 15; // memory is seldom faster for more
   if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
-    result.communicators.movers = std::make_shared<mover_pool>(std::min(processors - 1, movers_max));
+    result.communicators.movers = std::make_shared<joint_movers>(std::min(processors - 1, movers_max));
   result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;

@@ -194,11 +194,12 @@ constexpr uint32_t ranks_max = 1u << 16; ///< A rank beyond is one too many in a
 proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
   proto::CollectiveRequest result;
   result.set_comm_id(x.commid());
-  result.set_kind(proto::ALL_REDUCE);
-  result.set_algorithm("ring");
-  result.set_datatype(x.datatype());
-  result.set_op(x.op());
-  result.set_count(x.count());
+  auto& what = *result.mutable_collective();
+  what.set_kind(proto::ALL_REDUCE);
+  what.set_algorithm("ring");
+  what.set_datatype(x.datatype());
+  what.set_op(x.op());
+  what.set_count(x.count());
   auto by_rank = [](const google::protobuf::Map<uint32_t, gpu_sim::MemAddr>& from, auto& to) {
     for (auto& [rank, address] : from) {
       while (to.size() <= static_cast<int>(std::min(rank, ranks_max)))

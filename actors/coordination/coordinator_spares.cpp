@@ -3,6 +3,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -74,6 +75,10 @@ void coordinator_state::find_spare(uint64_t number) {
     return restore(number, id);
   if (!search.expired)
     return; // one may join, or leave a communicator
+  if (auto last = devices.find(search.last_resort); last != devices.end() && last->second.communicators.empty()) {
+    last->second.communicators.insert(x.comm_id());
+    return hand_over(number, last->first, search.last_problem);
+  }
   auto free = std::count_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicators.empty(); });
   auto limit_s = std::chrono::duration<double>{request_limit(x.timeout_ns())}.count();
   end_search(number, fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
@@ -127,17 +132,29 @@ void coordinator_state::restored(uint64_t number, uint64_t id, const std::string
     search.answer.set_inputs_error(problem);
   if (--search.copies_pending > 0)
     return;
-  bool whole = search.answer.inputs_error().empty();
-  bool alive = devices.count(id) != 0;
-  if (!alive || (!whole && search.restorable && free_device(search) != 0)) {
-    copies.forget(device_id{id}); // it has died, or could not take its inputs: another one may
-    if (alive)
-      devices.at(id).communicators.erase(search.request.comm_id());
-    return find_spare(number);
+  auto why = search.answer.inputs_error();
+  if (bool alive = devices.count(id) != 0; alive && (why.empty() || !search.restorable))
+    return hand_over(number, id, why);
+  // It has died, or could not take its inputs, and may be dying: its streams' refusals come before word of its death.
+  // Another one may, also one that is not free yet.
+  copies.forget(device_id{id});
+  if (auto i = devices.find(id); i != devices.end()) {
+    i->second.communicators.erase(search.request.comm_id());
+    search.last_resort = id;
+    search.last_problem = why;
   }
-  search.answer.set_inputs_restored(whole);
-  device_id lost{search.request.lost().deviceid().value()};
-  forget_lost(lost.value, search.request.comm_id());
+  find_spare(number);
+}
+
+void coordinator_state::hand_over(uint64_t number, uint64_t id, const std::string& inputs_error) {
+  auto& search = searches_.at(number);
+  search.answer.Clear();
+  search.answer.set_success(true);
+  *search.answer.mutable_device() = devices.at(id).metadata;
+  search.answer.set_inputs_restored(inputs_error.empty());
+  search.answer.set_inputs_error(inputs_error);
+  search.handle = devices.at(id).handle;
+  forget_lost(search.request.lost().deviceid().value(), search.request.comm_id());
   end_search(number, {});
 }
 
@@ -169,19 +186,16 @@ void coordinator_state::outputs_written(const proto::OutputsWritten& x) {
 }
 
 void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
-  plan_request world{.world_size = static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())),
-                     .count = x.count(),
-                     .root = x.root(),
-                     .peer = x.peer(),
-                     .counts = {x.counts().begin(), x.counts().end()}};
+  auto& what = x.collective();
+  auto world = request_of(what, static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())), 0);
   for (uint32_t rank = 0; rank < world.world_size; ++rank) {
     auto given = static_cast<int>(rank) < x.inputs_size() ? x.inputs(static_cast<int>(rank)) : 0;
-    auto bytes = input_count(x.kind(), world, rank) * size_of(x.datatype());
+    auto bytes = input_count(what.kind(), world, rank) * size_of(what.datatype());
     if (given == 0 || bytes == 0)
       continue;
     auto address = given;
     if (x.outputs().empty())
-      address += in_place(x.kind(), world, rank).input * size_of(x.datatype());
+      address += in_place(what.kind(), world, rank).input * size_of(what.datatype());
     for (auto& [id, device] : devices) {
       bool here = device.metadata.minmemaddr().value() <= address && address < device.metadata.maxmemaddr().value();
       if (!here || !copies.find(device_id{id}, address, bytes))

@@ -1,9 +1,9 @@
 #include "actors/streams/collective_command.hpp"
 
-#include "actors/communicators/operation.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ void collective_command::free_scratch() {
 void collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
     return; // it waits for the plan of the new epoch, or for the other ranks
-  if (plan_->together())
+  if (plan_->joint())
     return announce(stream);
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
@@ -46,11 +46,11 @@ void collective_command::begin(stream_state& stream) {
 }
 
 caf::error collective_command::prepare() {
-  element_bytes_ = size_of(plan_->datatype());
+  element_bytes_ = size_of(what().datatype());
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
-  auto request = request_of(*plan_, world_size, rank_);
-  input_bytes_ = input_count(plan_->kind(), request, rank_) * element_bytes_;
-  output_bytes_ = output_count(plan_->kind(), request, rank_) * element_bytes_;
+  auto request = request_of(what(), world_size, rank_);
+  input_bytes_ = input_count(what().kind(), request, rank_) * element_bytes_;
+  output_bytes_ = output_count(what().kind(), request, rank_) * element_bytes_;
   if (auto problem = check_buffers())
     return problem;
   steps_before_ = 0;
@@ -90,12 +90,12 @@ caf::error collective_command::plan_window() {
   constexpr size_t window_steps = 256;
   auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
   // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
-  bool changes = reduces(plan_->kind()) && (plan_->op() == gpu_sim::PREMUL_SUM || plan_->op() == gpu_sim::AVG);
+  bool changes = reduces(what().kind()) && (what().op() == gpu_sim::PREMUL_SUM || what().op() == gpu_sim::AVG);
   bool same_place = world_size == 1 && !fused() && input_address() == output_address() && !changes;
-  auto request = request_of(*plan_, world_size, rank_);
+  auto request = request_of(what(), world_size, rank_);
   auto planned = same_place ? schedule{} // alone and in place, the input is the result
-                 : plan_->rank_order() ? plan_in_rank_order(plan_->kind(), plan_->algorithm(), request)
-                                       : plan(plan_->kind(), plan_->algorithm(), request);
+                 : plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
+                                       : plan(what().kind(), what().algorithm(), request);
   if (!planned)
     return std::move(planned.error());
   auto& steps = planned->steps;
@@ -117,23 +117,23 @@ caf::error collective_command::plan_window() {
   return caf::none;
 }
 
-/// Contributions that travel apart take much scratch; `direct` needs least of it.
+/// Contributions that travel apart take much scratch; an algorithm in rank order needs least of it.
 caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
-  auto least = plan_in_rank_order(plan_->kind(), "direct", request);
-  return make_error(code_of(problem),
-                    fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}, by direct {}: take "
-                                "that, fewer elements at a time, or a larger device.memory-bytes",
-                                render(problem), name_of(plan_->kind()), plan_->algorithm(),
-                                schedule_.scratch_count * element_bytes_, rank_,
-                                least ? least->scratch_count * element_bytes_ : 0));
+  auto text = fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}", render(problem),
+                          name_of(what().kind()), what().algorithm(), schedule_.scratch_count * element_bytes_, rank_);
+  if (auto* least = first_in_rank_order(what().kind()))
+    if (auto planned = plan_in_rank_order(what().kind(), least->name, request))
+      text += fmt::format(", by {} {}: take that, fewer elements at a time, or a larger device.memory-bytes",
+                          least->name, planned->scratch_count * element_bytes_);
+  return make_error(code_of(problem), text);
 }
 
 caf::error collective_command::prepare_reduction() {
-  auto reduction = reducer::of(plan_->datatype(), plan_->op(), plan_->user_op());
+  auto reduction = reducer::of(what().datatype(), what().op(), what().user_op());
   if (!reduction)
     return std::move(reduction.error());
   combine_.emplace(std::move(*reduction));
-  bool scales = plan_->op() == gpu_sim::PREMUL_SUM && reduces(plan_->kind());
+  bool scales = what().op() == gpu_sim::PREMUL_SUM && reduces(what().kind());
   if (!scales && !fused())
     return caf::none;
   if (staged_ == 0 && input_bytes_ > 0) {
@@ -147,8 +147,8 @@ caf::error collective_command::prepare_reduction() {
       continue;
     block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
     if (scales) {
-      sink.factor = plan_->factors(plan_->factors_size() == 1 ? 0 : static_cast<int>(rank_));
-      sink.datatype = plan_->datatype();
+      sink.factor = what().factors(what().factors_size() == 1 ? 0 : static_cast<int>(rank_));
+      sink.datatype = what().datatype();
     }
     offer own{{}, {received_->memory->id(), x.input, x.input_bytes, received_->memory}, nullptr};
     ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
@@ -192,8 +192,8 @@ bool collective_command::wants_shadow(const plan_request& request) const {
   auto in = input_address(), out = output_address();
   if (!plan_->in_place() || in >= out + output_bytes_ || out >= in + input_bytes_)
     return false;
-  auto at = in_place(plan_->kind(), request, rank_);
-  return replaces_input(plan_->kind()) || in - out != (at.input - at.output) * element_bytes_;
+  auto at = in_place(what().kind(), request, rank_);
+  return replaces_input(what().kind()) || in - out != (at.input - at.output) * element_bytes_;
 }
 
 void collective_command::advance(stream_state& stream) {
@@ -334,7 +334,7 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
 }
 
 void collective_command::resume(stream_state& stream) {
-  if (plan_->together())
+  if (plan_->joint())
     announce(stream);
   else if (stream.now() < stalled_until_)
     stream.resume_later(stalled_until_ - stream.now());

@@ -17,7 +17,7 @@ namespace ringmaster {
 ///
 ///   waiting --plan--> planned --head of the stream--> walking --last step--> finished --Release--> committing --> done
 ///      ^                 |                               |                       |
-///      +---- Quiesce ----+-------------------------------+-----------------------+      (a new epoch: same place, new plan)
+///      +---- Quiesce ----+-------------------------------+-----------------------+ (a new epoch: same place, new plan)
 ///
 /// An in-place operation walks into a shadow of its output in the device's scratch area; committing copies the shadow
 /// over the input. Out of place the output is written directly, and committing is only the permission to go on.
@@ -43,7 +43,7 @@ public:
   bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
 
 private:
-  enum class phase { waiting, planned, walking, finished, broken, committing, arrived };
+  enum class phase { waiting, planned, walking, finished, broken, committing, joint };
 
   /// What the commands of one message have in common.
   struct received_orders {
@@ -66,9 +66,9 @@ private:
 
   static void accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
                      const proto::OperationPlan& plan);
-  /// Says how far the stream has come with operations that are run for all ranks together.
+  /// Says how far the stream has come with joint operations.
   static void announce(stream_state& stream);
-  static void release_together(stream_state& stream, const proto::Release& x);
+  static void release_joint(stream_state& stream, const proto::Release& x);
 
   void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
   /// Stops; `for_good`, it will not run again.
@@ -113,6 +113,7 @@ private:
   void break_off(stream_state& stream, const std::string& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
 
+  const proto::Collective& what() const { return plan_->collective(); }
   uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }
   uint64_t output_address() const { return plan_->output_addresses(static_cast<int>(rank_)); }
   uint64_t address_of(const block_range& range) const;

@@ -60,23 +60,23 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
 void collective_command::announce(stream_state& stream) {
   collective_command* last = nullptr;
   bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
-  for (auto i = stream.arrived_run; i < stream.queue.size() && !stream.quitting; ++i) {
+  for (auto i = stream.joint_run; i < stream.queue.size() && !stream.quitting; ++i) {
     auto cmd = stream.queue[i]->as_collective();
     auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
-    if (cmd == nullptr || !cmd->plan_->together() || cmd->phase_ != phase::planned || (careful && i > 0)
+    if (cmd == nullptr || !cmd->plan_->joint() || cmd->phase_ != phase::planned || (careful && i > 0)
         || (before != nullptr && before->plan_->comm_id() != cmd->plan_->comm_id()))
       break;
     if (i == 0 && !cmd->may_arrive(stream))
       return;
-    cmd->phase_ = phase::arrived;
-    stream.arrived_run = i + 1;
+    cmd->phase_ = phase::joint;
+    stream.joint_run = i + 1;
     last = cmd;
   }
   if (last == nullptr)
     return;
   auto& plan = *last->plan_;
   stream.self->send(caf::actor_cast<communicator_actor>(last->received_->communicator),
-                    arrived{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
+                    joint_arrival{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
 }
 
 bool collective_command::may_arrive(stream_state& stream) {
@@ -90,10 +90,10 @@ bool collective_command::may_arrive(stream_state& stream) {
   return false;
 }
 
-void collective_command::release_together(stream_state& stream, const proto::Release& x) {
+void collective_command::release_joint(stream_state& stream, const proto::Release& x) {
   while (!stream.queue.empty()) {
     auto head = stream.queue.front()->as_collective();
-    if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::arrived
+    if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::joint
         || head->plan_->sequence() > x.sequence())
       return;
     if (stream.fault.armed && stream.fault.armed->step() > 0 && stream.strike(*stream.fault.armed, head->where()))
@@ -106,7 +106,7 @@ void collective_command::accept(stream_state& stream, const proto::Release& x) {
   if (stream.stale(x.comm_id(), x.epoch()))
     return;
   if (x.first() != 0)
-    return release_together(stream, x);
+    return release_joint(stream, x);
   auto cmd = find(stream, x.comm_id(), x.sequence());
   if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
     cmd->release(stream);
@@ -122,11 +122,11 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
       auto cmd = entry->as_collective();
       if (cmd == nullptr || cmd->plan_->comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
         continue;
-      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::arrived)
+      if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::joint)
         cmd->report(stream, proto::RankReport::INTERRUPTED);
       cmd->quiesce(cancelled(*cmd));
     }
-    stream.arrived_run = 0;
+    stream.joint_run = 0;
     stream.remove_if([&](const command& entry) {
       auto cmd = entry.as_collective();
       return cmd != nullptr && cmd->plan_->comm_id() == x.comm_id() && cmd->phase_ != phase::committing
@@ -168,7 +168,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   result.set_round(round_);
   result.set_rounds(schedule_.rounds);
   bool stalled = (phase_ == phase::walking && !round_started_)
-                 || (phase_ == phase::planned && plan_->together() && stalled_until_ != decltype(stalled_until_){});
+                 || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){});
   bool busy = stalled || !ready_.empty();
   result.set_busy(busy);
   if (busy)
@@ -177,7 +177,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing("finished, waiting for the other ranks");
   else if (phase_ == phase::waiting)
     result.set_doing("waiting for the plan of the next epoch");
-  else if (phase_ == phase::arrived)
+  else if (phase_ == phase::joint)
     result.set_doing("waiting for the other ranks to come to it");
   else if (phase_ == phase::broken)
     result.set_doing("broken off");

@@ -81,6 +81,11 @@ private:
   uint64_t arrived_ = 0;
 };
 
+template <class Route>
+std::unique_ptr<route> made(const offer& source, const block_sink& sink) {
+  return std::make_unique<Route>(source, sink);
+}
+
 class fold_route : public route {
 public:
   explicit fold_route(const folded_lanes& what) : what_(what) {}
@@ -112,10 +117,18 @@ std::unique_ptr<route> make_fold(const folded_lanes& what) {
   return std::make_unique<fold_route>(what);
 }
 
+std::span<const known_route> routes() {
+  static constexpr known_route all[] = {
+    {"memory", [](const offer& x) { return x.source.memory != nullptr; }, made<memory_route>},
+    {"messages", [](const offer&) { return true; }, made<message_route>}};
+  return all;
+}
+
 std::unique_ptr<route> make_route(const offer& source, const block_sink& sink) {
-  if (source.source.memory)
-    return std::make_unique<memory_route>(source, sink);
-  return std::make_unique<message_route>(source, sink);
+  for (const auto& x : routes())
+    if (x.reaches(source))
+      return x.make(source, sink);
+  return nullptr; // the last one reaches all
 }
 
 } // namespace ringmaster

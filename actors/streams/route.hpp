@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace ringmaster {
 
@@ -56,7 +57,17 @@ struct folded_lanes {
 };
 std::unique_ptr<route> make_fold(const folded_lanes& what);
 
-/// The shortest route to `source`: its memory itself where this process maps it, else messages.
+/// A kind of route, and where it goes. A new one is a file of its own and a row in the table of route.cpp.
+struct known_route {
+  std::string_view name;
+  bool (*reaches)(const offer& source); ///< Whether it can read what is offered.
+  std::unique_ptr<route> (*make)(const offer& source, const block_sink& sink);
+};
+
+/// From the shortest to the one that goes everywhere.
+std::span<const known_route> routes();
+
+/// The first of the routes that reaches `source`.
 std::unique_ptr<route> make_route(const offer& source, const block_sink& sink);
 
 } // namespace ringmaster

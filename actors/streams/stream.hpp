@@ -93,7 +93,7 @@ public:
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, device_window> outgoing;
   std::map<uint64_t, uint64_t> epochs;            ///< By communicator.
-  size_t arrived_run = 0; ///< Commands at the front of the queue that wait for all ranks to be served together.
+  size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
   std::string last_error;

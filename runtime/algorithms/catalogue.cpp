@@ -22,28 +22,47 @@
 
 namespace ringmaster {
 
+namespace {
+
+// Elements go from rank to rank in an order of theirs, whatever block they are in.
+constexpr algorithm_facts same_anywhere{.same_anywhere = true};
+// The `direct` ones: what `joint_execution` does, with messages.
+constexpr algorithm_facts jointly{.joint = true};
+constexpr algorithm_facts joint_in_rank_order{.joint = true, .same_anywhere = true, .in_rank_order = true};
+// As much scratch as there are ranks: so not what is taken for its order.
+constexpr algorithm_facts joint_same_anywhere{.joint = true, .same_anywhere = true};
+
+} // namespace
+
 std::vector<algorithm> algorithm_catalogue() {
   return {
-    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce},
+    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce,
+     nullptr, {.course_call = true}},
     {"ring_pipelined", proto::ALL_REDUCE, ring_pipelined_all_reduce_cost, plan_ring_pipelined_all_reduce,
      cost_of_ring_pipelined_all_reduce},
     {"double_tree", proto::ALL_REDUCE, double_tree_all_reduce_cost, plan_double_tree_all_reduce,
      cost_of_double_tree_all_reduce},
-    {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce},
-    {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce},
+    {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce,
+     nullptr, same_anywhere},
+    {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce,
+     nullptr, same_anywhere},
     {"butterfly", proto::ALL_REDUCE, butterfly_all_reduce_cost, plan_butterfly_all_reduce,
-     cost_of_butterfly_all_reduce},
-    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce},
+     cost_of_butterfly_all_reduce, nullptr, same_anywhere},
+    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce,
+     nullptr, same_anywhere},
     {"halving_doubling", proto::ALL_REDUCE, halving_doubling_all_reduce_cost, plan_halving_doubling_all_reduce,
      cost_of_halving_doubling_all_reduce},
-    {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce},
-    {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce},
+    {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce,
+     nullptr, joint_in_rank_order},
+    {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
+     nullptr, joint_same_anywhere},
     {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce},
     {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce},
     {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce},
     {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce},
     {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce},
-    {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce},
+    {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce,
+     nullptr, joint_in_rank_order},
     {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
      cost_of_double_tree_broadcast},
     {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast},
@@ -51,13 +70,15 @@ std::vector<algorithm> algorithm_catalogue() {
     {"naive", proto::BROADCAST, naive_broadcast_cost, plan_naive_broadcast, cost_of_naive_broadcast},
     {"scatter_all_gather", proto::BROADCAST, scatter_all_gather_broadcast_cost, plan_scatter_all_gather_broadcast,
      cost_of_scatter_all_gather_broadcast},
-    {"direct", proto::BROADCAST, direct_broadcast_cost, plan_direct_broadcast, cost_of_direct_broadcast},
+    {"direct", proto::BROADCAST, direct_broadcast_cost, plan_direct_broadcast, cost_of_direct_broadcast,
+     nullptr, jointly},
     {"ring", proto::ALL_GATHER, ring_all_gather_cost, plan_ring_all_gather, cost_of_ring_all_gather},
     {"naive", proto::ALL_GATHER, naive_all_gather_cost, plan_naive_all_gather, cost_of_naive_all_gather},
     {"butterfly", proto::ALL_GATHER, butterfly_all_gather_cost, plan_butterfly_all_gather,
      cost_of_butterfly_all_gather},
     {"bruck", proto::ALL_GATHER, bruck_all_gather_cost, plan_bruck_all_gather, cost_of_bruck_all_gather},
-    {"direct", proto::ALL_GATHER, direct_all_gather_cost, plan_direct_all_gather, cost_of_direct_all_gather},
+    {"direct", proto::ALL_GATHER, direct_all_gather_cost, plan_direct_all_gather, cost_of_direct_all_gather,
+     nullptr, jointly},
     {"ring", proto::REDUCE_SCATTER, ring_reduce_scatter_cost, plan_ring_reduce_scatter, cost_of_ring_reduce_scatter},
     {"naive", proto::REDUCE_SCATTER, naive_reduce_scatter_cost, plan_naive_reduce_scatter,
      cost_of_naive_reduce_scatter},
@@ -66,24 +87,27 @@ std::vector<algorithm> algorithm_catalogue() {
     {"halving", proto::REDUCE_SCATTER, halving_reduce_scatter_cost, plan_halving_reduce_scatter,
      cost_of_halving_reduce_scatter},
     {"direct", proto::REDUCE_SCATTER, direct_reduce_scatter_cost, plan_direct_reduce_scatter,
-     cost_of_direct_reduce_scatter},
+     cost_of_direct_reduce_scatter, nullptr, joint_in_rank_order},
     {"pairwise", proto::ALL_TO_ALL, pairwise_all_to_all_cost, plan_pairwise_all_to_all, cost_of_pairwise_all_to_all},
     {"naive", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all},
     {"bruck", proto::ALL_TO_ALL, bruck_all_to_all_cost, plan_bruck_all_to_all,
      cost_of_bruck_all_to_all, check_bruck_all_to_all},
-    {"direct", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all},
+    {"direct", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all,
+     nullptr, jointly},
     {"tree", proto::GATHER, tree_gather_cost, plan_tree_gather, cost_of_tree_gather},
     {"naive", proto::GATHER, naive_gather_cost, plan_naive_gather, cost_of_naive_gather},
-    {"direct", proto::GATHER, direct_gather_cost, plan_direct_gather, cost_of_direct_gather},
+    {"direct", proto::GATHER, direct_gather_cost, plan_direct_gather, cost_of_direct_gather, nullptr, jointly},
     {"tree", proto::SCATTER, tree_scatter_cost, plan_tree_scatter, cost_of_tree_scatter},
     {"naive", proto::SCATTER, naive_scatter_cost, plan_naive_scatter, cost_of_naive_scatter},
-    {"direct", proto::SCATTER, direct_scatter_cost, plan_direct_scatter, cost_of_direct_scatter},
+    {"direct", proto::SCATTER, direct_scatter_cost, plan_direct_scatter, cost_of_direct_scatter, nullptr, jointly},
     {"dissemination", proto::BARRIER, dissemination_barrier_cost, plan_dissemination_barrier,
      cost_of_dissemination_barrier},
     {"tree", proto::BARRIER, tree_barrier_cost, plan_tree_barrier, cost_of_tree_barrier},
     {"naive", proto::BARRIER, naive_barrier_cost, plan_naive_barrier, cost_of_naive_barrier},
-    {"direct", proto::BARRIER, dissemination_barrier_cost, plan_dissemination_barrier, cost_of_dissemination_barrier},
-    {"direct", proto::SEND_RECV, direct_send_recv_cost, plan_direct_send_recv, cost_of_direct_send_recv},
+    {"direct", proto::BARRIER, dissemination_barrier_cost, plan_dissemination_barrier, cost_of_dissemination_barrier,
+     nullptr, jointly},
+    {"direct", proto::SEND_RECV, direct_send_recv_cost, plan_direct_send_recv, cost_of_direct_send_recv,
+     nullptr, jointly},
   };
 }
 

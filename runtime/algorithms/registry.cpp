@@ -54,6 +54,15 @@ std::vector<algorithm>& known_algorithms() {
   return all;
 }
 
+/// The first of the kind for which `holds`.
+template <class Condition>
+const algorithm* first_of(proto::CollectiveKind kind, Condition holds) {
+  for (const auto& x : known_algorithms())
+    if (x.kind == kind && holds(x))
+      return &x;
+  return nullptr;
+}
+
 } // namespace
 
 const std::vector<algorithm>& algorithms() {
@@ -79,13 +88,28 @@ caf::error register_algorithm(const algorithm& added) {
 }
 
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {
-  const auto& all = algorithms();
-  auto chosen = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.kind == kind && x.name == name; });
-  if (chosen == all.end())
+  auto chosen = first_of(kind, [&](auto& x) { return x.name == name; });
+  if (chosen == nullptr)
     return make_error(errc::invalid_argument,
                       fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name, name_of(kind),
                                   names_of(kind)));
-  return &*chosen;
+  return chosen;
+}
+
+bool is_joint(proto::CollectiveKind kind, std::string_view name) {
+  return first_of(kind, [&](auto& x) { return x.name == name && x.is.joint; }) != nullptr;
+}
+
+bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name) {
+  return first_of(kind, [&](auto& x) { return x.name == name && x.is.same_anywhere; }) != nullptr;
+}
+
+const algorithm* first_joint(proto::CollectiveKind kind) {
+  return first_of(kind, [](auto& x) { return x.is.joint; });
+}
+
+const algorithm* first_in_rank_order(proto::CollectiveKind kind) {
+  return first_of(kind, [](auto& x) { return x.is.in_rank_order; });
 }
 
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,

@@ -9,6 +9,21 @@
 
 namespace ringmaster {
 
+/// What else is so of an algorithm. Nothing asks for one by its name but people.
+struct algorithm_facts {
+  /// Where all ranks lie in one process, their data is moved for all of them at once, as `joint_execution` does, and
+  /// nobody walks a schedule. Its result must have the same bits.
+  bool joint = false;
+  /// An element's result has the same bits wherever it lies in the buffer: its operands are always added in one order.
+  /// So small operations can be made one, whose rounding does not depend on its company.
+  bool same_anywhere = false;
+  /// Adds in the order of the ranks by itself, so that deterministic mode keeps nothing apart on the way: of the kind's
+  /// algorithms it takes the least scratch there.
+  bool in_rank_order = false;
+  /// It is what the course protocol's own call, AllReduceRing, runs.
+  bool course_call = false;
+};
+
 /// A collective algorithm: a pure function from the request to the rank's schedule. It is asked for two ranks or more
 /// and at least one element somewhere, and for a request that `check_request` has passed.
 struct algorithm {
@@ -19,6 +34,7 @@ struct algorithm {
   algorithm_cost (*cost)(const plan_request&); ///< The rank does not matter.
   /// Why the algorithm cannot honour the request, as a sentence; nullptr: it takes all. The rank does not matter.
   caf::error (*check)(const plan_request&) = nullptr;
+  algorithm_facts is = {};
 };
 
 /// All algorithms, in the order in which they are listed to people.
@@ -36,6 +52,15 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
 /// The same, if it can do what the request asks. Errors also for what `check_request` or the algorithm refuses.
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
                                                const plan_request& request);
+
+/// Whether there is such an algorithm that is so.
+bool is_joint(proto::CollectiveKind kind, std::string_view name);
+bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name);
+
+/// What "auto" is where all ranks lie in one process, and where the order of the ranks counts: the kind's first that is
+/// one of joint operations, or in rank order. nullptr where none is.
+const algorithm* first_joint(proto::CollectiveKind kind);
+const algorithm* first_in_rank_order(proto::CollectiveKind kind);
 
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
 /// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.

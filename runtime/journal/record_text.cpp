@@ -2,6 +2,7 @@
 
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/journal/record_bytes.hpp"
+#include "runtime/reduction/reduction.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -91,10 +92,10 @@ std::string text(const proto::EpochOpened& x) {
 }
 
 std::string text(const proto::OperationEnqueued& x) {
-  auto& r = x.request();
-  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(r.comm_id(), x.sequence()),
+  auto& r = x.request().collective();
+  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
-                     lower(proto::DataType_Name(r.datatype())), lower(gpu_sim::ReduceOp_Name(r.op())),
+                     name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())),
                      bytes_text(x.bytes()));
 }
 

@@ -215,8 +215,10 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
   if (status.ok()) {
     if (version == format_version)
       return caf::none;
-    return make_error(errc::wrong_version, fmt::format("journal '{}' has format {}, this program reads format {}",
-                                                       path_.string(), version, format_version));
+    return make_error(errc::wrong_version,
+                      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the "
+                                  "version of Ringmaster that wrote it, or move the directory away to begin a new one",
+                                  path_.string(), version, format_version));
   }
   if (!status.IsNotFound())
     return error_of(status, "read");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/version.hpp"
 #include "runtime/journal/durable_mark.hpp"
 
 #include <caf/error.hpp>
@@ -22,7 +23,7 @@ namespace ringmaster {
 /// OperationState), `meta` ("format_version", "created_ns" as text; "state" -> JournalState).
 class rocksdb_directory {
 public:
-  static constexpr std::string_view format_version = "1";
+  static constexpr std::string_view format_version = journal_format;
 
   /// Opens it for writing; a new one where there is none, noting `now_ns`. Errors: see journal_store::open.
   static caf::expected<std::unique_ptr<rocksdb_directory>> open(const std::filesystem::path& dir, uint64_t now_ns);

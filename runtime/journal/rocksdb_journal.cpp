@@ -153,7 +153,12 @@ caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
 caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
   if (auto err = recover())
     return err;
-  records = records.subspan(std::min<size_t>(records.size(), state_.last_index() - acknowledged_));
+  // What a failed write or sync has left is there already. A failed disk may also have lost what was acknowledged.
+  if (auto last = state_.last_index(); last > acknowledged_)
+    records = records.subspan(std::min<size_t>(records.size(), last - acknowledged_));
+  else if (last < acknowledged_)
+    spdlog::error("journal '{}' has lost records {} to {}, which were not durable yet", options_.dir.string(), last + 1,
+                  acknowledged_);
   acknowledged_ = state_.last_index();
   if (records.empty())
     return caf::none;

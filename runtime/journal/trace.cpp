@@ -131,7 +131,7 @@ void trace_writer::learn_operation(const Record& record) {
   };
   if (record.has_operation_enqueued()) {
     auto& x = record.operation_enqueued();
-    take(x.request().kind(), x.request().algorithm(), x.bytes());
+    take(x.request().collective().kind(), x.request().collective().algorithm(), x.bytes());
   } else if (record.has_operation_ended()) {
     auto& x = record.operation_ended();
     take(x.kind(), x.algorithm(), x.bytes());

@@ -12,7 +12,7 @@ namespace ringmaster {
 namespace {
 
 bool is_transfer(const proto::RankCall::Part& x) {
-  return !x.split() && x.kind() == proto::SEND_RECV;
+  return !x.split() && x.collective().kind() == proto::SEND_RECV;
 }
 
 } // namespace
@@ -55,7 +55,7 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
     if (calls != queues_.end()) {
       for (auto& call : calls->second)
         for (auto& x : call.open)
-          verdicts_.push_back({{x.part}, why});
+          verdicts_.push_back({{x.part}, why, errc::device_lost});
       queues_.erase(calls);
     }
     std::vector<key> with_it;
@@ -65,7 +65,7 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
           if (x.where.from == device || x.where.to == device)
             with_it.push_back(x.where);
     for (auto& where : with_it)
-      fail(where, why);
+      fail(where, errc::device_lost, why);
     for (auto& [where, failed] : failed_)
       failed.owed.erase(device);
   }
@@ -79,7 +79,7 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
 admission::key admission::next_key(const call_part& part) {
   key channel;
   if (is_transfer(part.what)) {
-    auto peer = device_of(part.epoch, part.what.peer());
+    auto peer = device_of(part.epoch, part.what.collective().peer());
     channel = part.what.receives() ? key{peer, part.device, 0} : key{part.device, peer, 0};
   }
   auto result = channel;
@@ -96,19 +96,19 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
   for (auto& x : parts) {
     call_part part{ticket, device, epoch, std::move(x)};
     bool transfer = is_transfer(part.what);
-    auto peer = transfer ? device_of(epoch, part.what.peer()) : 0;
+    auto peer = transfer ? device_of(epoch, part.what.collective().peer()) : 0;
     if (transfer && (peer == 0 || peer == device)) {
       auto why = peer == device ? "a rank cannot send to itself; copy within the device instead"
                  : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
-                 : part.what.peer() < then->second.size()
-                   ? fmt::format("device 0x{:x} was lost", then->second[part.what.peer()])
+                 : part.what.collective().peer() < then->second.size()
+                   ? fmt::format("device 0x{:x} was lost", then->second[part.what.collective().peer()])
                    : fmt::format("there are ranks 0 to {}", then->second.size() - 1);
-      verdicts_.push_back({{part}, fmt::format("{}: {}", name_of(part.what), why)});
+      verdicts_.push_back({{part}, fmt::format("{}: {}", name_of(part.what), why), errc::invalid_argument});
       continue;
     }
     auto where = next_key(part);
     if (auto failed = failed_.find(where); failed != failed_.end()) {
-      verdicts_.push_back({{part}, failed->second.why});
+      verdicts_.push_back({{part}, failed->second.why, failed->second.code});
       failed->second.owed.erase(device);
       if (failed->second.owed.empty())
         failed_.erase(failed);
@@ -123,7 +123,7 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
   if (!added.open.empty())
     queues_[device].push_back(std::move(added));
   for (auto& where : unknown)
-    fail(where, fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
+    fail(where, errc::invalid_argument, fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
                             name_of_rank(device), epoch, history_.rbegin()->first));
   return {};
 }
@@ -213,7 +213,8 @@ void admission::judge(std::vector<call_part> parts) {
     problem = fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
                           same ? name_of(parts.front().what) + ": " : "", problem);
   }
-  verdicts_.push_back({std::move(parts), std::move(problem)});
+  auto code = problem.empty() ? errc::ok : errc::invalid_argument;
+  verdicts_.push_back({std::move(parts), std::move(problem), code});
 }
 
 bool admission::find_standstill() {
@@ -231,13 +232,13 @@ bool admission::find_standstill() {
                          "{}",
                          fmt::join(texts, ", "));
   for (auto& where : stuck)
-    fail(where, why);
+    fail(where, errc::invalid_argument, why);
   return true;
 }
 
-void admission::fail(const key& where, const std::string& why) {
-  failure failed{why, {}};
-  verdict out{{}, why};
+void admission::fail(const key& where, errc code, const std::string& why) {
+  failure failed{why, code, {}};
+  verdict out{{}, why, code};
   auto ends = where.from == 0 ? ranks_ : std::vector<uint64_t>{where.from, where.to};
   for (auto device : ends)
     if (auto part = take(device, where))
@@ -252,7 +253,7 @@ void admission::fail(const key& where, const std::string& why) {
     collectives_ = std::max(collectives_, where.index + 1);
 }
 
-void admission::give_up(uint64_t ticket, const std::string& why) {
+void admission::give_up(uint64_t ticket, errc code, const std::string& why) {
   std::vector<key> open;
   for (auto& [device, queue] : queues_)
     for (auto& call : queue)
@@ -260,7 +261,7 @@ void admission::give_up(uint64_t ticket, const std::string& why) {
         for (auto& x : call.open)
           open.push_back(x.where);
   for (auto& where : open)
-    fail(where, why);
+    fail(where, code, why);
 }
 
 std::string admission::text_of(const open_part& x) const {

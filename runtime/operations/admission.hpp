@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/collective.pb.h"
+#include "messages/errc.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -35,6 +36,7 @@ public:
   struct verdict {
     std::vector<call_part> parts;
     std::string problem;
+    errc code = errc::ok; ///< Beside it.
   };
 
   /// The members from this epoch on, in rank order. A device at the place of another one, where there are as many as
@@ -50,7 +52,7 @@ public:
   std::optional<verdict> next();
 
   /// Gives the call up: what it has still open fails, on all ranks that take part in it.
-  void give_up(uint64_t ticket, const std::string& why);
+  void give_up(uint64_t ticket, errc code, const std::string& why);
 
   /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, uint64_t number) const;
@@ -76,6 +78,7 @@ private:
   };
   struct failure {
     std::string why;
+    errc code;
     std::set<uint64_t> owed; ///< Devices that have not called it yet.
   };
 
@@ -85,7 +88,7 @@ private:
   uint64_t device_of(uint64_t epoch, uint32_t rank) const;
   std::string name_of_rank(uint64_t device) const;
   key next_key(const call_part& part);
-  void fail(const key& where, const std::string& why);
+  void fail(const key& where, errc code, const std::string& why);
   /// Takes the part out of its caller's queue, if it is there.
   std::optional<call_part> take(uint64_t device, const key& where);
   const open_part* front(uint64_t device, const key& where) const;

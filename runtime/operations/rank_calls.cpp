@@ -14,7 +14,7 @@ namespace {
 using part = proto::RankCall::Part;
 
 std::string op_text(const part& x) {
-  return x.op() == gpu_sim::USER ? x.user_op() : std::string{name_of(x.op())};
+  return x.collective().op() == gpu_sim::USER ? x.collective().user_op() : std::string{name_of(x.collective().op())};
 }
 
 /// "8 on rank 0, 2; 9 on rank 1" where they differ.
@@ -39,7 +39,7 @@ std::string list_text(const google::protobuf::RepeatedField<uint64_t>& counts) {
 std::string expected_counts(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
   auto size = static_cast<int>(parts.size());
   for (int s = 0; s < size; ++s) {
-    auto& sends = parts[static_cast<size_t>(s)].what.counts();
+    auto& sends = parts[static_cast<size_t>(s)].what.collective().counts();
     for (int r = 0; r < size; ++r) {
       auto& gets = parts[static_cast<size_t>(r)].what.receive_counts();
       if (sends.size() == size && gets.size() == size && sends[r] != gets[s])
@@ -55,14 +55,15 @@ std::string expected_counts(std::span<const call_part> parts, std::span<const ui
 std::string name_of(const part& what) {
   if (what.split())
     return "split";
-  if (what.kind() == proto::SEND_RECV)
-    return fmt::format("{} rank {}", what.receives() ? "receive from" : "send to", what.peer());
-  return std::string{name_of(what.kind())};
+  if (what.collective().kind() == proto::SEND_RECV)
+    return fmt::format("{} rank {}", what.receives() ? "receive from" : "send to", what.collective().peer());
+  return std::string{name_of(what.collective().kind())};
 }
 
 std::string difference(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
   auto& first = parts.front().what;
-  bool transfer = !first.split() && first.kind() == proto::SEND_RECV;
+  auto& asked = first.collective();
+  bool transfer = !first.split() && asked.kind() == proto::SEND_RECV;
   std::vector<std::string> found;
   auto compare = [&](const char* what, auto value) {
     if (auto text = values(what, parts, ranks, value); !text.empty())
@@ -73,28 +74,28 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   compare("communicator epoch", [](auto& x) { return x.epoch; });
   if (!found.empty() || first.split())
     return fmt::format("{}", fmt::join(found, ", "));
-  bool elements = first.kind() != proto::BARRIER;
-  bool v_variant = !transfer && !first.counts().empty();
+  bool elements = asked.kind() != proto::BARRIER;
+  bool v_variant = !transfer && !asked.counts().empty();
   if (elements)
-    compare("datatype", [](auto& x) { return name_of(x.what.datatype()); });
-  if (!transfer && first.kind() == proto::ALL_TO_ALL)
+    compare("datatype", [](auto& x) { return name_of(x.what.collective().datatype()); });
+  if (!transfer && asked.kind() == proto::ALL_TO_ALL)
     compare("number of counts to send and to receive",
-            [](auto& x) { return fmt::format("{} and {}", x.what.counts_size(), x.what.receive_counts_size()); });
-  if (!transfer && first.kind() == proto::ALL_TO_ALL && first.counts_size() != first.receive_counts_size())
-    found.push_back(fmt::format("{} counts to send, and {} to receive", first.counts_size(), first.receive_counts_size()));
+            [](auto& x) { return fmt::format("{} and {}", x.what.collective().counts_size(), x.what.receive_counts_size()); });
+  if (!transfer && asked.kind() == proto::ALL_TO_ALL && asked.counts_size() != first.receive_counts_size())
+    found.push_back(fmt::format("{} counts to send, and {} to receive", asked.counts_size(), first.receive_counts_size()));
   if (elements && !v_variant)
-    compare("count", [](auto& x) { return x.what.count(); });
-  if (!transfer && first.kind() != proto::ALL_TO_ALL)
-    compare("counts", [](auto& x) { return list_text(x.what.counts()); });
-  if (reduces(first.kind()))
+    compare("count", [](auto& x) { return x.what.collective().count(); });
+  if (!transfer && asked.kind() != proto::ALL_TO_ALL)
+    compare("counts", [](auto& x) { return list_text(x.what.collective().counts()); });
+  if (reduces(asked.kind()))
     compare("op", [](auto& x) { return op_text(x.what); });
-  if (!transfer && has_root(first.kind()))
-    compare("root", [](auto& x) { return x.what.root(); });
+  if (!transfer && has_root(asked.kind()))
+    compare("root", [](auto& x) { return x.what.collective().root(); });
   if (!transfer && elements)
     compare("in place", [](auto& x) { return x.what.in_place() ? "yes" : "no"; });
-  compare("algorithm", [](auto& x) { return x.what.algorithm(); });
-  compare("chunk", [](auto& x) { return x.what.chunk_count(); });
-  if (first.kind() == proto::ALL_TO_ALL)
+  compare("algorithm", [](auto& x) { return x.what.collective().algorithm(); });
+  compare("chunk", [](auto& x) { return x.what.collective().chunk_count(); });
+  if (asked.kind() == proto::ALL_TO_ALL)
     if (auto text = expected_counts(parts, ranks); !text.empty())
       found.push_back(std::move(text));
   return fmt::format("{}", fmt::join(found, ", "));
@@ -103,16 +104,15 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
 proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks, uint32_t world_size) {
   auto& first = parts.front().what;
   proto::CollectiveRequest result;
-  result.set_kind(first.kind());
-  result.set_algorithm(first.algorithm());
-  result.set_datatype(first.datatype());
-  result.set_op(first.op());
-  result.set_count(first.count());
-  result.set_chunk_count(first.chunk_count());
-  result.set_user_op(first.user_op());
-  bool transfer = first.kind() == proto::SEND_RECV;
-  result.set_root(transfer ? ranks.front() : first.root());
-  result.set_peer(transfer ? ranks.back() : 0);
+  auto& what = *result.mutable_collective();
+  what = first.collective();
+  bool transfer = what.kind() == proto::SEND_RECV;
+  if (transfer)
+    what.set_root(ranks.front());
+  what.set_peer(transfer ? ranks.back() : 0);
+  what.clear_factors();
+  if (transfer || what.kind() == proto::ALL_TO_ALL)
+    what.clear_counts();
   bool outputs = transfer || !first.in_place();
   result.mutable_inputs()->Resize(static_cast<int>(world_size), 0);
   if (outputs)
@@ -123,18 +123,17 @@ proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<cons
     result.set_inputs(rank, x.input());
     if (outputs)
       result.set_outputs(rank, x.output());
-    if (first.kind() == proto::ALL_TO_ALL && !x.counts().empty()) {
-      result.mutable_counts()->Resize(static_cast<int>(world_size * world_size), 0);
-      for (int to = 0; to < std::min(x.counts_size(), static_cast<int>(world_size)); ++to)
-        result.set_counts(rank * static_cast<int>(world_size) + to, x.counts(to));
+    auto& mine = x.collective();
+    if (what.kind() == proto::ALL_TO_ALL && !mine.counts().empty()) {
+      what.mutable_counts()->Resize(static_cast<int>(world_size * world_size), 0);
+      for (int to = 0; to < std::min(mine.counts_size(), static_cast<int>(world_size)); ++to)
+        what.set_counts(rank * static_cast<int>(world_size) + to, mine.counts(to));
     }
-    if (reduces(first.kind()) && x.op() == gpu_sim::PREMUL_SUM) {
-      result.mutable_factors()->Resize(static_cast<int>(world_size), 1);
-      result.set_factors(rank, x.factor());
+    if (reduces(what.kind()) && mine.op() == gpu_sim::PREMUL_SUM) {
+      what.mutable_factors()->Resize(static_cast<int>(world_size), 1);
+      what.set_factors(rank, mine.factors().empty() ? 1 : mine.factors(0));
     }
   }
-  if (!transfer && first.kind() != proto::ALL_TO_ALL)
-    *result.mutable_counts() = first.counts();
   return result;
 }
 

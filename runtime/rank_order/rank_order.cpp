@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/contribution_lanes.hpp"
+#include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <algorithm>
@@ -161,24 +162,10 @@ private:
   std::list<entry> entries_; ///< The latest first.
 };
 
-bool is_float(proto::DataType type) {
-  switch (type) {
-    case proto::FLOAT64:
-    case proto::FLOAT32:
-    case proto::FLOAT16:
-    case proto::BFLOAT16:
-    case proto::FLOAT8_E4M3:
-    case proto::FLOAT8_E5M2: return true;
-    default: return false;
-  }
-}
-
 } // namespace
 
 bool order_matters(proto::CollectiveKind kind, proto::DataType type, gpu_sim::ReduceOp op) {
-  if (!reduces(kind))
-    return false;
-  return op == gpu_sim::USER || (is_float(type) && op != gpu_sim::MIN && op != gpu_sim::MAX);
+  return reduces(kind) && order_shows(type, op);
 }
 
 caf::expected<schedule> plan_in_rank_order(proto::CollectiveKind kind, std::string_view algorithm_name,

@@ -17,8 +17,7 @@ namespace ringmaster {
 // and butterfly need N times the buffer, a tree's root the same, direct one buffer. Integers, MIN and MAX give the same
 // bits in any order: nobody needs this for them.
 
-/// Whether the order of the ranks shows in the bits of the result: floats are added or multiplied, or a user's function
-/// is applied, which need be neither commutative nor associative.
+/// Whether the order of the ranks shows in the bits of the result: the kind reduces, and `order_shows`.
 bool order_matters(proto::CollectiveKind kind, proto::DataType type, gpu_sim::ReduceOp op);
 
 /// What `plan` gives, adding in rank order; the same where the kind does not reduce. Walks the schedules of all ranks,

@@ -1,6 +1,7 @@
 #include "runtime/reduction/reduction.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reducer.hpp"
 
 #include <fmt/format.h>
@@ -13,35 +14,21 @@ namespace ringmaster {
 
 namespace {
 
-struct known_datatype {
-  proto::DataType value;
-  std::string_view name;
-  size_t element_bytes;
-};
-
-constexpr known_datatype datatypes[] = {
-  {proto::FLOAT64, "float64", 8},         {proto::FLOAT32, "float32", 4},
-  {proto::INT32, "int32", 4},             {proto::INT64, "int64", 8},
-  {proto::INT8, "int8", 1},               {proto::UINT8, "uint8", 1},
-  {proto::UINT32, "uint32", 4},           {proto::UINT64, "uint64", 8},
-  {proto::FLOAT16, "float16", 2},         {proto::BFLOAT16, "bfloat16", 2},
-  {proto::FLOAT8_E4M3, "float8_e4m3", 1}, {proto::FLOAT8_E5M2, "float8_e5m2", 1}};
-
 struct known_reduce_op {
   gpu_sim::ReduceOp value;
   std::string_view name;
+  bool rounds = false; ///< The result is another number than the operands, which a float may have to round.
 };
 
-constexpr known_reduce_op reduce_ops[] = {{gpu_sim::SUM, "sum"}, {gpu_sim::PROD, "prod"}, {gpu_sim::MIN, "min"},
-                                          {gpu_sim::MAX, "max"}, {gpu_sim::AVG, "avg"},
-                                          {gpu_sim::PREMUL_SUM, "premul_sum"}};
+constexpr known_reduce_op reduce_ops[] = {{gpu_sim::SUM, "sum", true}, {gpu_sim::PROD, "prod", true},
+                                          {gpu_sim::MIN, "min"},       {gpu_sim::MAX, "max"},
+                                          {gpu_sim::AVG, "avg", true}, {gpu_sim::PREMUL_SUM, "premul_sum", true}};
 
-template <class Table, class Value>
-std::string_view name_in(const Table& table, Value value) {
-  for (const auto& known : table)
-    if (known.value == value)
-      return known.name;
-  return "unknown";
+const known_reduce_op* find_op(gpu_sim::ReduceOp op) {
+  for (const auto& known : reduce_ops)
+    if (known.value == op)
+      return &known;
+  return nullptr;
 }
 
 template <class Value, class Table>
@@ -58,22 +45,28 @@ caf::expected<Value> parse_in(const Table& table, std::string_view noun, std::st
 } // namespace
 
 size_t size_of(proto::DataType type) {
-  for (const auto& known : datatypes)
-    if (known.value == type)
-      return known.element_bytes;
-  return 0;
+  const auto* known = find_datatype(type);
+  return known == nullptr ? 0 : known->element_bytes;
 }
 
 std::string_view name_of(proto::DataType type) {
-  return name_in(datatypes, type);
+  const auto* known = find_datatype(type);
+  return known == nullptr ? "unknown" : known->name;
 }
 
 std::string_view name_of(gpu_sim::ReduceOp op) {
-  return op == gpu_sim::USER ? "user" : name_in(reduce_ops, op);
+  const auto* known = find_op(op);
+  return op == gpu_sim::USER ? "user" : known == nullptr ? "unknown" : known->name;
+}
+
+bool order_shows(proto::DataType type, gpu_sim::ReduceOp op) {
+  const auto* known = find_op(op);
+  const auto* elements = find_datatype(type);
+  return op == gpu_sim::USER || (known != nullptr && known->rounds && elements != nullptr && elements->is_float);
 }
 
 caf::expected<proto::DataType> parse_datatype(std::string_view text) {
-  return parse_in<proto::DataType>(datatypes, "datatype", text);
+  return parse_in<proto::DataType>(datatypes(), "datatype", text);
 }
 
 caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text) {

@@ -1,13 +1,33 @@
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction_loops.hpp"
+
+#include <cmath>
 
 namespace ringmaster {
 
-operation_kernels float_operation(proto::DataType type, gpu_sim::ReduceOp op, instruction_set set) {
-  return type == proto::FLOAT64 ? compiled_operation<double>(op, set) : compiled_operation<float>(op, set);
+namespace {
+
+template <class T>
+bool store_rounded(double x, std::byte* to) {
+  const auto rounded = static_cast<T>(x);
+  store(to, 0, rounded);
+  return std::isfinite(rounded);
 }
 
-datatype_kernels float_datatype(proto::DataType type, instruction_set set) {
-  return type == proto::FLOAT64 ? compiled_datatype<double>(set) : compiled_datatype<float>(set);
+template <class T>
+constexpr known_datatype float_datatype(proto::DataType value, std::string_view name) {
+  return {.value = value,
+          .name = name,
+          .element_bytes = sizeof(T),
+          .is_float = true,
+          .store = store_rounded<T>,
+          .operation = [](gpu_sim::ReduceOp op, instruction_set set) { return compiled_operation<T>(op, set); },
+          .kernels = [](instruction_set set) { return compiled_datatype<T>(set); }};
 }
+
+} // namespace
+
+constinit const known_datatype float64_datatype = float_datatype<double>(proto::FLOAT64, "float64");
+constinit const known_datatype float32_datatype = float_datatype<float>(proto::FLOAT32, "float32");
 
 } // namespace ringmaster

@@ -1,6 +1,9 @@
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/float16_conversions.hpp"
 #include "runtime/reduction/reduction_loops.hpp"
 #include "runtime/reduction/small_floats.hpp"
+
+#include <cmath>
 
 namespace ringmaster {
 
@@ -25,16 +28,24 @@ struct encoding_loop {
 };
 
 template <class Format>
-datatype_kernels datatype_of(instruction_set set) {
-  auto result = float_datatype(proto::FLOAT32, set);
+bool store_rounded(double x, std::byte* to) {
+  const auto bits = Format::encode(rounded_to_odd(x));
+  store(to, 0, bits);
+  return std::isfinite(Format::decode(bits));
+}
+
+template <class Format>
+datatype_kernels kernels_of(instruction_set set) {
+  auto result = float32_datatype.kernels(set);
   result.element_bytes = sizeof(typename Format::bits_type);
   result.decode = compiled<decoding_loop<Format>>::at(set);
   result.encode = compiled<encoding_loop<Format>>::at(set);
   return result;
 }
 
-datatype_kernels float16_datatype(instruction_set set) {
-  auto result = datatype_of<float16>(set);
+/// With the processor's own conversions.
+datatype_kernels float16_kernels(instruction_set set) {
+  auto result = kernels_of<float16>(set);
   if (const auto decode = float16_decoding(set))
     result.decode = decode;
   if (const auto encode = float16_encoding(set))
@@ -42,16 +53,27 @@ datatype_kernels float16_datatype(instruction_set set) {
   return result;
 }
 
+operation_kernels operation_of(gpu_sim::ReduceOp op, instruction_set set) {
+  return float32_datatype.operation(op, set);
+}
+
+template <class Format>
+constexpr known_datatype small_datatype(proto::DataType value, std::string_view name,
+                                        datatype_kernels (*kernels)(instruction_set) = kernels_of<Format>) {
+  return {.value = value,
+          .name = name,
+          .element_bytes = sizeof(typename Format::bits_type),
+          .is_float = true,
+          .store = store_rounded<Format>,
+          .operation = operation_of,
+          .kernels = kernels};
+}
+
 } // namespace
 
-datatype_kernels small_float_datatype(proto::DataType type, instruction_set set) {
-  switch (type) {
-    case proto::FLOAT16: return float16_datatype(set);
-    case proto::BFLOAT16: return datatype_of<bfloat16>(set);
-    case proto::FLOAT8_E4M3: return datatype_of<float8_e4m3>(set);
-    case proto::FLOAT8_E5M2: return datatype_of<float8_e5m2>(set);
-    default: return {};
-  }
-}
+constinit const known_datatype float16_datatype = small_datatype<float16>(proto::FLOAT16, "float16", float16_kernels);
+constinit const known_datatype bfloat16_datatype = small_datatype<bfloat16>(proto::BFLOAT16, "bfloat16");
+constinit const known_datatype float8_e4m3_datatype = small_datatype<float8_e4m3>(proto::FLOAT8_E4M3, "float8_e4m3");
+constinit const known_datatype float8_e5m2_datatype = small_datatype<float8_e5m2>(proto::FLOAT8_E5M2, "float8_e5m2");
 
 } // namespace ringmaster

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-// What runtime/reduction_kernels_*.cpp compile for their datatypes. Everything is always_inline, see
+// What runtime/reduction/reduction_kernels_*.cpp compile for their datatypes. Everything is always_inline, see
 // runtime/reduction/compiled_for.hpp. Device addresses are arbitrary, so elements are loaded and stored as bytes; the compiler
 // makes unaligned vector instructions of that.
 
@@ -169,12 +169,5 @@ datatype_kernels compiled_datatype(instruction_set set) {
           .divide = compiled<division_loop<T, Quotient>>::at(set),
           .scale = compiled<scaling_loop<T>>::at(set)};
 }
-
-// The parts of runtime/reduction/reduction_kernels.cpp.
-operation_kernels float_operation(proto::DataType type, gpu_sim::ReduceOp op, instruction_set set);
-operation_kernels integer_operation(proto::DataType type, gpu_sim::ReduceOp op, instruction_set set);
-datatype_kernels float_datatype(proto::DataType type, instruction_set set);
-datatype_kernels integer_datatype(proto::DataType type, instruction_set set);
-datatype_kernels small_float_datatype(proto::DataType type, instruction_set set);
 
 } // namespace ringmaster

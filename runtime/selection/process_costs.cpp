@@ -1,7 +1,5 @@
 #include "runtime/selection/process_costs.hpp"
 
-#include "runtime/operations/direct_execution.hpp"
-
 #include <algorithm>
 
 namespace ringmaster {
@@ -38,7 +36,7 @@ double bytes_of_all(proto::CollectiveKind kind, const plan_request& request, uin
 } // namespace
 
 std::vector<double> process_work::features() const {
-  if (together)
+  if (joint)
     return {1, ranks, bytes};
   return {1, ranks, steps, messages, copied_bytes, reduced_bytes, traffic_bytes};
 }
@@ -48,8 +46,8 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
   constexpr double copy_accesses = 2, reduce_accesses = 3; // of a byte: operands read, result written
   process_work result;
   result.ranks = request.world_size;
-  if (is_served_together(which.name)) {
-    result.together = true;
+  if (which.is.joint) {
+    result.joint = true;
     result.bytes = bytes_of_all(which.kind, request, element_bytes);
     return result;
   }
@@ -84,9 +82,9 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
 
 time_estimate estimate(const process_work& work, const process_constants& x) {
   time_estimate result;
-  if (work.together) {
-    result.overhead_s = x.together.operation_s + work.ranks * x.together.rank_s;
-    result.transfer_s = work.bytes / x.together.bandwidth;
+  if (work.joint) {
+    result.overhead_s = x.joint.operation_s + work.ranks * x.joint.rank_s;
+    result.transfer_s = work.bytes / x.joint.bandwidth;
     return result;
   }
   result.overhead_s = x.operation_s + work.ranks * x.rank_s;

@@ -22,14 +22,14 @@ struct process_constants {
     double operation_s = 0;
     double rank_s = 0;
     double bandwidth = 1; ///< Inputs and outputs of all ranks, in bytes a second.
-  } together{};           ///< Operations that are served together.
+  } joint{};                ///< Joint operations: those that are run for all ranks at once.
 };
 
 /// What an operation in one process consists of. Work that is walked step by step is counted round by round: a round
 /// lasts as long as its busiest rank works, and at least as long as all its work, shared by the cores. So it is at most
 /// the whole work on one core, and at least a cores-th of it.
 struct process_work {
-  bool together = false; ///< Then `bytes` are the inputs and outputs of all ranks, and the rest is 0.
+  bool joint = false; ///< Then `bytes` are the inputs and outputs of all ranks, and the rest is 0.
   double ranks = 0;
   double steps = 0;
   double messages = 0; ///< Ends of blocks: sent, or received.
@@ -39,7 +39,7 @@ struct process_work {
   double bytes = 0;
 
   /// What the constants are multiplied with: of an operation, a rank, and then a step, an end of a block, a byte copied,
-  /// reduced, and fetched or stored past the caches; or, together, a byte.
+  /// reduced, and fetched or stored past the caches; or, of a joint operation, a byte.
   std::vector<double> features() const;
 };
 

@@ -8,7 +8,7 @@
 namespace ringmaster {
 
 /// Something can happen in a simulation.
-struct event {
+struct simulated_event {
   /// Of one moment, in this order: work that takes no time lets messages of the same moment start, and a port that
   /// becomes free offers who waits for it before anybody else takes it.
   enum class kind : uint8_t { work, port_free, message };
@@ -19,10 +19,10 @@ struct event {
   uint32_t what : 2;              ///< A kind.
   uint32_t subject = 0;           ///< The activity, or the port.
 
-  event(picoseconds at, picoseconds since, uint32_t step_order, kind k, uint32_t of)
+  simulated_event(picoseconds at, picoseconds since, uint32_t step_order, kind k, uint32_t of)
     : time(at), possible_since(since), order(step_order), what(static_cast<uint32_t>(k)), subject(of) {}
 
-  friend bool operator>(const event& a, const event& b) {
+  friend bool operator>(const simulated_event& a, const simulated_event& b) {
     if (a.time != b.time)
       return a.time > b.time;
     if (a.what != b.what)
@@ -38,12 +38,12 @@ class event_queue {
 public:
   bool empty() const { return events_.empty(); }
 
-  void push(const event& x) {
+  void push(const simulated_event& x) {
     events_.push_back(x);
     std::push_heap(events_.begin(), events_.end(), std::greater{});
   }
 
-  event pop() {
+  simulated_event pop() {
     std::pop_heap(events_.begin(), events_.end(), std::greater{});
     auto first = events_.back();
     events_.pop_back();
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  std::vector<event> events_;
+  std::vector<simulated_event> events_;
 };
 
 /// A port, a network card, or a rank's own arithmetic.

@@ -27,10 +27,10 @@ public:
     }
     while (!events_.empty()) {
       auto next = events_.pop();
-      switch (static_cast<event::kind>(next.what)) {
-        case event::kind::work: work(next); break;
-        case event::kind::port_free: call_next(next.subject, next.time); break;
-        case event::kind::message: start_or_wait(next);
+      switch (static_cast<simulated_event::kind>(next.what)) {
+        case simulated_event::kind::work: work(next); break;
+        case simulated_event::kind::port_free: call_next(next.subject, next.time); break;
+        case simulated_event::kind::message: start_or_wait(next);
       }
       if (result_.time >= simulated_time_max)
         return make_error(errc::out_of_range, "the simulated time is more than 53 days, which is as far as it goes");
@@ -60,7 +60,7 @@ private:
     auto& x = graph_.activities[index];
     if (x.is_local()) {
       x.cause = cause;
-      return events_.push({now, now, step_index - ranks_[rank].first, event::kind::work, index});
+      return events_.push({now, now, step_index - ranks_[rank].first, simulated_event::kind::work, index});
     }
     if (x.time == -1) { // the other side has not begun
       x.time = begun_by_one(now);
@@ -74,7 +74,7 @@ private:
       return;
     auto order = x.source_step - ranks_[graph_.channels[x.channel].source].first;
     auto possible = std::max(now, earlier);
-    events_.push({possible, possible, order, event::kind::message, index});
+    events_.push({possible, possible, order, simulated_event::kind::message, index});
   }
 
   /// A time below -1 is that at which one side began, in a form that its own inverse undoes.
@@ -82,7 +82,7 @@ private:
 
   /// A message that finds a port occupied waits for the one that will be free last; its other ports are others' until
   /// then.
-  void start_or_wait(const event& now) {
+  void start_or_wait(const simulated_event& now) {
     auto& x = graph_.activities[now.subject];
     const auto& path = times_.paths[x.channel];
     auto latest = path.ports[0];
@@ -90,7 +90,7 @@ private:
       if (resources_[path.ports[i]].free_at > resources_[latest].free_at)
         latest = path.ports[i];
     if (resources_[latest].free_at > now.time) {
-      resources_[latest].waiting.push({0, now.possible_since, now.order, event::kind::message, now.subject});
+      resources_[latest].waiting.push({0, now.possible_since, now.order, simulated_event::kind::message, now.subject});
     } else {
       if (now.time > now.possible_since)
         x.cause = resources_[latest].last;
@@ -107,7 +107,7 @@ private:
     if (x.waiting.empty() || x.calls)
       return;
     x.calls = true;
-    events_.push({std::max(now, x.free_at), 0, 0, event::kind::port_free, port});
+    events_.push({std::max(now, x.free_at), 0, 0, simulated_event::kind::port_free, port});
   }
 
   /// The first that waits for the port tries again; if it cannot start, it waits elsewhere and the next one is called.
@@ -134,13 +134,13 @@ private:
     result_.bytes += times_.bytes_of(x);
     observe(x, times_.receiver_action(x), ends, x.time, duration, path.latency);
     if (reduces)
-      events_.push({arrival, arrival, x.destination_step - ranks_[ends.destination].first, event::kind::work, index});
+      events_.push({arrival, arrival, x.destination_step - ranks_[ends.destination].first, simulated_event::kind::work, index});
     else
       end_step(ends.destination, x.destination_step, arrival, index);
     end_step(ends.source, x.source_step, arrival, index);
   }
 
-  void work(const event& now) {
+  void work(const simulated_event& now) {
     auto& x = graph_.activities[now.subject];
     auto local = x.is_local();
     auto rank = local ? x.channel : graph_.channels[x.channel].destination;

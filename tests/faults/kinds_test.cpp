@@ -1,5 +1,6 @@
 // Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "tests/support/client.hpp"
 #include "tests/support/collective_trial.hpp"
 
@@ -38,17 +39,14 @@ std::vector<collective_options> cases_of(const algorithm& x, uint32_t ranks) {
     for (uint32_t a = 0; a < ranks; ++a)
       for (uint32_t b = 0; b < (matrix ? ranks : 1); ++b)
         what.counts.push_back((a + b) * 3 % 5); // alike in both directions, zeros among them
-    plan_request world{.world_size = ranks, .root = what.root, .counts = what.counts};
-    if (plan(x.kind, x.name, world))
+    if (plan(x.kind, x.name, request_of(collective_of(what), ranks, 0)))
       result.push_back(what);
   }
   return result;
 }
 
 uint32_t rounds_of(const collective_options& x) {
-  plan_request world{.world_size = x.ranks, .count = x.count, .root = x.root, .peer = x.peer, .counts = x.counts,
-                     .chunk = x.chunk};
-  return plan(x.kind, x.algorithm, world)->rounds;
+  return plan(x.kind, x.algorithm, request_of(collective_of(x), x.ranks, 0))->rounds;
 }
 
 /// Kills `victim` when `step` rounds are done.

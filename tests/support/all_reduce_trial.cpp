@@ -62,11 +62,11 @@ std::vector<uint32_t> all_reduce_trial::ranks_but(const std::vector<uint32_t>& l
 std::string all_reduce_trial::launch() {
   proto::CollectiveRequest request;
   request.set_comm_id(comm.commid());
-  request.set_kind(proto::ALL_REDUCE);
-  request.set_algorithm(options.algorithm);
-  request.set_datatype(options.datatype);
-  request.set_op(options.op);
-  request.set_count(options.count);
+  request.mutable_collective()->set_kind(proto::ALL_REDUCE);
+  request.mutable_collective()->set_algorithm(options.algorithm);
+  request.mutable_collective()->set_datatype(options.datatype);
+  request.mutable_collective()->set_op(options.op);
+  request.mutable_collective()->set_count(options.count);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     request.add_inputs(input_address(rank));
     if (!options.in_place)

@@ -1,5 +1,6 @@
 #include "tests/support/collective_trial.hpp"
 
+#include "runtime/schedule/request_of.hpp"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,19 @@ namespace ringmaster::test {
 std::string text_of(const collective_options& x) {
   return fmt::format("{} {} over {} ranks, root {}, peer {}, count {}, counts {}{}", x.algorithm, name_of(x.kind), x.ranks,
                      x.root, x.peer, x.count, fmt::join(x.counts, " "), x.in_place ? ", in place" : "");
+}
+
+proto::Collective collective_of(const collective_options& x) {
+  proto::Collective result;
+  result.set_kind(x.kind);
+  result.set_algorithm(x.algorithm);
+  result.set_datatype(proto::INT64);
+  result.set_count(x.count);
+  result.set_root(x.root);
+  result.set_peer(x.peer);
+  result.set_chunk_count(x.chunk);
+  result.mutable_counts()->Add(x.counts.begin(), x.counts.end());
+  return result;
 }
 
 /// A rank's region: guard, input (or the one buffer), guard, output, guard.
@@ -36,11 +50,11 @@ plan_request collective_trial::world_of(const std::vector<uint32_t>& group) cons
   auto place_of = [&](uint32_t rank) {
     return static_cast<uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
   };
-  plan_request world{.world_size = static_cast<uint32_t>(group.size()),
-                     .count = options.count,
-                     .root = place_of(options.root),
-                     .peer = place_of(options.peer),
-                     .chunk = options.chunk};
+  auto what = collective_of(options);
+  what.set_root(place_of(options.root));
+  what.set_peer(place_of(options.peer));
+  auto world = request_of(what, static_cast<uint32_t>(group.size()), 0);
+  world.counts.clear();
   if (options.counts.empty())
     return world;
   for (auto rank : group)
@@ -55,15 +69,7 @@ plan_request collective_trial::world_of(const std::vector<uint32_t>& group) cons
 std::string collective_trial::launch() {
   proto::CollectiveRequest x;
   x.set_comm_id(comm.commid());
-  x.set_kind(options.kind);
-  x.set_algorithm(options.algorithm);
-  x.set_datatype(proto::INT64);
-  x.set_count(options.count);
-  x.set_root(options.root);
-  x.set_peer(options.peer);
-  x.set_chunk_count(options.chunk);
-  for (auto count : options.counts)
-    x.add_counts(count);
+  *x.mutable_collective() = collective_of(options);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     x.add_inputs(base(rank) + guard * 8);
     if (!options.in_place)

@@ -54,5 +54,6 @@ private:
 
 /// "halving reduce_scatter over 5 ranks, root 0, ..."
 std::string text_of(const collective_options& x);
+proto::Collective collective_of(const collective_options& x);
 
 } // namespace ringmaster::test

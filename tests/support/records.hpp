@@ -32,8 +32,8 @@ inline proto::Record operation_enqueued(uint64_t communicator, uint64_t sequence
   x->set_sequence(sequence);
   x->set_bytes(4096);
   x->mutable_request()->set_comm_id(communicator);
-  x->mutable_request()->set_algorithm("ring");
-  x->mutable_request()->set_count(512);
+  x->mutable_request()->mutable_collective()->set_algorithm("ring");
+  x->mutable_request()->mutable_collective()->set_count(512);
   for (uint32_t rank = 0; rank < 4; ++rank)
     x->mutable_request()->add_inputs(0x1000 * (rank + 1));
   return record;

@@ -17,7 +17,7 @@ struct simulation_options {
   uint32_t devices = 4;
   uint64_t memory_bytes = 1u << 16;
   uint64_t slice_bytes = 64;  ///< Small, so that kills fall between the slices of a block.
-  bool share_memory = true;   ///< Ranks may be served together, where the algorithm is one for it.
+  bool share_memory = true;   ///< Operations may be joint ones, where the algorithm is one for it.
   bool offer_memory = true;   ///< false: bytes travel in messages, as between processes.
   proto::FailurePolicy policy = proto::SHRINK;
   bool supervised = false;    ///< Devices are a node's, and come back when they die.

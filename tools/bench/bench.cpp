@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/bench/bench_data.hpp"
 
@@ -47,7 +48,7 @@ caf::error bench::close() {
 }
 
 plan_request bench::world(uint64_t count) const {
-  return {.world_size = options_.devices, .count = count, .root = options_.root, .peer = options_.peer};
+  return request_of(collective_of(options_, count), options_.devices, 0);
 }
 
 /// Behind the largest input of all ranks, at the same place on each.
@@ -61,14 +62,8 @@ uint64_t bench::output_offset(uint64_t count) const {
 proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64_t count) const {
   proto::CollectiveRequest x;
   x.set_comm_id(comm_.commid());
-  x.set_kind(options_.kind);
-  x.set_algorithm(algorithm);
-  x.set_datatype(options_.datatype);
-  x.set_op(options_.op);
-  x.set_count(count);
-  x.set_root(options_.root);
-  x.set_peer(world(count).peer);
-  x.set_chunk_count(options_.chunk_count);
+  *x.mutable_collective() = collective_of(options_, count);
+  x.mutable_collective()->set_algorithm(algorithm);
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     x.add_inputs(address(rank));
     if (!options_.in_place)

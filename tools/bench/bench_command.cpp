@@ -4,6 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/selection/written_algorithm.hpp"
@@ -57,7 +58,7 @@ void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
   auto floats = std::max<uint64_t>(row.count * size_of(x.datatype) / sizeof(float), 1);
-  plan_request request{.world_size = x.devices, .count = floats, .root = x.root, .peer = x.peer};
+  auto request = request_of(collective_of(x, floats), x.devices, 0);
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 

@@ -135,6 +135,19 @@ caf::error set_written(bench_options& x, const collective_options& told, const s
 
 } // namespace
 
+proto::Collective collective_of(const bench_options& x, uint64_t count) {
+  proto::Collective result;
+  result.set_kind(x.kind);
+  result.set_algorithm(x.algorithm);
+  result.set_datatype(x.datatype);
+  result.set_op(x.op);
+  result.set_count(count);
+  result.set_root(x.root);
+  result.set_peer(x.peer);
+  result.set_chunk_count(x.chunk_count);
+  return result;
+}
+
 caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args) {
   bench_options result;
   collective_options told;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "messages/gpu_sim.pb.h"
+#include "messages/collective.pb.h"
 #include "runtime/schedule/schedule_json.hpp"
 
 #include <caf/expected.hpp>
@@ -36,6 +36,9 @@ struct bench_options {
   /// What `algorithm` is to be: the schedules of a file, proved. Kind, devices, root, peer and sizes are theirs.
   std::optional<schedule_set> written;
 };
+
+/// The collective that the options name, of so many elements.
+proto::Collective collective_of(const bench_options& x, uint64_t count);
 
 extern const char* const bench_help;
 

@@ -3,6 +3,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
 
@@ -46,14 +47,14 @@ uint64_t planned_scratch(const bench_options& x) {
   if (x.written)
     return 0;
   const auto element = size_of(x.datatype);
-  plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, x.max_bytes / element), .root = x.root,
-                       .peer = x.peer, .chunk = x.chunk_count};
+  auto request = request_of(collective_of(x, count_for_size(x.kind, x.devices, x.max_bytes / element)), x.devices, 0);
+  const auto* jointly = first_joint(x.kind); // what "auto" is where the scratch is this process's
   uint64_t scratch = 0, output = 0;
   for (uint32_t rank = 0; rank < x.devices; rank += x.devices > 64 ? 61 : 1) { // of many, some
     request.rank = rank;
     output = std::max(output, output_count(x.kind, request, rank));
     for (auto& algorithm : algorithms_for(x))
-      if (auto planned = plan(x.kind, algorithm == "auto" ? "direct" : algorithm, request))
+      if (auto planned = plan(x.kind, algorithm == "auto" && jointly ? jointly->name : algorithm, request))
         scratch = std::max(scratch, planned->scratch_count);
   }
   return (scratch + output) * element;

@@ -66,7 +66,7 @@ private:
 };
 
 /// An operation, in the middle one of the samples, as the bench has it of ours.
-double median_us(const std::vector<transfer>& work, uint32_t parts, bool past_caches, uint32_t samples,
+double median_us(const std::vector<plain_transfer>& work, uint32_t parts, bool past_caches, uint32_t samples,
                  uint32_t operations) {
   crew all{parts, [&](uint32_t part, uint32_t of) { run_part(work, part, of, past_caches); }};
   std::vector<double> times;

@@ -40,7 +40,7 @@ void add_up(float* sums, const std::vector<const float*>& from, uint64_t at, uin
   }
 }
 
-void run(const transfer& x, uint32_t part, uint32_t parts, bool past_caches) {
+void run(const plain_transfer& x, uint32_t part, uint32_t parts, bool past_caches) {
   auto border = [&](uint32_t p) { return p == parts ? x.count : x.count * p / parts / line_count * line_count; };
   alignas(cache_line_bytes) float sums[tile_count];
   for (auto at = border(part), end = border(part + 1); at < end; at += tile_count) {
@@ -60,9 +60,9 @@ void run(const transfer& x, uint32_t part, uint32_t parts, bool past_caches) {
 
 } // namespace
 
-std::vector<transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
+std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
                                    const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
-  std::map<std::tuple<bool, uint32_t, uint64_t>, transfer> by_source;
+  std::map<std::tuple<bool, uint32_t, uint64_t>, plain_transfer> by_source;
   for (uint32_t rank = 0; rank < request.world_size; ++rank)
     for (uint64_t first = 0; first < output_count(kind, request, rank); first += request.count) {
       auto source = meaning_of(kind, request, rank, first);
@@ -75,13 +75,13 @@ std::vector<transfer> transfers_of(proto::CollectiveKind kind, const plan_reques
       if (source.all_ranks || outputs[rank] + first != x.from.front())
         x.to.push_back(outputs[rank] + first);
     }
-  std::vector<transfer> result;
+  std::vector<plain_transfer> result;
   for (auto& [source, x] : by_source)
     result.push_back(std::move(x));
   return result;
 }
 
-void run_part(const std::vector<transfer>& work, uint32_t part, uint32_t parts, bool past_caches) {
+void run_part(const std::vector<plain_transfer>& work, uint32_t part, uint32_t parts, bool past_caches) {
   for (auto& x : work)
     run(x, part, parts, past_caches);
   if (past_caches)

@@ -56,7 +56,7 @@ caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t 
   if (auto problem = user_.group_start(g.comm.commid()))
     return problem;
   caf::expected<uint64_t> sequence = 0u;
-  if (algorithm == "ring") { // the course's own call
+  if (auto known = find_algorithm(proto::ALL_REDUCE, algorithm); known && (*known)->is.course_call) {
     gpu_sim::AllReduceRingRequest request;
     for (uint32_t now = 0; now < g.alive.size(); ++now) {
       auto address = g.address(g.alive[now]);
@@ -76,9 +76,9 @@ caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t 
         request.add_outputs(g.address(rank) + bytes());
     }
     request.set_comm_id(g.comm.commid());
-    request.set_algorithm(algorithm);
-    request.set_op(options_.op);
-    request.set_count(count);
+    request.mutable_collective()->set_algorithm(algorithm);
+    request.mutable_collective()->set_op(options_.op);
+    request.mutable_collective()->set_count(count);
     sequence = user_.collective(request);
   }
   if (!sequence)

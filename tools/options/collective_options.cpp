@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <fmt/format.h>
@@ -102,10 +103,13 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   auto chunk = whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype);
   if (!chunk)
     return std::move(chunk.error());
-  plan_request request{.world_size = opts.ranks.value_or(8), .root = opts.root.value_or(0),
-                       .chunk = opts.chunk.value_or(*chunk)};
-  request.peer = opts.peer.value_or((request.root + 1) % request.world_size);
-  request.count = opts.count.value_or(count_for_size(*opts.kind, request.world_size, *elements));
+  const auto ranks = opts.ranks.value_or(8);
+  proto::Collective what;
+  what.set_root(opts.root.value_or(0));
+  what.set_peer(opts.peer.value_or((what.root() + 1) % ranks));
+  what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
+  what.set_chunk_count(opts.chunk.value_or(*chunk));
+  auto request = request_of(what, ranks, 0);
   if (auto problem = check_request(*opts.kind, request))
     return problem;
   return request;

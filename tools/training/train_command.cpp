@@ -8,6 +8,7 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/measured_costs.hpp"
+#include "tools/options/nearest_word.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/training/train_picture.hpp"
@@ -15,6 +16,7 @@
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <optional>
@@ -38,11 +40,11 @@ Runs a step of training in virtual time: a strategy's program on every rank, und
 memory, MFU, and what each rank did. The strategies:
 
 {0}
-  --strategy S        one of these, or all: a table of them
+  --strategy S        one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes
   --ranks N           1 to 65536 (8)
   --layers L          1 to 65536 (32)
   --global-batch B    samples of a step, of all ranks (32)
-  --micro-batch B     samples that a rank works on at once, where the strategy cuts them so (1)
+  --micro-batch B     samples that a rank works on at once (1; ddp, wsdp, zero1, zero2, zero3: all that it has)
   --chunks V          parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap (2)
   --tensor T          ranks that share each layer, in tensor, 3d and pipelines (as the strategy likes, 1 in pipelines)
   --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
@@ -79,6 +81,9 @@ struct train_options {
   std::string svg;
   bool help = false;
   bool all = false;
+  bool one_of_all = false; ///< A line of the table.
+  std::optional<uint64_t> micro_batch; ///< As told.
+  std::optional<uint32_t> chunks;      ///< The same.
 };
 
 std::string known_strategies() {
@@ -91,10 +96,14 @@ std::string known_strategies() {
 caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
   if (auto* found = strategy_of(text))
     return found;
-  std::string names;
+  std::vector<std::string> names;
   for (auto& x : strategies())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", x.name);
-  return make_error(errc::invalid_argument, fmt::format("there is no strategy \"{}\"; there are: {}", text, names));
+    names.emplace_back(x.name);
+  const auto near = nearest_word(text, names);
+  return make_error(errc::invalid_argument,
+                    fmt::format("there is no strategy \"{}\"{}: {}", text,
+                                near.empty() ? "; there are" : fmt::format(": did you mean {}? There are", near),
+                                fmt::join(names, ", ")));
 }
 
 caf::expected<std::string> parse_cost_model(const std::string& text) {
@@ -104,6 +113,31 @@ caf::expected<std::string> parse_cost_model(const std::string& text) {
   if (!known)
     return make_error(errc::invalid_argument, render(known.error()) + ", transformer, measured");
   return text;
+}
+
+/// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are told.
+/// What is told to all of them is for those that take it.
+caf::error cut_option(train_options& x) {
+  auto& m = x.trained;
+  const bool cuts = x.which->cut != batch_cut::never;
+  const bool takes_chunks = x.which->chunks == chunk_use::parts || x.which->chunks == chunk_use::buckets;
+  if (x.one_of_all && !cuts)
+    x.micro_batch.reset();
+  if (x.one_of_all && !takes_chunks)
+    x.chunks.reset();
+  auto refused = [&](const char* option, std::string why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+  };
+  m.micro_batch = default_micro_batch(*x.which, m, x.ranks);
+  if (!cuts && x.micro_batch.value_or(m.micro_batch) != m.micro_batch)
+    return refused("--micro-batch", fmt::format("works on all {} samples of a rank at once", m.micro_batch));
+  m.micro_batch = x.micro_batch.value_or(m.micro_batch);
+  m.chunks = x.chunks.value_or(training::model{}.chunks);
+  const auto chunks = chunks_of(*x.which, m);
+  if (x.chunks && !takes_chunks && *x.chunks != chunks)
+    return refused("--chunks", fmt::format("has {} of the model on each", chunks == 1 ? "one part" : "two parts"));
+  return caf::none;
 }
 
 /// Options that this strategy would not go by.
@@ -120,11 +154,13 @@ caf::error unused_option(const train_options& x) {
     return refused("--data", fmt::format("has {} data-parallel ones", shape.data));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
-  if (m.zero > 0 && !x.which->staged)
+  if (m.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
   if (m.zero > 0 && shape.data == 1)
     return refused("--zero", "has no data-parallel ones that could share a stage: give --data");
+  if (m.zero > 0 && m.zero < 3 && x.which->gathers == sharded::a_stage)
+    return refused("--zero", "shares a stage as ZeRO's stage 3 does");
   return caf::none;
 }
 
@@ -136,7 +172,7 @@ caf::error too_large(const train_options& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
                                   x.ranks, weights, weights_max));
-  if (auto count = micro_batch_count(x.trained, shape.data); x.which->in_micro_batches && count > micro_batches_max)
+  if (auto count = micro_batch_count(x.trained, shape.data); count > micro_batches_max)
     return make_error(errc::invalid_argument,
                       fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
                                   count, micro_batches_max));
@@ -164,6 +200,8 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
     return std::move(trained.error());
   x.trained.layers = transformer ? trained->layers : layers.value_or(x.trained.layers);
   if (auto problem = x.which->check(x.trained, x.ranks))
+    return problem;
+  if (auto problem = cut_option(x))
     return problem;
   for (auto* problem : {unused_option, too_large})
     if (auto found = problem(x))
@@ -194,8 +232,9 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   return caf::none;
 }
 
-caf::expected<train_options> parse(std::span<const std::string> args) {
+caf::expected<train_options> parse(std::span<const std::string> args, bool one_of_all = false) {
   train_options result;
+  result.one_of_all = one_of_all;
   std::optional<uint32_t> layers;
   option_table table{"simulate train"};
   table.value("--strategy", [&](const std::string& text) -> caf::error {
@@ -209,8 +248,8 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   table.number("--ranks", result.ranks, 1, 65536);
   table.number("--layers", layers, 1, 65536);
   table.number("--global-batch", result.trained.global_batch, 1, batch_max);
-  table.number("--micro-batch", result.trained.micro_batch, 1, batch_max);
-  table.number("--chunks", result.trained.chunks, 1, 65536);
+  table.number("--micro-batch", result.micro_batch, 1, batch_max);
+  table.number("--chunks", result.chunks, 1, 65536);
   table.number("--tensor", result.trained.tensor, 1, 65536);
   table.number("--data", result.trained.data, 1, 65536);
   table.flag("--sequence-parallel", result.trained.sequence_parallel);
@@ -225,6 +264,8 @@ caf::expected<train_options> parse(std::span<const std::string> args) {
   result.help = table.help();
   if (result.help)
     return result;
+  result.trained.micro_batch = result.micro_batch.value_or(result.trained.micro_batch);
+  result.trained.chunks = result.chunks.value_or(result.trained.chunks);
   if (result.all && !(result.trace.empty() && result.svg.empty()))
     return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
   if (auto problem = misplaced_option(result))
@@ -248,7 +289,7 @@ caf::expected<training_outcome> run(const train_options& x) {
 }
 
 train_run about(const train_options& x) {
-  return {x.which->name, x.trained, x.ranks, x.costs};
+  return {x.which->name, x.trained, x.ranks, x.costs, !x.micro_batch && x.which->cut != batch_cut::always};
 }
 
 /// All strategies with the same options, one after the other.
@@ -258,7 +299,7 @@ int compare(std::span<const std::string> args, bool json, std::FILE* out) {
   for (auto& which : strategies()) {
     std::vector<std::string> its{args.begin(), args.end()};
     its.insert(its.end(), {"--strategy", std::string{which.name}});
-    auto opts = parse(its);
+    auto opts = parse(its, true);
     auto found = opts ? run(*opts) : caf::expected<training_outcome>{opts.error()};
     any = any || found.engaged();
     if (json)

@@ -41,10 +41,9 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   auto& costs = *x.costs;
   auto& peak = found.ranks[found.peak_rank];
   auto* which = strategy_of(x.strategy);
-  const bool cut = which == nullptr || which->in_micro_batches;
   auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {}{}, cost model {}\n", x.strategy, x.ranks,
                           x.trained.layers, x.trained.global_batch,
-                          cut ? fmt::format(" in micro-batches of {}", x.trained.micro_batch) : "", costs.name());
+                          x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
   if (which != nullptr)
     if (const auto shape = which->shape(x.trained, x.ranks); shape.tensor > 1 || shape.pipeline > 1)
       text += fmt::format("{} tensor x {} data x {} pipeline parallel ranks{}{}\n", shape.tensor, shape.data,
@@ -100,8 +99,8 @@ std::string json_of(const train_run& x, const training_outcome& found) {
     R"("tensor":{},"data":{},"stages":{},"chunks":{},"sequence_parallel":{},"zero":{},"about":{},"time_unit":"{}",)"
     R"("time_s":{:.17g},"end_s":{:.17g},"peak_memory":{},"peak_memory_unit":"{}","peak_rank":{},"mfu_percent":{},)"
     R"("bubble_fraction":{:.17g},"communication_fraction":{:.17g},"operations":{},"ranks":[)",
-    x.strategy, x.costs->name(), x.ranks, x.trained.layers, x.trained.global_batch, x.trained.micro_batch, shape.tensor,
-    shape.data, shape.pipeline, x.trained.chunks, x.trained.sequence_parallel, x.trained.zero,
+    x.strategy, x.costs->name(), x.ranks, x.trained.layers, x.trained.global_batch, x.uncut ? 1 : x.trained.micro_batch,
+    shape.tensor, shape.data, shape.pipeline, x.trained.chunks, x.trained.sequence_parallel, x.trained.zero,
     json_text(x.costs->about()), x.costs->time_unit(), found.time, found.end, found.ranks[found.peak_rank].peak_memory,
     x.costs->memory_unit(), found.peak_rank, mfu >= 0 ? fmt::format("{:.17g}", mfu) : "null", found.bubble_fraction,
     found.communication_fraction, found.operations);

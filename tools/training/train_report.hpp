@@ -12,6 +12,7 @@ struct train_run {
   training::model trained;
   uint32_t ranks = 0;
   const training::cost_model* costs = nullptr;
+  bool uncut = false; ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
 };
 
 /// For people: the whole, and a line a rank (of many ranks the first and the last ones).

@@ -121,18 +121,17 @@ std::string why_in_process(const candidate& x) {
 }
 
 /// What "auto" takes for ranks in one process, whatever the estimates say.
-std::string served_together_verdict(const std::vector<candidate>& all) {
-  const auto& fastest = all.front();
-  auto direct = std::find_if(all.begin(), all.end(), [](auto& x) { return x.which->name == "direct"; });
-  return fmt::format("picked: direct, as always where all ranks are in one process: they are served together, and each "
+std::string joint_verdict(const candidate& picked, const candidate& fastest) {
+  return fmt::format("picked: {}, as always where all ranks are in one process: it is a joint operation, and each "
                      "byte is read and written once; {} is estimated to take {:.2f} of its time\n",
-                     fastest.which->name, fastest.time.total_s() / direct->time.total_s());
+                     picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
 std::string verdict(const std::vector<candidate>& all, bool network) {
   const auto& best = all.front();
-  if (!network && best.which->name != "direct")
-    return served_together_verdict(all);
+  auto picked = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.which == first_joint(x.which->kind); });
+  if (!network && picked != all.end() && picked != all.begin())
+    return joint_verdict(*picked, best);
   if (all.size() == 1)
     return fmt::format("picked: {}, the only one there is\n", best.which->name);
   const auto& next = all[1];
@@ -164,8 +163,8 @@ std::string constants_text(const explain_options& opts) {
   if (opts.network)
     return fmt::format("latency {}, bandwidth {}", seconds_text(opts.constants.latency_s), rate(opts.constants.bandwidth));
   auto& x = opts.process;
-  return fmt::format("{} ({} to copy, {} to reduce each; {} for all ranks together)", counted(x.cores, "core"),
-                     rate(x.bandwidth), rate(x.reduction_rate), rate(x.together.bandwidth));
+  return fmt::format("{} ({} to copy, {} to reduce each; {} for joint operations)", counted(x.cores, "core"),
+                     rate(x.bandwidth), rate(x.reduction_rate), rate(x.joint.bandwidth));
 }
 
 caf::expected<std::string> explanation(const explain_options& opts, const plan_request& request) {

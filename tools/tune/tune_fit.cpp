@@ -2,7 +2,7 @@
 
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/operations/direct_execution.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,10 @@ namespace {
 
 constexpr uint64_t element_bytes = 4; // float32
 
-plan_request request_of(const cost_sample& x) {
-  return {.world_size = x.ranks, .count = x.bytes / element_bytes};
+plan_request world_of(const cost_sample& x) {
+  proto::Collective what;
+  what.set_count(x.bytes / element_bytes);
+  return request_of(what, x.ranks, 0);
 }
 
 options::duration duration_of(double seconds) {
@@ -33,11 +35,11 @@ caf::expected<process_work> process_work_of(const cost_sample& x, const process_
   auto which = find_algorithm(x.kind, x.algorithm);
   if (!which)
     return std::move(which.error());
-  return work_in_process(**which, request_of(x), element_bytes, machine);
+  return work_in_process(**which, world_of(x), element_bytes, machine);
 }
 
 caf::expected<std::vector<double>> network_features(const cost_sample& x) {
-  auto cost = cost_of(x.kind, x.algorithm, request_of(x));
+  auto cost = cost_of(x.kind, x.algorithm, world_of(x));
   if (!cost)
     return std::move(cost.error());
   return std::vector<double>{1, static_cast<double>(cost->latencies),
@@ -71,23 +73,23 @@ caf::expected<linear_fit> fit_walked(const std::vector<cost_sample>& samples, pr
 
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores) {
   std::vector<cost_sample> walked;
-  std::vector<observation> together, network;
+  std::vector<observation> joint, network;
   for (const auto& x : samples) {
     if (x.by == transport::network) {
       auto features = network_features(x);
       if (!features)
         return std::move(features.error());
       network.push_back({std::move(*features), x.seconds});
-    } else if (is_served_together(x.algorithm)) {
+    } else if (is_joint(x.kind, x.algorithm)) {
       auto work = process_work_of(x, process_costs(known, cores));
       if (!work)
         return std::move(work.error());
-      together.push_back({work->features(), x.seconds});
+      joint.push_back({work->features(), x.seconds});
     } else {
       walked.push_back(x);
     }
   }
-  tuned_costs result{known, {}, fit_least_squares(together), fit_least_squares(network)};
+  tuned_costs result{known, {}, fit_least_squares(joint), fit_least_squares(network)};
   if (!walked.empty()) {
     auto fit = fit_walked(walked, process_costs(known, cores), result.values.costs.local_cache_bytes);
     if (!fit)
@@ -104,10 +106,10 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
     costs.local_reduction_rate = rate_of(x[5]);
     costs.local_memory_bandwidth = rate_of(x[6]);
   }
-  if (auto& x = result.together.coefficients; !x.empty()) {
-    costs.together_operation = duration_of(x[0]);
-    costs.together_rank = duration_of(x[1]);
-    costs.together_bandwidth = rate_of(x[2]);
+  if (auto& x = result.joint.coefficients; !x.empty()) {
+    costs.joint_operation = duration_of(x[0]);
+    costs.joint_rank = duration_of(x[1]);
+    costs.joint_bandwidth = rate_of(x[2]);
   }
   if (auto& x = result.network.coefficients; !x.empty()) {
     costs.operation = duration_of(x[0]);

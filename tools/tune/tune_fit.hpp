@@ -26,7 +26,7 @@ struct cost_sample {
 
 struct tuned_costs {
   options values; ///< Those given, with the fitted [costs].
-  linear_fit walked, together, network; ///< Residuals over the samples that each was fitted to.
+  linear_fit walked, joint, network; ///< Residuals over the samples that each was fitted to.
 };
 
 /// The constants under which the samples are best explained; those of a way that no sample went stay. `cores` are those

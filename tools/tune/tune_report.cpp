@@ -1,5 +1,6 @@
 #include "tools/tune/tune_report.hpp"
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +25,13 @@ std::string seconds_text(double seconds) {
   return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
 }
 
-/// Within a process "auto" takes `direct`; between processes what is estimated to be the fastest.
+/// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
-  auto direct = std::find_if(group.begin(), group.end(), [](auto& x) { return x.measured.algorithm == "direct"; });
-  if (group.front().measured.by == transport::process && direct != group.end())
-    return *direct;
+  const auto* jointly = first_joint(group.front().measured.kind);
+  if (group.front().measured.by == transport::process && jointly != nullptr)
+    for (auto& x : group)
+      if (x.measured.algorithm == jointly->name)
+        return x;
   return *std::min_element(group.begin(), group.end(), [](auto& a, auto& b) { return a.estimate_s < b.estimate_s; });
 }
 
@@ -84,7 +87,7 @@ std::string fit_text(const tuned_costs& x) {
                           100 * fit.residual, fit.worst_ratio);
   };
   add("what is walked in one process", x.walked);
-  add("what is served together", x.together);
+  add("joint operations", x.joint);
   add("what goes between processes", x.network);
   return text;
 }

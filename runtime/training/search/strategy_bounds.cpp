@@ -10,10 +10,10 @@ namespace {
 class bounds {
 public:
   bounds(const known_strategy& which, const model& m, uint32_t world_size, const cost_model& costs)
-    : name_(which.name), staged_(which.staged), chunks_(m.chunks), shape_(which.shape(m, world_size)),
-      world_size_(world_size), costs_(costs), layers_(static_cast<double>(m.layers) / shape_.pipeline),
-      batch_(m.global_batch / shape_.data), samples_(which.in_micro_batches ? std::min(m.micro_batch, batch_) : batch_),
-      count_((batch_ - 1) / samples_ + 1) {}
+    : which_(which), shape_(which.shape(m, world_size)), world_size_(world_size), costs_(costs),
+      layers_(static_cast<double>(m.layers) / shape_.pipeline), batch_(m.global_batch / shape_.data),
+      samples_(which.cut == batch_cut::never ? batch_ : std::min(m.micro_batch, batch_)),
+      count_((batch_ - 1) / samples_ + 1), held_(which.held(m, shape_, count_)), chunks_(chunks_of(which, m)) {}
 
   /// Of an average rank.
   double time() const {
@@ -27,32 +27,23 @@ public:
   uint64_t memory() const {
     if (shares_layers())
       return 0;
-    const auto owned = (gathers() ? 1. / shape_.data : 1.) * (name_ == "dualpipe" ? 2 : 1);
+    const auto owned = (gathers() ? 1. / shape_.data : 1.) * which_.copies;
     const auto weights = owned * (memory_of(value_kind::weight) + memory_of(value_kind::optimizer_state));
     const auto sums = owned * memory_of(value_kind::weight_gradient);
-    const auto inputs = memory_of(value_kind::activation, std::min(under_way() * samples_, batch_));
+    const auto inputs = memory_of(value_kind::activation, std::min(held_ * samples_, batch_));
     const auto gone = memory_of(value_kind::activation, samples_);
-    return static_cast<uint64_t>(held_layers() * (weights + inputs + std::max(0., sums - gone) / chunks()));
+    return static_cast<uint64_t>(held_layers() * (weights + inputs + std::max(0., sums - gone) / chunks_));
   }
 
 private:
-  uint32_t chunks() const { return name_ == "interleaved" ? chunks_ : name_ == "zb-v" ? 2 : 1; }
-  /// Micro-batches, each in all of the rank's layers, or in the first of its chunks and so on.
-  uint64_t under_way() const {
-    if (is_any_of({"gpipe", "pipeline-fsdp"}))
-      return count_;
-    const auto p = shape_.pipeline;
-    return !staged_ ? 1 : name_ == "interleaved" ? ((chunks_ + 1) * p - 1) / chunks_ : p;
-  }
   /// In a V the rank with the most micro-batches under way may be one with fewer layers.
-  double held_layers() const { return name_ == "zb-v" ? 2 * std::floor(layers_ / 2) : layers_; }
-  bool is_any_of(std::initializer_list<std::string_view> names) const {
-    return std::ranges::find(names, name_) != names.end();
+  double held_layers() const {
+    return which_.chunks == chunk_use::there_and_back ? 2 * std::floor(layers_ / 2) : layers_;
   }
   /// All ranks, in one way or another: then it is bounded by its compute only.
-  bool shares_layers() const { return is_any_of({"wsdp", "zero1", "zero2", "zero3"}); }
+  bool shares_layers() const { return which_.gathers == sharded::the_model; }
   /// A layer, from its stage's data-parallel ranks.
-  bool gathers() const { return name_ == "pipeline-fsdp" && shape_.data > 1; }
+  bool gathers() const { return which_.gathers == sharded::a_stage && shape_.data > 1; }
 
   double time_of(op what, value_kind kind, uint64_t samples, group among = {}) const {
     pending x;
@@ -91,19 +82,19 @@ private:
     if (gathers())
       return 0;
     auto time = time_of(op::load_weights, value_kind::weight, 0) + update();
-    if (shape_.data > 1 && name_ != "ddp-overlap")
+    if (shape_.data > 1 && !which_.hides_sums)
       time += data_time(op::all_reduce);
     return time;
   }
 
-  std::string_view name_;
-  bool staged_;
-  uint32_t chunks_;
+  const known_strategy& which_;
   mesh shape_;
   uint32_t world_size_;
   const cost_model& costs_;
   double layers_;
   uint64_t batch_, samples_, count_;
+  uint64_t held_; ///< Micro-batches, each in all of the rank's layers, or in the first of its chunks and so on.
+  uint32_t chunks_;
 };
 
 } // namespace

@@ -4,7 +4,6 @@
 #include "runtime/training/search/strategy_bounds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 namespace ringmaster::training {
@@ -17,8 +16,8 @@ struct choices {
 
 /// What a strategy looks at.
 choices choices_of(const known_strategy& which) {
-  const bool cut = which.in_micro_batches, shared = which.staged || which.name == "tensor";
-  return {cut, cut && shared && which.name != "3d", which.name == "interleaved"}; // 3d is 1f1b with sides
+  const bool cut = which.cut != batch_cut::never, shared = which.shares != sharing::none;
+  return {cut, cut && shared && !which.of_another, which.chunks == chunk_use::parts};
 }
 
 std::vector<uint64_t> powers_up_to(uint64_t most) {
@@ -36,7 +35,6 @@ struct candidate {
 };
 
 constexpr uint64_t operations_max = 100'000'000; ///< Some ten seconds.
-constexpr std::string_view plain_name = "ddp-accumulate";
 
 bool before(const searched& a, const searched& b) {
   return std::pair{a.time, a.peak_memory} < std::pair{b.time, b.peak_memory};
@@ -66,12 +64,25 @@ public:
   }
 
 private:
+  /// Powers of two, and all samples of a rank where that is what a strategy does by itself.
+  std::vector<uint64_t> micro_batches_of(const known_strategy& which) const {
+    if (which.cut == batch_cut::never)
+      return {plain_.global_batch};
+    std::vector<uint64_t> result;
+    if (which.cut == batch_cut::always || !which.of_another)
+      result = powers_up_to(plain_.global_batch);
+    if (which.cut == batch_cut::when_told && !which.check(plain_, world_size_))
+      if (auto all = default_micro_batch(which, plain_, world_size_); std::ranges::find(result, all) == result.end())
+        result.push_back(all);
+    return result;
+  }
+
   void list(const known_strategy& which) {
     const auto open = choices_of(which);
     const std::vector<uint64_t> one{1}, none{0};
     const auto sides = open.sides ? powers_up_to(world_size_) : none;
     const auto chunks = open.chunks ? powers_up_to(std::min<uint64_t>(plain_.layers, 8)) : one;
-    const auto batches = open.micro_batches ? powers_up_to(plain_.global_batch) : std::vector{plain_.global_batch};
+    const auto batches = micro_batches_of(which);
     for (auto tensor : sides)
       for (auto data : sides)
         for (auto v : chunks)
@@ -86,8 +97,8 @@ private:
             const auto shape = which.shape(m, world_size_);
             if (open.micro_batches && (micro_batch > m.global_batch / shape.data || v > m.layers))
               continue;
-            if (open.sides && (which.name == "tensor" ? shape.tensor : shape.pipeline) == 1
-                && world_size_ > 1) // another one, then
+            const auto side = which.shares == sharing::layers ? shape.tensor : shape.pipeline;
+            if (open.sides && side == 1 && world_size_ > 1) // another one, then
               continue;
             candidates_.push_back({&which, m, bounds_of(which, m, world_size_, costs_)});
           }
@@ -100,7 +111,7 @@ private:
       return std::pair{x.bound.time, x.bound.memory} < std::pair{y.time, y.peak_memory};
     };
     return found_.best.size() < count_ || before(found_.best.back())
-           || (x.which->name == plain_name && (!found_.plain || before(*found_.plain)));
+           || (x.which->plain && (!found_.plain || before(*found_.plain)));
   }
 
   /// No simulated one is as fast and as small as this could be.
@@ -113,7 +124,7 @@ private:
   /// About.
   uint64_t operations_of(const candidate& x) const {
     const auto shape = x.which->shape(x.trained, world_size_);
-    const auto count = x.which->in_micro_batches ? micro_batch_count(x.trained, shape.data) : 1;
+    const auto count = x.which->cut != batch_cut::never ? micro_batch_count(x.trained, shape.data) : 1;
     return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
   }
 
@@ -141,7 +152,7 @@ private:
   }
 
   void note(const searched& x) {
-    if (x.which->name == plain_name && (!found_.plain || before(x, *found_.plain)))
+    if (x.which->plain && (!found_.plain || before(x, *found_.plain)))
       found_.plain = x;
     found_.best.insert(std::ranges::upper_bound(found_.best, x, before), x);
     if (found_.best.size() > count_)

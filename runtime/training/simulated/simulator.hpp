@@ -47,8 +47,9 @@ struct training_outcome {
 
 using strategy_function = std::function<strategy(rank&)>;
 
-/// Runs a strategy on every rank of a world in virtual time. The clocks are the published laboratories': a rank does one
-/// thing at a time; a collective starts for all at the latest one's time; a receive starts no earlier than the send.
+/// Runs a strategy on every rank of a world in virtual time. The clocks are the published laboratories': a rank does
+/// one thing at a time; a collective starts for all at the latest one's time; a receive starts no earlier than the
+/// send.
 /// Deterministic: the outcome does not depend on the order in which ranks are resumed.
 /// Errors: what an operation refuses, ranks that call different collectives, a circle of ranks that wait for each
 /// other, a result that is not the whole model at step 1; more operations than `operations_max`; and more than ten

@@ -1,5 +1,5 @@
-// DualPipe (DeepSeek-V3 Technical Report, 2024): two pipelines in opposite directions on the same ranks, each for half of
-// the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
+// DualPipe (DeepSeek-V3 Technical Report, 2024): two pipelines in opposite directions on the same ranks, each for half
+// of the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
 // With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
 // micro-batches are held. The published order needs an even p and an even number of micro- batches, 2p or more.
@@ -118,7 +118,13 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy dual_pipe{
-  "dualpipe", "DualPipe: two pipelines in opposite directions, parameters held twice", run, check, pipeline_mesh, true};
+const known_strategy dual_pipe{.name = "dualpipe",
+                               .what = "DualPipe: two pipelines in opposite directions, parameters held twice",
+                               .run = run,
+                               .check = check,
+                               .shape = pipeline_mesh,
+                               .shares = sharing::stages,
+                               .held = holds_one_a_stage,
+                               .copies = 2};
 
 } // namespace ringmaster::training

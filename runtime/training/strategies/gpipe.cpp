@@ -20,7 +20,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy gpipe{"gpipe", "GPipe: all forwards, then all backwards", run, check_pipeline, pipeline_mesh,
-                           true};
+const known_strategy gpipe{.name = "gpipe",
+                           .what = "GPipe: all forwards, then all backwards",
+                           .run = run,
+                           .check = check_pipeline,
+                           .shape = pipeline_mesh,
+                           .shares = sharing::stages,
+                           .held = holds_all};
 
 } // namespace ringmaster::training

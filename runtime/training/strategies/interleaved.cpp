@@ -51,7 +51,15 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy interleaved{
-  "interleaved", "interleaved 1F1B: several stages a rank (--chunks)", run, check, pipeline_mesh, true};
+const known_strategy interleaved{.name = "interleaved",
+                                .what = "interleaved 1F1B: several stages a rank (--chunks)",
+                                .run = run,
+                                .check = check,
+                                .shape = pipeline_mesh,
+                                .shares = sharing::stages,
+                                .chunks = chunk_use::parts,
+                                .held = [](const model& m, const mesh& shape, uint64_t) -> uint64_t {
+                                  return ((m.chunks + 1) * shape.pipeline - 1) / m.chunks;
+                                }};
 
 } // namespace ringmaster::training

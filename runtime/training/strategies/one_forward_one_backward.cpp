@@ -30,7 +30,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy one_forward_one_backward{
-  "1f1b", "1F1B: a forward and a backward by turns", run, check_pipeline, pipeline_mesh, true};
+const known_strategy one_forward_one_backward{.name = "1f1b",
+                                             .what = "1F1B: a forward and a backward by turns",
+                                             .run = run,
+                                             .check = check_pipeline,
+                                             .shape = pipeline_mesh,
+                                             .shares = sharing::stages,
+                                             .held = holds_one_a_stage};
 
 } // namespace ringmaster::training

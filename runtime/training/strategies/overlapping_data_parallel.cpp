@@ -51,7 +51,11 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy overlapping_data_parallel{
-  "ddp-overlap", "ddp-accumulate whose sums are reduced beside the last backward, --chunks layers at once", run,
-  check_data_parallel};
+  .name = "ddp-overlap",
+  .what = "ddp-accumulate whose sums are reduced beside the last backward, --chunks layers at once",
+  .run = run,
+  .check = check_data_parallel,
+  .chunks = chunk_use::buckets,
+  .hides_sums = true};
 
 } // namespace ringmaster::training

@@ -52,6 +52,13 @@ strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
 mesh pipeline_mesh(const model& m, uint32_t world_size);
 /// Where m.data is not given it is 2 if the ranks can be halved, or what leaves no more stages than layers.
 model with_data(model m, uint32_t world_size);
+// See `micro_batches_held`.
+inline uint64_t holds_all(const model&, const mesh&, uint64_t count) {
+  return count;
+}
+inline uint64_t holds_one_a_stage(const model&, const mesh& shape, uint64_t) {
+  return shape.pipeline;
+}
 /// Micro-batches of a data-parallel rank.
 uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
 caf::error check_pipeline(const model& m, uint32_t world_size);

@@ -6,36 +6,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace ringmaster::training {
 
-std::span<const known_strategy> strategies() {
-  static const std::array all{data_parallel,
-                              accumulating_data_parallel,
-                              overlapping_data_parallel,
-                              weight_sharded,
-                              zero_1,
-                              zero_2,
-                              zero_3,
-                              whole_batch_pipeline,
-                              gpipe,
-                              one_forward_one_backward,
-                              interleaved,
-                              zero_bubble_h1,
-                              zero_bubble_h2,
-                              zero_bubble_v,
-                              dual_pipe,
-                              tensor_parallel,
-                              three_dimensional,
-                              sharded_pipeline};
+namespace {
+
+std::vector<known_strategy>& known() {
+  static std::vector<known_strategy> all{data_parallel,
+                                         accumulating_data_parallel,
+                                         overlapping_data_parallel,
+                                         weight_sharded,
+                                         zero_1,
+                                         zero_2,
+                                         zero_3,
+                                         whole_batch_pipeline,
+                                         gpipe,
+                                         one_forward_one_backward,
+                                         interleaved,
+                                         zero_bubble_h1,
+                                         zero_bubble_h2,
+                                         zero_bubble_v,
+                                         dual_pipe,
+                                         tensor_parallel,
+                                         three_dimensional,
+                                         sharded_pipeline};
   return all;
+}
+
+} // namespace
+
+std::span<const known_strategy> strategies() {
+  return known();
 }
 
 const known_strategy* strategy_of(std::string_view name) {
   auto all = strategies();
   auto i = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.name == name; });
   return i == all.end() ? nullptr : &*i;
+}
+
+caf::error register_strategy(const known_strategy& added) {
+  const auto refused = [&](std::string_view why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("the strategy \"{}\" cannot be registered: {}", added.name, why));
+  };
+  if (added.name.empty())
+    return refused("it has no name");
+  if (added.name == "all")
+    return refused("the name means all of them");
+  if (added.run == nullptr || added.check == nullptr || added.shape == nullptr || added.held == nullptr)
+    return refused("it needs a program, a check, its shape, and what it holds");
+  if (strategy_of(added.name) != nullptr)
+    return refused("there is one of that name");
+  known().push_back(added);
+  return caf::none;
+}
+
+uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size) {
+  return which.cut == batch_cut::always ? 1 : m.global_batch / which.shape(m, world_size).data;
+}
+
+uint32_t chunks_of(const known_strategy& which, const model& m) {
+  return which.chunks == chunk_use::parts ? m.chunks : which.chunks == chunk_use::there_and_back ? 2 : 1;
 }
 
 range samples_of(const model& m, uint32_t part, uint32_t parts) {
@@ -63,9 +95,9 @@ caf::error check_data_parallel(const model& m, uint32_t parts) {
   if (m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would",
-                                  m.global_batch, parts,
-                                  m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
-                                  (m.global_batch / parts + 1) * parts));
+                                             m.global_batch, parts,
+                                             m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
+                                             (m.global_batch / parts + 1) * parts));
   return caf::none;
 }
 
@@ -74,7 +106,7 @@ caf::error check_mesh(const model& m, uint32_t world_size) {
   if (world_size % (uint64_t{tensor} * data) != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
-                                  world_size, tensor, data));
+                                             world_size, tensor, data));
   return caf::none;
 }
 

@@ -17,22 +17,74 @@ inline mesh data_parallel_shape(const model&, uint32_t world_size) {
   return {1, world_size, 1};
 }
 
-/// A strategy by name. Each is a file below strategies/, which says whose it is and what it costs.
+/// What ranks with the same samples share; those with other samples are always data parallel.
+enum class sharing : uint8_t {
+  none,   ///< There are none.
+  layers, ///< Each layer: m.tensor ranks, and m.data such groups.
+  stages, ///< Stages of layers, each of m.tensor x m.data ranks, which go by m.zero, too.
+};
+
+/// How a strategy cuts a rank's samples into micro-batches of m.micro_batch.
+enum class batch_cut : uint8_t {
+  always,    ///< Of one sample where nobody says how many.
+  when_told, ///< It works on all of them at once where nobody says.
+  never,
+};
+
+/// What m.chunks is to a strategy.
+enum class chunk_use : uint8_t {
+  none,            ///< Nothing: a rank has one part of the model.
+  parts,           ///< Parts of the model that a rank has, one behind the other.
+  there_and_back,  ///< Nothing: a rank has two parts, one on the way there and one on the way back.
+  buckets          ///< Layers whose gradients are summed at once.
+};
+
+/// What data-parallel ranks have a part of only, and gather when they need it.
+enum class sharded : uint8_t { nothing, the_model, a_stage };
+
+/// Micro-batches that a rank has in all of its layers at one time at least, of `count`.
+using micro_batches_held = uint64_t(const model& m, const mesh& shape, uint64_t count);
+inline uint64_t holds_one(const model&, const mesh&, uint64_t) {
+  return 1;
+}
+
+/// A strategy by name, and what is so of it. Each is a file below strategies/, which says whose it is and what it
+/// costs. What searches, bounds and options need to know stands here: nothing asks for a strategy by its name but people.
 struct known_strategy {
   std::string_view name;
   std::string_view what; ///< In a line.
-  strategy (*run)(rank& self, const model& m);
+  strategy (*run)(rank& self, const model& m) = nullptr;
   /// Why it cannot train this model on so many ranks; none: it can.
-  caf::error (*check)(const model& m, uint32_t world_size);
+  caf::error (*check)(const model& m, uint32_t world_size) = nullptr;
   /// How it sees a world that it accepts.
   mesh (*shape)(const model& m, uint32_t world_size) = data_parallel_shape;
-  bool staged = false; ///< A pipeline, which goes by m.zero, too.
-  bool in_micro_batches = true; ///< Else it works on all samples of a rank at once.
+  sharing shares = sharing::none;
+  batch_cut cut = batch_cut::always;
+  chunk_use chunks = chunk_use::none;
+  sharded gathers = sharded::nothing;
+  micro_batches_held* held = holds_one;
+  uint32_t copies = 1;         ///< Of its stage's parameters that a rank holds.
+  bool hides_sums = false;     ///< Gradients are summed beside a backward, which may take as long.
+  bool of_another = false;     ///< With all its choices made it is another strategy: a search leaves it to that one.
+  bool plain = false;          ///< The one that others are compared with.
 };
 
+/// In the order in which they are listed to people. A reference to the table; see `register_strategy`.
 std::span<const known_strategy> strategies();
 /// Null where there is none.
 const known_strategy* strategy_of(std::string_view name);
+
+/// Adds a strategy to `strategies()`: from then on it is found, simulated, searched and listed as those that are built
+/// in. Its texts must stay where they are. Called when a program starts, before anything else looks at the strategies:
+/// pointers and spans of them do not outlive it. Errors: invalid_argument for a name that is empty, "all" or there
+/// already, and for a missing function.
+caf::error register_strategy(const known_strategy& added);
+
+/// What m.micro_batch is where nobody has said it: one sample, or all of a rank's. The strategy accepts the model with
+/// micro-batches of one sample.
+uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size);
+/// Parts of the model that a rank has one behind the other.
+uint32_t chunks_of(const known_strategy& which, const model& m);
 
 // The entries of the table, one a file.
 extern const known_strategy data_parallel, accumulating_data_parallel, weight_sharded, zero_1, zero_2, zero_3,

@@ -119,6 +119,11 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy tensor_parallel{
-  "tensor", "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)", run, check, shape_of};
+  .name = "tensor",
+  .what = "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)",
+  .run = run,
+  .check = check,
+  .shape = shape_of,
+  .shares = sharing::layers};
 
 } // namespace ringmaster::training

@@ -35,6 +35,13 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy three_dimensional{
-  "3d", "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)", run, check, shape_of, true};
+  .name = "3d",
+  .what = "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)",
+  .run = run,
+  .check = check,
+  .shape = shape_of,
+  .shares = sharing::stages,
+  .held = holds_one_a_stage,
+  .of_another = true};
 
 } // namespace ringmaster::training

@@ -1,5 +1,5 @@
-// A pipeline without micro-batches: the layers are cut into as many stages as there are ranks, and the global batch goes
-// through them as one. Only one stage works at a time.
+// A pipeline without micro-batches: the layers are cut into as many stages as there are ranks, and the global batch
+// goes through them as one. Only one stage works at a time.
 // Time: load + forward and backward of all layers + 2 (p-1) hops. Memory: 3/p of the weights, activations of the
 // whole batch.
 #include "runtime/training/strategies/pipeline.hpp"
@@ -19,7 +19,12 @@ strategy run(rank& self, const model& m) {
 
 } // namespace
 
-const known_strategy whole_batch_pipeline{
-  "pipeline", "a stage a rank, the whole batch at once", run, check_pipeline, pipeline_mesh, true, false};
+const known_strategy whole_batch_pipeline{.name = "pipeline",
+                                         .what = "a stage a rank, the whole batch at once",
+                                         .run = run,
+                                         .check = check_pipeline,
+                                         .shape = pipeline_mesh,
+                                         .shares = sharing::stages,
+                                         .cut = batch_cut::never};
 
 } // namespace ringmaster::training

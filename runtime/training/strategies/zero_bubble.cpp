@@ -1,8 +1,8 @@
 // Zero-bubble pipelines (Qi et al. 2023): a backward is split. The gradient by the input goes to the stage before at
 // once; the gradient by the weight waits until the rank would be idle. F, B and W are the times of forward and of
 // the halves.
-// ZB-H1 is 1F1B whose stage r keeps r weights' gradients back: its bubble is (p-1)(F+B-W), where 1F1B has (p-1)(F+B+W); a
-// stage holds as many micro-batches as with 1F1B, and what the postponed halves need.
+// ZB-H1 is 1F1B whose stage r keeps r weights' gradients back: its bubble is (p-1)(F+B-W), where 1F1B has (p-1)(F+B+W);
+// a stage holds as many micro-batches as with 1F1B, and what the postponed halves need.
 // ZB-H2 runs 2(p-r)-1 forwards ahead and keeps 2r back. Between its first and its last operation a rank waits for
 // (p-1)(F+B-2W), which is nothing where the three are equal; a stage holds up to 2p-1 micro-batches. Ranks end one
 // after the other.
@@ -43,17 +43,19 @@ strategy run(rank& self, const model& m, bool second) {
 
 } // namespace
 
-const known_strategy zero_bubble_h1{"zb-h1",
-                                    "zero-bubble ZB-H1: gradients by weights fill the gaps of 1F1B",
-                                    [](rank& self, const model& m) { return run(self, m, false); },
-                                    check_pipeline,
-                                    pipeline_mesh,
-                                    true};
-const known_strategy zero_bubble_h2{"zb-h2",
-                                    "zero-bubble ZB-H2: more micro-batches ahead leave no gaps",
-                                    [](rank& self, const model& m) { return run(self, m, true); },
-                                    check_pipeline,
-                                    pipeline_mesh,
-                                    true};
+const known_strategy zero_bubble_h1{.name = "zb-h1",
+                                    .what = "zero-bubble ZB-H1: gradients by weights fill the gaps of 1F1B",
+                                    .run = [](rank& self, const model& m) { return run(self, m, false); },
+                                    .check = check_pipeline,
+                                    .shape = pipeline_mesh,
+                                    .shares = sharing::stages,
+                                    .held = holds_one_a_stage};
+const known_strategy zero_bubble_h2{.name = "zb-h2",
+                                    .what = "zero-bubble ZB-H2: more micro-batches ahead leave no gaps",
+                                    .run = [](rank& self, const model& m) { return run(self, m, true); },
+                                    .check = check_pipeline,
+                                    .shape = pipeline_mesh,
+                                    .shares = sharing::stages,
+                                    .held = holds_one_a_stage};
 
 } // namespace ringmaster::training

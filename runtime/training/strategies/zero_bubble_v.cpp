@@ -94,7 +94,13 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy zero_bubble_v{
-  "zb-v", "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory", run, check, pipeline_mesh,
-  true};
+  .name = "zb-v",
+  .what = "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory",
+  .run = run,
+  .check = check,
+  .shape = pipeline_mesh,
+  .shares = sharing::stages,
+  .chunks = chunk_use::there_and_back,
+  .held = holds_one_a_stage};
 
 } // namespace ringmaster::training

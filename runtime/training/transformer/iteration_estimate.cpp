@@ -1,6 +1,8 @@
 // Where the terms come from, and how well they predict: docs/cost_models.md.
 #include "runtime/training/transformer/iteration_estimate.hpp"
 
+#include "runtime/training/strategies/strategies.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -144,8 +146,9 @@ double layers_kept_by_first(const gpt& m, const parallel_setting& how) {
 }
 
 std::string_view name_of(pipeline_schedule x) {
-  constexpr std::string_view names[] = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe"};
-  return names[static_cast<size_t>(x)];
+  static const known_strategy* const rows[] = {&gpipe,          &one_forward_one_backward, &interleaved, &zero_bubble_h1,
+                                               &zero_bubble_h2, &zero_bubble_v,            &dual_pipe};
+  return rows[static_cast<size_t>(x)]->name;
 }
 
 double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on) {

@@ -53,9 +53,9 @@ answer_ptr<proto::CollectiveResponse> begin_sum(rank_cluster& x, client& host, c
                                                 uint64_t in, uint64_t out) {
   proto::CollectiveRequest request;
   request.set_comm_id(comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(1);
-  request.set_datatype(proto::FLOAT32);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(1);
+  request.mutable_collective()->set_datatype(proto::FLOAT32);
   for (auto& device : comm.devices()) {
     request.add_inputs(device.minmemaddr().value() + in * sizeof(float));
     request.add_outputs(device.minmemaddr().value() + out * sizeof(float));

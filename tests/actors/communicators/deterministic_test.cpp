@@ -63,21 +63,21 @@ public:
   gpu_sim::GetCommStatusResponse run() {
     proto::CollectiveRequest x;
     x.set_comm_id(comm.commid());
-    x.set_kind(options.which->kind);
-    x.set_algorithm(std::string{options.which->name});
-    x.set_datatype(element<T>::type);
-    x.set_op(options.op);
-    x.set_count(options.count);
-    x.set_root(world_.root);
-    x.set_chunk_count(options.chunk);
+    x.mutable_collective()->set_kind(options.which->kind);
+    x.mutable_collective()->set_algorithm(std::string{options.which->name});
+    x.mutable_collective()->set_datatype(element<T>::type);
+    x.mutable_collective()->set_op(options.op);
+    x.mutable_collective()->set_count(options.count);
+    x.mutable_collective()->set_root(world_.root);
+    x.mutable_collective()->set_chunk_count(options.chunk);
     if (options.op == gpu_sim::USER)
-      x.set_user_op(subtract_in_rank_order);
+      x.mutable_collective()->set_user_op(subtract_in_rank_order);
     for (uint32_t rank = 0; rank < options.ranks; ++rank) {
       x.add_inputs(base(rank));
       if (!options.in_place)
         x.add_outputs(base(rank) + output_offset);
       if (options.op == gpu_sim::PREMUL_SUM)
-        x.add_factors(premul_factor(rank));
+        x.mutable_collective()->add_factors(premul_factor(rank));
     }
     REQUIRE(cluster.ask_coordinator<proto::CollectiveResponse>(std::move(x)).error() == "");
     return cluster.wait(comm.commid());

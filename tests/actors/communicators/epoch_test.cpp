@@ -28,7 +28,7 @@ proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t
 
 void run_to_epoch(simulated_cluster& cluster, uint64_t epoch) {
   auto& state = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return state.epoch >= epoch; });
+  cluster.run_until([&] { return state.epoch() >= epoch; });
 }
 
 constexpr auto kill = proto::FaultRequest::KILL, hang_up = proto::FaultRequest::HANG, slow = proto::FaultRequest::SLOW;
@@ -57,7 +57,7 @@ TEST_CASE("epoch: a device or a stream that hangs is suspected in time, excluded
     }
 }
 
-TEST_CASE("epoch: what is served together is completed, whoever dies between two of its slices") {
+TEST_CASE("epoch: a joint operation is completed, whoever dies between two of its slices") {
   constexpr uint64_t count = 1u << 16; // of float64, on four ranks, in place: eight slices
   uint32_t completed = 0, run_again = 0;
   for (uint32_t steps = 0; steps <= 40; ++steps) {
@@ -155,7 +155,7 @@ TEST_CASE("epoch: a member hangs while the others are being stopped") {
     cluster.inject(trial.device(0), fault(kill, 1));
     REQUIRE(trial.launch() == "");
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.state == communicator_state::phase::quiescing; });
+    cluster.run_until([&] { return comm.state() == epoch_change::phase::quiescing; });
     caf::anon_send(device_of(cluster, trial.device(1)), fault(hang_up));
     auto status = cluster.wait(1);
     CHECK(status.error() == "");
@@ -178,8 +178,8 @@ TEST_CASE("epoch: who calls by the ranks of an earlier epoch is told so, who cal
   CHECK(contains(error, "rank 1 (device 0x2) was lost"));
   proto::CollectiveRequest now;
   now.set_comm_id(1);
-  now.set_algorithm("ring");
-  now.set_count(trial.options.count);
+  now.mutable_collective()->set_algorithm("ring");
+  now.mutable_collective()->set_count(trial.options.count);
   std::vector<uint32_t> left = {0, 2, 3};
   for (uint32_t rank = 0; rank < 3; ++rank)
     now.add_inputs(trial.input_address(left[rank]));

@@ -35,9 +35,9 @@ struct fixture : rank_cluster {
     for (uint64_t i = 0; i < calls; ++i) {
       proto::CollectiveRequest x;
       x.set_comm_id(comm.commid());
-      x.set_algorithm("tree");
-      x.set_datatype(proto::FLOAT32);
-      x.set_count(2);
+      x.mutable_collective()->set_algorithm("tree");
+      x.mutable_collective()->set_datatype(proto::FLOAT32);
+      x.mutable_collective()->set_count(2);
       for (uint32_t rank = 0; rank < 4; ++rank) {
         x.add_inputs(address(rank, 2 * i));
         x.add_outputs(address(rank, 64 + 2 * i));
@@ -92,9 +92,9 @@ TEST_CASE("fusing: in place, with factors, and of nothing") {
   fixture x{3};
   x.group(3, [](uint64_t i, auto& y) {
     y.clear_outputs();
-    y.set_count(i == 1 ? 0 : 2);
-    y.set_op(gpu_sim::PREMUL_SUM);
-    y.add_factors(2);
+    y.mutable_collective()->set_count(i == 1 ? 0 : 2);
+    y.mutable_collective()->set_op(gpu_sim::PREMUL_SUM);
+    y.mutable_collective()->add_factors(2);
   });
   CHECK(x.cluster.wait(x.comm.commid()).error() == "");
   CHECK(x.read(3, 0, 6) == floats{30, 60, 8 * 3, 8 * 4, 30 * 5, 30 * 6});
@@ -116,16 +116,16 @@ TEST_CASE("fusing: what depends on another one's result, or is something else, i
           for (uint32_t rank = 0; rank < 4; ++rank)
             y.set_inputs(static_cast<int>(rank), x.address(rank, 64));
         }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_op(gpu_sim::MAX); }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_algorithm("butterfly"); }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_kind(proto::BROADCAST); }) == 2);
-  CHECK(walks([](auto&, auto& y) { y.set_datatype(proto::INT32); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_algorithm("butterfly"); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }) == 2);
+  CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_datatype(proto::INT32); }) == 2);
 }
 
 TEST_CASE("fusing: not where the company would change the bits") {
   auto walks = [](proto::DataType type, const char* algorithm) {
     fixture x{5};
-    x.group(2, [&](uint64_t, proto::CollectiveRequest& y) { y.set_datatype(type), y.set_algorithm(algorithm); });
+    x.group(2, [&](uint64_t, proto::CollectiveRequest& y) { y.mutable_collective()->set_datatype(type), y.mutable_collective()->set_algorithm(algorithm); });
     CHECK(x.cluster.wait(x.comm.commid()).error() == "");
     return x.walks(1);
   };

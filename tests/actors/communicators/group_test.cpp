@@ -29,8 +29,8 @@ gpu_sim::GetCommStatusResponse status(simulated_cluster& cluster, uint64_t id) {
 proto::CollectiveRequest request_of(const all_reduce_trial& trial, bool in_place = true) {
   proto::CollectiveRequest request;
   request.set_comm_id(trial.comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(trial.options.count);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(trial.options.count);
   for (uint32_t rank = 0; rank < trial.options.ranks; ++rank) {
     request.add_inputs(trial.input_address(rank));
     if (!in_place)
@@ -135,16 +135,16 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
     x = request_of(trial, false);
     x.set_outputs(3, trial.input_address(3) + 79);
   });
-  check("ring", [](auto& x) { x.set_algorithm("rong"); });
-  check("naive", [](auto& x) { x.set_algorithm(""); });
-  check("datatype 99", [](auto& x) { x.set_datatype(static_cast<proto::DataType>(99)); });
-  check("reduction op 77", [](auto& x) { x.set_op(static_cast<gpu_sim::ReduceOp>(77)); });
-  check("is more bytes than an address can count", [](auto& x) { x.set_count(UINT64_MAX / 4); });
-  check("is not within the memory", [](auto& x) { x.set_count(UINT64_MAX / 32); });
+  check("ring", [](auto& x) { x.mutable_collective()->set_algorithm("rong"); });
+  check("naive", [](auto& x) { x.mutable_collective()->set_algorithm(""); });
+  check("datatype 99", [](auto& x) { x.mutable_collective()->set_datatype(static_cast<proto::DataType>(99)); });
+  check("reduction op 77", [](auto& x) { x.mutable_collective()->set_op(static_cast<gpu_sim::ReduceOp>(77)); });
+  check("is more bytes than an address can count", [](auto& x) { x.mutable_collective()->set_count(UINT64_MAX / 4); });
+  check("is not within the memory", [](auto& x) { x.mutable_collective()->set_count(UINT64_MAX / 32); });
   check("there is no communicator 5", [](auto& x) { x.set_comm_id(5); });
   {
     auto bad = good;
-    bad.set_kind(static_cast<proto::CollectiveKind>(44));
+    bad.mutable_collective()->set_kind(static_cast<proto::CollectiveKind>(44));
     CHECK(call(cluster, bad) != "");
   }
   CHECK(status(cluster, 1).status() == gpu_sim::SUCCESS);
@@ -162,8 +162,8 @@ TEST_CASE("group: two in-place operations that each fill the memory find room fo
   auto comm = cluster.init(2);
   proto::CollectiveRequest request;
   request.set_comm_id(comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(cluster.options.memory_bytes / sizeof(double));
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(cluster.options.memory_bytes / sizeof(double));
   for (int rank = 0; rank < 2; ++rank)
     request.add_inputs(comm.devices(rank).minmemaddr().value());
   for (int i = 0; i < 2; ++i)

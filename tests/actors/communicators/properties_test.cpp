@@ -99,20 +99,20 @@ public:
     auto comm = cluster.init(world.world_size);
     proto::CollectiveRequest request;
     request.set_comm_id(comm.commid());
-    request.set_kind(plan.kind);
-    request.set_algorithm(plan.algorithm);
-    request.set_datatype(element<T>::type);
-    request.set_op(plan.op);
-    request.set_count(world.count);
-    request.set_root(world.root);
-    request.set_peer(world.peer);
-    request.set_chunk_count(world.chunk);
-    request.mutable_counts()->Add(world.counts.begin(), world.counts.end());
+    request.mutable_collective()->set_kind(plan.kind);
+    request.mutable_collective()->set_algorithm(plan.algorithm);
+    request.mutable_collective()->set_datatype(element<T>::type);
+    request.mutable_collective()->set_op(plan.op);
+    request.mutable_collective()->set_count(world.count);
+    request.mutable_collective()->set_root(world.root);
+    request.mutable_collective()->set_peer(world.peer);
+    request.mutable_collective()->set_chunk_count(world.chunk);
+    request.mutable_collective()->mutable_counts()->Add(world.counts.begin(), world.counts.end());
     if (plan.op == gpu_sim::USER)
-      request.set_user_op(user_op);
+      request.mutable_collective()->set_user_op(user_op);
     for (uint32_t rank = 0; rank < world.world_size; ++rank) {
       if (plan.op == gpu_sim::PREMUL_SUM)
-        request.add_factors(static_cast<double>(factor(rank)));
+        request.mutable_collective()->add_factors(static_cast<double>(factor(rank)));
       room = std::max({room, input_count(plan.kind, world, rank), output_count(plan.kind, world, rank)});
     }
     for (uint32_t rank = 0; rank < world.world_size; ++rank) {

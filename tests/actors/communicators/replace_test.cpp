@@ -56,8 +56,8 @@ void judge(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status
 std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status) {
   proto::CollectiveRequest request;
   request.set_comm_id(trial.comm.commid());
-  request.set_algorithm("ring");
-  request.set_count(trial.options.count);
+  request.mutable_collective()->set_algorithm("ring");
+  request.mutable_collective()->set_count(trial.options.count);
   for (int rank = 0; rank < status.devices_size(); ++rank)
     request.add_inputs(status.devices(rank).minmemaddr().value() + 72);
   return trial.cluster.ask_coordinator<proto::CollectiveResponse>(request).error();
@@ -107,6 +107,25 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
   }
 }
 
+TEST_CASE("replace: where the only spare dies while it gets its inputs, one that joins within the limit replaces it") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed)};
+    all_reduce_trial trial{cluster, three_ranks()};
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == "");
+    auto& host = state_of<coordinator_state>(cluster.host);
+    cluster.run_until([&] { return !host.devices.at(4).communicators.empty(); });
+    for (uint64_t i = 0; i < seed % 7; ++i)
+      cluster.step();
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL));
+    cluster.run_until([&] { return host.devices.count(4) == 0; });
+    cluster.scheduler.advance_time(1s);
+    cluster.add_devices(1);
+    judge(trial, cluster.wait(1));
+  }
+}
+
 TEST_CASE("replace: where there is no spare the communicator is aborted and says why") {
   simulated_cluster cluster{with_spares(1, 0)};
   all_reduce_trial trial{cluster, three_ranks()};
@@ -134,7 +153,7 @@ TEST_CASE("replace: a spare that joins, or leaves its communicator, within the l
       cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 2));
       REQUIRE(trial.launch() == "");
       auto& comm = state_of<communicator_state>(communicator_of(cluster));
-      cluster.run_until([&] { return comm.state == communicator_state::phase::replacing; });
+      cluster.run_until([&] { return comm.state() == epoch_change::phase::replacing; });
       cluster.scheduler.advance_time(3s);
       if (joins) {
         cluster.device_settings.memory_bytes = 1u << 16;
@@ -190,7 +209,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
     cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.count(1) == 0; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epoch > 1; });
+    cluster.run_until([&] { return comm.epoch() > 1; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -216,7 +235,7 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epoch >= 3 && comm.state == communicator_state::phase::active; });
+  cluster.run_until([&] { return comm.epoch() >= 3 && comm.state() == epoch_change::phase::active; });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }

@@ -59,6 +59,52 @@ TEST_CASE("event: a stream that waits goes on when the other has recorded, and w
   CHECK(x.idle(waiter));
 }
 
+TEST_CASE("event: where the latest record is made already, an earlier one that is not is nobody's affair") {
+  streams x;
+  auto blocked = x.host.new_stream(x.device), source = x.host.new_stream(x.device), waiter = x.host.new_stream(x.device);
+  x.block(blocked, 100);
+  CHECK(x.host.record(x.device, 7, blocked) == "");
+  CHECK(x.host.record(x.device, 7, source) == "");
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, source)).error() == "");
+  auto began = time_of(x.cluster);
+  CHECK(x.host.wait_event(x.device, 7, waiter) == "");
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, waiter)).error() == "");
+  CHECK(time_of(x.cluster) == began);
+  // A third one, on the blocked stream, is the latest from now on.
+  CHECK(x.host.record(x.device, 7, blocked) == "");
+  CHECK(x.host.wait_event(x.device, 7, waiter) == "");
+  CHECK_FALSE(x.idle(waiter));
+  x.unblock(100);
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, waiter)).error() == "");
+  CHECK(time_of(x.cluster) == began);
+}
+
+TEST_CASE("event: all that wait for a record go on when it is made, and none that waits for another event's") {
+  streams x;
+  auto first = x.host.new_stream(x.device), second = x.host.new_stream(x.device), other = x.host.new_stream(x.device);
+  auto a = x.host.new_stream(x.device), b = x.host.new_stream(x.device), c = x.host.new_stream(x.device);
+  x.block(first, 100);
+  x.block(second, 200);
+  x.block(other, 300);
+  CHECK(x.host.record(x.device, 7, first) == "");
+  CHECK(x.host.record(x.device, 8, other) == "");
+  CHECK(x.host.wait_event(x.device, 7, a) == "");
+  CHECK(x.host.wait_event(x.device, 7, b) == "");
+  CHECK(x.host.wait_event(x.device, 8, c) == "");
+  CHECK(x.host.record(x.device, 7, second) == "");
+  x.unblock(100);
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, a)).error() == "");
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, b)).error() == "");
+  CHECK_FALSE(x.idle(c));
+  CHECK(x.host.wait_event(x.device, 7, a) == ""); // for the second record
+  CHECK_FALSE(x.idle(a));
+  x.unblock(200);
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, a)).error() == "");
+  CHECK_FALSE(x.idle(c));
+  x.unblock(300);
+  CHECK(x.host.wait_for(x.host.synchronize(x.device, c)).error() == "");
+}
+
 TEST_CASE("event: a record that is made while the wait is still queued counts") {
   streams x;
   auto source = x.host.new_stream(x.device), waiter = x.host.new_stream(x.device);

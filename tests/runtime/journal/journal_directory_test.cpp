@@ -43,14 +43,18 @@ TEST_CASE("journal directory: a missing record is named") {
   CHECK(render(open_and_read(dir.path(), false)).find("record 42 is missing") != std::string::npos);
 }
 
-TEST_CASE("journal directory: a later format is refused with both versions") {
-  temporary_directory dir;
-  leave_closed(dir.path());
-  with_database(dir.path(), [](auto& db, auto* meta) { REQUIRE(db.Put({}, meta, "format_version", "2").ok()); }, "meta");
-  for (auto writing : {false, true}) {
-    auto err = open_and_read(dir.path(), writing);
-    CHECK(code_of(err) == errc::wrong_version);
-    CHECK(render(err) == fmt::format("journal '{}' has format 2, this program reads format 1", dir.path().string()));
+TEST_CASE("journal directory: an earlier or later format is refused with both versions and what to do") {
+  for (std::string version : {"1", "3"}) {
+    temporary_directory dir;
+    leave_closed(dir.path());
+    with_database(dir.path(), [&](auto& db, auto* meta) { REQUIRE(db.Put({}, meta, "format_version", version).ok()); }, "meta");
+    for (auto writing : {false, true}) {
+      auto err = open_and_read(dir.path(), writing);
+      CHECK(code_of(err) == errc::wrong_version);
+      CHECK(render(err) == fmt::format("journal '{}' has format {}, and this program reads and writes format 2: read it with "
+                                       "the version of Ringmaster that wrote it, or move the directory away to begin a new one",
+                                       dir.path().string(), version));
+    }
   }
 }
 

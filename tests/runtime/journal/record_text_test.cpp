@@ -115,7 +115,7 @@ TEST_CASE("record text: JSON is one line with stable names, whatever the text") 
   }
   auto enqueued = parsed(json_of(operation_enqueued(7, 3)));
   auto& request = enqueued.fields().at("operation_enqueued").struct_value().fields().at("request").struct_value();
-  CHECK(request.fields().at("datatype").string_value() == "FLOAT64");
+  CHECK(request.fields().at("collective").struct_value().fields().at("datatype").string_value() == "FLOAT64");
   CHECK(request.fields().at("inputs").list_value().values().size() == 4);
 }
 

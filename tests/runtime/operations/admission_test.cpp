@@ -22,16 +22,16 @@ bool has(const std::string& text, const std::string& piece) {
 
 part collective(proto::CollectiveKind kind = proto::ALL_REDUCE, uint64_t count = 8) {
   part x;
-  x.set_kind(kind);
-  x.set_count(count);
-  x.set_datatype(proto::FLOAT32);
-  x.set_algorithm("auto");
+  x.mutable_collective()->set_kind(kind);
+  x.mutable_collective()->set_count(count);
+  x.mutable_collective()->set_datatype(proto::FLOAT32);
+  x.mutable_collective()->set_algorithm("auto");
   return x;
 }
 
 part transfer(uint32_t peer, bool receives, uint64_t count = 8) {
   auto x = collective(proto::SEND_RECV, count);
-  x.set_peer(peer);
+  x.mutable_collective()->set_peer(peer);
   x.set_receives(receives);
   return x;
 }
@@ -88,15 +88,15 @@ TEST_CASE("admission: what differs is named with ranks and values, fails everywh
     CHECK(x.one().problem == ""); // the next collective is as good as ever
     return found.problem;
   };
-  CHECK(has(mismatch([](part& y) { y.set_count(9); }), "count: 8 on rank 0, 2; 9 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_kind(proto::BROADCAST); }), "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
-  CHECK(has(mismatch([](part& y) { y.set_datatype(proto::INT32); }), "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_op(gpu_sim::MAX); }), "op: max on rank 1, 3; sum on rank 0, 2"));
-  CHECK(has(mismatch([](part& y) { y.set_root(2); }), "root: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_count(9); }), "count: 8 on rank 0, 2; 9 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }), "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_datatype(proto::INT32); }), "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }), "op: max on rank 1, 3; sum on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_root(2); }), "root: 0 on rank 0, 2; 2 on rank 1, 3"));
   CHECK(has(mismatch([](part& y) { y.set_in_place(true); }), "in place: no on rank 0, 2; yes on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_algorithm("ring"); }), "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_chunk_count(2); }), "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_op(gpu_sim::USER), y.set_user_op("mine"); }), "op: mine on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_algorithm("ring"); }), "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_chunk_count(2); }), "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::USER), y.mutable_collective()->set_user_op("mine"); }), "op: mine on rank 1, 3"));
   CHECK(has(mismatch([](part& y) { y.set_split(true); }), "call: reduce on rank 0, 2; split on rank 1, 3"));
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("admission: what a kind ignores may differ") {
   ranks_of_four x;
   for (uint32_t rank = 0; rank < 4; ++rank) {
     auto mine = collective(proto::BARRIER, rank);
-    mine.set_root(rank);
-    mine.set_op(rank == 0 ? gpu_sim::MAX : gpu_sim::MIN);
+    mine.mutable_collective()->set_root(rank);
+    mine.mutable_collective()->set_op(rank == 0 ? gpu_sim::MAX : gpu_sim::MIN);
     x.call(rank, {mine});
   }
   CHECK(x.one().problem == "");
@@ -125,9 +125,9 @@ TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers"
   ranks_of_four x;
   auto of_epoch_1 = [] {
     auto result = collective(proto::GATHER);
-    result.set_root(2);
+    result.mutable_collective()->set_root(2);
     for (uint64_t count : {1, 2, 3, 4})
-      result.add_counts(count);
+      result.mutable_collective()->add_counts(count);
     return result;
   };
   for (uint32_t rank : {0, 2})
@@ -138,10 +138,10 @@ TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers"
   auto found = x.one();
   REQUIRE(found.problem == "");
   CHECK(found.parts[0].epoch == 1);
-  CHECK(found.parts[0].what.root() == 2);
+  CHECK(found.parts[0].what.collective().root() == 2);
   auto request = joined(found.parts, std::vector<uint32_t>{0, 2, 3}, 4);
   CHECK(request.inputs_size() == 4);
-  CHECK(request.counts_size() == 4);
+  CHECK(request.collective().counts_size() == 4);
 }
 
 TEST_CASE("admission: what is with a lost device fails") {
@@ -240,7 +240,7 @@ TEST_CASE("admission: who has not called is named, and what is given up fails fo
   for (uint32_t rank : {0, 1, 2})
     first = x.call(rank, {collective()});
   CHECK(x.calls.waits_for(first, 17) == "rank 3 (device 0xd) has not called all_reduce #17");
-  x.calls.give_up(first, "too late");
+  x.calls.give_up(first, errc::timed_out, "too late");
   auto found = x.one();
   CHECK(found.problem == "too late");
   CHECK(found.parts.size() == 3);
@@ -270,9 +270,9 @@ TEST_CASE("admission: all_to_all with counts compares what is sent with what is 
     calls.set_ranks(1, {1, 2});
     part a = collective(proto::ALL_TO_ALL), b = a;
     for (uint64_t n : {1, 2})
-      a.add_counts(n);
+      a.mutable_collective()->add_counts(n);
     for (uint64_t n : {3, 4})
-      b.add_counts(n);
+      b.mutable_collective()->add_counts(n);
     for (uint64_t n : {1, 3})
       a.add_receive_counts(n);
     b.add_receive_counts(expected);
@@ -285,7 +285,7 @@ TEST_CASE("admission: all_to_all with counts compares what is sent with what is 
   auto good = verdict(2);
   CHECK(good.problem == "");
   auto request = joined(good.parts, std::vector<uint32_t>{0, 1}, 2);
-  CHECK(std::vector<uint64_t>(request.counts().begin(), request.counts().end()) == std::vector<uint64_t>{1, 2, 3, 4});
+  CHECK(std::vector<uint64_t>(request.collective().counts().begin(), request.collective().counts().end()) == std::vector<uint64_t>{1, 2, 3, 4});
 }
 
 TEST_CASE("admission: any order in which the ranks' calls come gives the same operations in the same order") {
@@ -302,11 +302,30 @@ TEST_CASE("admission: any order in which the ranks' calls come gives the same op
         x.call(static_cast<uint32_t>(rank), {collective(proto::ALL_REDUCE, 100 + made[rank]++)});
       while (auto found = x.calls.next()) {
         CHECK(found->problem == "");
-        counts.push_back(found->parts[0].what.count());
+        counts.push_back(found->parts[0].what.collective().count());
       }
     }
     REQUIRE(counts.size() == calls);
     for (size_t i = 0; i < calls; ++i)
       CHECK(counts[i] == 100 + i);
   }
+}
+
+TEST_CASE("admission: a spare that joins behind a collective that was given up counts with the others") {
+  ranks_of_four x;
+  auto first = x.call(0, {collective()});
+  x.calls.give_up(first, errc::timed_out, "too late");
+  CHECK(x.one().problem == "too late");
+  for (uint32_t rank : {1, 2}) { // they hear of it when they call
+    x.call(rank, {collective()});
+    CHECK(x.one().problem == "too late");
+  }
+  x.calls.set_ranks(2, {10, 11, 12, 20}); // rank 3 was lost before it called
+  CHECK(x.nothing());
+  for (uint32_t rank : {0, 1, 2})
+    x.call(rank, {collective()}, 2);
+  CHECK(x.calls.call(99, 20, 2, {collective()}) == "");
+  auto met = x.one();
+  CHECK(met.problem == "");
+  CHECK(met.parts.size() == 4);
 }

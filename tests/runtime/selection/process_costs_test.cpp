@@ -1,8 +1,6 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/selection/process_costs.hpp"
 
-#include "runtime/operations/direct_execution.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -43,11 +41,11 @@ TEST_CASE("process costs: buffers that exceed the caches are fetched and stored"
   CHECK(work.traffic_bytes == doctest::Approx(0.5 * (2 + 3) * 8 * 7 * 4000));
 }
 
-TEST_CASE("process costs: what is served together moves each byte once") {
+TEST_CASE("process costs: a joint operation moves each byte once") {
   auto work = work_of("direct", 8, 8000, 2);
-  CHECK(work.together);
+  CHECK(work.joint);
   CHECK(work.bytes == 2 * 8 * 32000);
-  process_constants machine{.together = {.operation_s = 1, .rank_s = 0.5, .bandwidth = 512000}};
+  process_constants machine{.joint = {.operation_s = 1, .rank_s = 0.5, .bandwidth = 512000}};
   CHECK(estimate(work, machine).total_s() == doctest::Approx(1 + 8 * 0.5 + 1));
 }
 
@@ -61,10 +59,10 @@ TEST_CASE("process costs: an estimate is the features, each times its constant")
 
 TEST_CASE("process costs: the candidates come cheapest first") {
   process_constants machine{.cores = 2, .operation_s = 20e-6, .message_s = 2e-6, .bandwidth = 1e10, .reduction_rate = 1e10,
-                            .memory_bandwidth = 1e10, .together = {.operation_s = 15e-6, .bandwidth = 1e10}};
+                            .memory_bandwidth = 1e10, .joint = {.operation_s = 15e-6, .bandwidth = 1e10}};
   auto all = candidates_in_process(proto::ALL_REDUCE, {.world_size = 8, .count = 1000}, 4, machine);
   REQUIRE(all);
-  CHECK(is_served_together(all->front().which->name));
+  CHECK(all->front().which->is.joint);
   CHECK(std::is_sorted(all->begin(), all->end(), [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); }));
   CHECK(!candidates_in_process(proto::BROADCAST, {.world_size = 4, .count = 8, .root = 4}, 4, machine));
 }

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -80,6 +81,55 @@ TEST_CASE("strategies: the lab's published results") {
   CHECK(near(parallel.time, 0.01967935151316352));
   CHECK(std::abs(costs.mfu_percent(m, 8, parallel.time) - 50.284) < 0.001);
   CHECK(near(outcome_of("1f1b", {2, 8, 2}, 2, costs).time, 0.001385264218244255));
+}
+
+TEST_CASE("strategies: ZeRO-3 gathers and scatters each layer for each micro-batch, as the lab's does") {
+  // 4 ranks, 4 layers, 16 samples in micro-batches of 2: a rank has 2 micro-batches, each of which gathers 4 layers twice
+  // and scatters 4 gradients. By the lab's rules (S = 2 x 4096^2 = 33,554,432 bytes of a weight):
+  //   loading a quarter: 8,388,608 bytes at 450 GB/s x 0.7
+  //   a gather or scatter: 10 us + S / (450 GB/s x 0.65)
+  //   forward or backward of 2 samples: 2 x 4096^2 x 2048 = 68.7 GFLOP at 1000 TFLOP/s x 0.9
+  //   updating a quarter: 4096 x 1024 = 4,194,304, 6 bytes for each, at 3072 GB/s x 0.75
+  const double load = 8'388'608 / (450e9 * 0.7), exchange = 1e-5 + 33'554'432 / (450e9 * 0.65),
+               pass = 68'719'476'736 / (1000e12 * 0.9), update = 25'165'824 / (3072e9 * 0.75);
+  auto found = outcome_of("zero3", {4, 16, 2}, 4, lab_costs(), true);
+  auto times = [&](op x) { return std::ranges::count_if(found.events, [&](auto& y) { return y.rank == 0 && y.what == x; }); };
+  CHECK(times(op::all_gather) == 2 * 2 * 4);
+  CHECK(times(op::reduce_scatter) == 2 * 4);
+  CHECK(times(op::all_reduce) == 0);
+  CHECK(near(found.end, 4 * load + (16 + 8) * exchange + 2 * 2 * 4 * pass + 4 * update));
+  CHECK(near(found.time, found.end - update)); // to the start of the last event, the last layer's update
+  // The most is held as the second micro-batch's first backward begins: with w = 4096^2 elements of a weight, 4 quarters
+  // of each of weights, states and sums, 3 w; 4 inputs of 2 x 4096 x 1024 = w/2 each, 2 w; the gradient by the output,
+  // w/2; and the gathered weight, w.
+  CHECK(found.ranks[0].peak_memory == uint64_t{4096} * 4096 * 13 / 2);
+  // All 4 samples at once: half of the exchanges; 2 w and no sums yet, 4 inputs of w, a gradient of w, the weight.
+  auto at_once = outcome_of("zero3", {4, 16, 4}, 4, lab_costs());
+  const double longer_pass = 137'438'953'472 / (1000e12 * 0.95);
+  CHECK(near(at_once.end, 4 * load + (8 + 4) * exchange + 2 * 4 * longer_pass + 4 * update));
+  CHECK(at_once.ranks[0].peak_memory == uint64_t{4096} * 4096 * 8);
+}
+
+TEST_CASE("strategies: ddp with micro-batches is ddp-accumulate, but for where its sums are reduced") {
+  const model m{6, 24, 2};
+  for (auto* costs : {&lab_costs(), &puzzle_costs()}) {
+    auto reduced = outcome_of("ddp", m, 3, *costs, true), kept = outcome_of("ddp-accumulate", m, 3, *costs, true);
+    CHECK(near(reduced.end, kept.end));
+    CHECK(reduced.ranks[0].peak_memory <= kept.ranks[0].peak_memory);
+    auto count = [](const training_outcome& x, op what) {
+      return std::ranges::count_if(x.events, [&](auto& y) { return y.what == what; });
+    };
+    for (auto what : {op::forward, op::backward, op::all_reduce, op::update})
+      CHECK(count(reduced, what) == count(kept, what));
+  }
+}
+
+TEST_CASE("strategies: what nobody has said of micro-batches is one sample, or all of a rank's") {
+  const model m{8, 24, 1};
+  CHECK(default_micro_batch(*strategy_of("zero3"), m, 4) == 6);
+  CHECK(default_micro_batch(*strategy_of("ddp-accumulate"), m, 4) == 1);
+  CHECK(default_micro_batch(*strategy_of("pipeline"), m, 4) == 24);
+  CHECK(default_micro_batch(*strategy_of("1f1b"), m, 4) == 1);
 }
 
 TEST_CASE("strategies: any number of ranks, layers and batches trains the whole model, or is refused with a sentence") {
@@ -235,7 +285,7 @@ TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than
       auto found = outcome_of(which.name, m, world_size, costs);
       CHECK(found.end >= 2.0 * m.layers + 1 - 1e-9); // what is by the weights may be done beside
       const auto part = m.global_batch / shape.data,
-                 passes = !which.in_micro_batches ? 1 : (part - 1) / m.micro_batch + 1;
+                 passes = which.cut == batch_cut::never ? 1 : (part - 1) / m.micro_batch + 1;
       CHECK(found.end >= 3.0 * static_cast<double>(passes) * m.layers / shape.pipeline - 1e-9);
     }
 }

@@ -113,6 +113,22 @@ TEST_CASE("timelines: what is sharded is gathered where it is needed, and scatte
   CHECK(by_layer("zero3", m, 2) == both("G0 F0 G1 F1 G1 B1 B1 S1 G0 B0 B0 S0 U0 U1 "));
 }
 
+TEST_CASE("timelines: data-parallel ranks accumulate over micro-batches, and gather and scatter for each of them") {
+  // Two ranks, two samples each, one at a time: what is done once a step stands behind the second's, or at its layers.
+  const model m{2, 4, 1};
+  auto both = [](const std::string& line) { return line + "\n" + line + "\n"; };
+  // Whole gradients are added up; each layer's sum is reduced right behind the last backward of it.
+  CHECK(by_layer("ddp", m, 2) == both("F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 "));
+  // A layer is gathered for each forward and backward of each micro-batch, its sum reduced in the end.
+  CHECK(by_layer("wsdp", m, 2)
+        == both("G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 R0 U0 R1 U1 "));
+  // Whole sums, scattered in the end; or each micro-batch's gradient at once, of which a half is kept.
+  CHECK(by_layer("zero1", m, 2) == both("F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 S0 U0 G0 S1 U1 G1 "));
+  CHECK(by_layer("zero2", m, 2) == both("F0 F1 B1 B1 S1 B0 B0 S0 F0 F1 B1 B1 S1 B0 B0 S0 U0 G0 U1 G1 "));
+  CHECK(by_layer("zero3", m, 2)
+        == both("G0 F0 G1 F1 G1 B1 B1 S1 G0 B0 B0 S0 G0 F0 G1 F1 G1 B1 B1 S1 G0 B0 B0 S0 U0 U1 "));
+}
+
 TEST_CASE("timelines: tensor-parallel ranks make each output and each gradient by an input whole") {
   // Behind the forward of layer 0 its output, layer 1's input, is summed (R1), behind that of 1 the model's (R2);
   // behind the backward of a layer the gradient by its input.

@@ -128,7 +128,7 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
   CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
 }
 
-TEST_CASE("explain: ranks of one process share its cores, and are served together") {
+TEST_CASE("explain: ranks of one process share its cores, and have joint operations") {
   temporary_directory dir;
   auto file = (dir.path() / "tuned.conf").string();
   std::ofstream{file} << "[costs]\ntogether-operation=20us\ntogether-rank=0s\ntogether-bandwidth=16777216000\n";

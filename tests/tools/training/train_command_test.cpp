@@ -69,7 +69,7 @@ TEST_CASE("simulate train: a trace has every event, and an arrow from each send 
 
 TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(sentence_of({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
-  CHECK(sentence_of({"--strategy=2f2b"}).find("there is no strategy \"2f2b\"; there are: ddp, ") != std::string::npos);
+  CHECK(sentence_of({"--strategy=moon"}).find("there is no strategy \"moon\"; there are: ddp, ") != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
   CHECK(
     sentence_of({"--strategy=ddp", "--ranks=3"})
@@ -133,6 +133,46 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
         != std::string::npos);
   CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"})
           .find("does not divide among 7 heads")
+        != std::string::npos);
+}
+
+TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") {
+  auto operations = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--ranks=4", "--layers=4", "--global-batch=16", "--json"});
+    auto result = train(args);
+    REQUIRE(result.code == 0);
+    auto read = parse_json(result.out);
+    REQUIRE(read.engaged());
+    for (size_t i = 0; i < read->keys.size(); ++i)
+      if (read->keys[i].name == "operations")
+        return read->entries[i].number;
+    return 0.0;
+  };
+  for (auto* name : {"ddp", "wsdp", "zero1", "zero2", "zero3"}) {
+    const auto strategy = std::string{"--strategy="} + name;
+    CAPTURE(strategy);
+    CHECK(operations({strategy}) == operations({strategy, "--micro-batch=4"})); // all that a rank has
+    CHECK(operations({strategy}) < operations({strategy, "--micro-batch=2"}));
+    CHECK(train({strategy, "--micro-batch=2"}).out.find("in micro-batches of 2,") != std::string::npos);
+    CHECK(train({strategy}).out.find("micro-batches") == std::string::npos);
+  }
+  CHECK(sentence_of({"--strategy=pipeline", "--micro-batch=4"})
+        == "ringmaster simulate train: --micro-batch: pipeline on 8 ranks works on all 32 samples of a rank at once\n");
+  CHECK(train({"--strategy=pipeline", "--micro-batch=32"}).code == 0); // which is so
+  CHECK(sentence_of({"--strategy=1f1b", "--chunks=2"})
+        == "ringmaster simulate train: --chunks: 1f1b on 8 ranks has one part of the model on each\n");
+  CHECK(sentence_of({"--strategy=zb-v", "--chunks=3"}).find("has two parts of the model on each") != std::string::npos);
+  CHECK(train({"--strategy=ddp-overlap", "--chunks=3"}).code == 0);
+  CHECK(sentence_of({"--strategy=pipeline-fsdp", "--data=2", "--zero=1"})
+        == "ringmaster simulate train: --zero: pipeline-fsdp on 8 ranks shares a stage as ZeRO's stage 3 does\n");
+  // Of what is told to all of them each takes what it has.
+  auto table = train({"--strategy=all", "--micro-batch=4", "--chunks=4"}).out;
+  CHECK(table.find("--micro-batch:") == std::string::npos);
+  CHECK(table.find("--chunks:") == std::string::npos);
+}
+
+TEST_CASE("simulate train: a strategy that is nearly one of ours is suggested") {
+  CHECK(sentence_of({"--strategy=gpip"}).find("there is no strategy \"gpip\": did you mean gpipe? There are: ddp, ")
         != std::string::npos);
 }
 

@@ -31,9 +31,9 @@ options known_machine() {
   x.costs.local_reduction_rate = 6'000'000'000;
   x.costs.local_memory_bandwidth = 9'000'000'000;
   x.costs.local_cache_bytes = 4u << 20;
-  x.costs.together_operation = 10us;
-  x.costs.together_rank = 1us;
-  x.costs.together_bandwidth = 15'000'000'000;
+  x.costs.joint_operation = 10us;
+  x.costs.joint_rank = 1us;
+  x.costs.joint_bandwidth = 15'000'000'000;
   return x;
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("tune: finds the constants of a machine from what operations took on i
   CHECK(near(found.local_reduction_rate, known.local_reduction_rate));
   CHECK(near(found.local_memory_bandwidth, known.local_memory_bandwidth));
   CHECK(found.local_cache_bytes == known.local_cache_bytes);
-  CHECK(near(found.together_rank.count(), known.together_rank.count()));
-  CHECK(near(found.together_bandwidth, known.together_bandwidth));
+  CHECK(near(found.joint_rank.count(), known.joint_rank.count()));
+  CHECK(near(found.joint_bandwidth, known.joint_bandwidth));
   CHECK(fitted->walked.residual < 0.01);
   for (const auto& x : samples)
     CHECK(*estimate_of(x, fitted->values, 2) == doctest::Approx(x.seconds).epsilon(0.02));

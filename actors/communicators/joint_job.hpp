@@ -1,0 +1,47 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/operations/joint_execution.hpp"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace ringmaster {
+
+/// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, and the
+/// threads of a `joint_movers`. Each worker has a run of neighbouring slices of its own, so that it moves the same memory
+/// in the next operation on the same buffers, and helps the others when that is done.
+class joint_job {
+public:
+  /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
+  joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<device_memory>> memories,
+             uint32_t workers, communicator_actor owner, uint64_t number);
+
+  /// Moves a slice that nobody has taken. Returns whether there was one.
+  bool move_slice(uint32_t worker);
+
+  /// Of the owner, when there are no slices left to take: waits about as long as a slice takes. Returns whether all are
+  /// moved; if they are not, the owner is sent `resume` with the job's number when they are.
+  bool wait();
+
+  uint32_t slices() const noexcept { return execution_.slices(); }
+  uint32_t slices_moved() const noexcept { return moved_; }
+
+private:
+  /// A worker's slices, from the next one that nobody has taken.
+  struct alignas(64) share {
+    std::atomic<uint32_t> next{0};
+    uint32_t end = 0;
+  };
+
+  joint_execution execution_;
+  std::vector<std::shared_ptr<device_memory>> memories_;
+  std::vector<share> shares_; ///< By worker.
+  std::atomic<uint32_t> moved_{0};
+  std::atomic<bool> owner_waits_{false};
+  communicator_actor owner_;
+  uint64_t number_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "actors/communicators/joint_movers.hpp"
+#include "runtime/operations/epoch_change.hpp"
+
+#include <caf/timespan.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace ringmaster {
+
+/// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory, for
+/// all ranks at once. Nobody but the communicator and its process's movers takes part, so what has begun is completed,
+/// whoever is lost meanwhile: it is decided when everybody has come to it. Owned by the communicator, who tells it whose
+/// turn it is.
+class joint_run {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  struct options {
+    std::shared_ptr<joint_movers> movers; ///< That help; null: the communicator does it alone.
+    caf::timespan turn{0};                ///< It moves data for so long between two looks at its mailbox.
+  };
+  /// What the communicator does for it.
+  struct callbacks {
+    std::function<void(epoch_change::decisions)> carry_out;
+    std::function<void(uint64_t first, uint64_t last)> release; ///< The streams go on behind these operations.
+    std::function<void(time_point)> note_progress;
+    std::function<void(bool)> gather_records; ///< Those of one turn go out at once.
+  };
+
+  joint_run(communicator_actor::pointer self, options opts, epoch_change& epochs,
+            callbacks owner)
+    : self_(self), options_(std::move(opts)), epochs_(epochs), owner_(std::move(owner)) {}
+
+  /// A new epoch is open: nobody has come to anything.
+  void reset() { ranks_.clear(); }
+  void on_arrival(const joint_arrival& x);
+  /// It is the communicator's turn again, or the job of this number is done.
+  void moved(uint64_t number);
+  /// Slices that are moved count as progress.
+  void note_moving(time_point now);
+
+private:
+  /// How far a rank has come.
+  struct place {
+    uint64_t sequence = 0; ///< The latest joint operation that it has come to.
+    std::shared_ptr<device_memory> memory;
+  };
+  /// Data that is being moved. It ends whoever is lost: epochs wait for it.
+  struct moving_job {
+    uint64_t number = 0;
+    uint64_t sequence = 0; ///< 0: none.
+    std::shared_ptr<joint_job> work; ///< Null for a small one.
+    uint32_t slices_seen = 0;
+  };
+
+  /// Runs what everybody has come to, for a while.
+  void run();
+  /// Takes the next operation up, and moves the data of a small one. Returns whether there is one to run.
+  bool begin_moving();
+  /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
+  bool keep_moving(time_point turn_end);
+  bool give_way();
+  bool everybody_is_at(uint64_t sequence) const;
+  joint_operation work_of(operation& op, uint64_t& bytes);
+
+  communicator_actor::pointer self_;
+  options options_;
+  epoch_change& epochs_;
+  callbacks owner_;
+  std::map<uint64_t, place> ranks_; ///< By device.
+  moving_job moving_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,58 @@
+#include "actors/communicators/outbox.hpp"
+
+#include "runtime/operations/fusing.hpp"
+
+namespace ringmaster {
+
+void outbox::journal(proto::Record record) {
+  if (!journal_)
+    return;
+  record.set_time_ns(unix_ns());
+  records_.push_back(std::move(record));
+  if (!flush_pending_ && !gathering_)
+    flush_records();
+}
+
+void outbox::flush_records() {
+  for (auto& record : records_)
+    self_->send(journal_, std::move(record));
+  records_.clear();
+}
+
+void outbox::add(proto::OperationPlan plan, bool in_group) {
+  may_fuse_ = may_fuse_ || in_group;
+  *batch_.add_plans() = std::move(plan);
+}
+
+void outbox::flush_later() {
+  if (batch_.plans_size() > 0 && !std::exchange(flush_pending_, true))
+    self_->send(self_, atom::flush_v);
+}
+
+void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise) {
+  answers_.emplace_back(std::move(answer), std::move(promise));
+}
+
+void outbox::flush(device_handles ranks, operation_queue& operations, bool deterministic) {
+  flush_pending_ = false;
+  if (batch_.plans_size() > 0) {
+    auto batch = std::exchange(batch_, {});
+    if (std::exchange(may_fuse_, false))
+      batch = fuse(std::move(batch), operations, deterministic);
+    auto members = std::make_shared<const device_handles>(std::move(ranks));
+    auto order = caf::make_message(
+      operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)), members}); // one for all ranks
+    std::scoped_lock lock{*enqueue_order_};
+    for (auto& rank : *members)
+      tell(rank.stream, order);
+  }
+  flush_records();
+  for (auto& [answer, promise] : std::exchange(answers_, {}))
+    promise.deliver(std::move(answer));
+}
+
+void outbox::tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const {
+  receiver->enqueue(self_->ctrl(), caf::make_message_id(), what, self_->context());
+}
+
+} // namespace ringmaster

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "actors/calls/wall_clock.hpp"
+#include "messages/interfaces.hpp"
+#include "runtime/operations/operation_queue.hpp"
+
+#include <caf/typed_response_promise.hpp>
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// What a COMMUNICATOR says that may gather for a moment: the plans of the calls that are in its mailbox together go out as
+/// one message to each rank, records of one turn wake the journal once. Whoever waits for an answer may call on: what he
+/// calls must come to the streams behind the plans, so the answer waits for them.
+class outbox {
+public:
+  using collective_promise = caf::typed_response_promise<proto::CollectiveResponse>;
+
+  /// `journal` may be invalid. `enqueue_order` is held while plans go to the streams, so that all streams get the operations
+  /// of communicators that share devices in one order, and none waits for the other in a circle.
+  outbox(communicator_actor::pointer self, journal_actor journal, wall_clock clock, std::shared_ptr<std::mutex> enqueue_order)
+    : self_(self), journal_(std::move(journal)), clock_(clock), enqueue_order_(std::move(enqueue_order)) {}
+
+  uint64_t unix_ns() const { return clock_.unix_ns(self_->clock().now()); }
+  void journal(proto::Record record);
+  bool journals() const { return static_cast<bool>(journal_); }
+  /// While records gather they go out by `flush_records` alone.
+  void gather_records(bool on) { gathering_ = on; }
+  void flush_records();
+
+  /// `in_group`: it may be fused with others.
+  void add(proto::OperationPlan plan, bool in_group);
+  /// Has the plans sent behind the calls that are in the mailbox already.
+  void flush_later();
+  bool flush_pending() const { return flush_pending_; }
+  void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
+  /// Sends everything. `ranks`: the members' handles, in rank order. `deterministic`: see `fuse`.
+  void flush(device_handles ranks, operation_queue& operations, bool deterministic);
+
+  /// One message that many share, instead of a copy for each.
+  void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;
+
+private:
+  communicator_actor::pointer self_;
+  journal_actor journal_;
+  wall_clock clock_;
+  std::shared_ptr<std::mutex> enqueue_order_;
+  proto::OperationBatch batch_;
+  bool may_fuse_ = false; ///< The batch has plans of groups.
+  bool flush_pending_ = false;
+  bool gathering_ = false;
+  std::vector<proto::Record> records_;
+  std::vector<std::pair<proto::CollectiveResponse, collective_promise>> answers_;
+};
+
+} // namespace ringmaster

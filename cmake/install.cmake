@@ -1,0 +1,66 @@
+# What `cmake --install` puts where, and the CMake package that finds it again. A prefix may be moved as a whole. Two
+# components: `programs` is what runs, `development` what compiles and links.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(ringmaster_series "ringmaster-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set(ringmaster_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ringmaster")
+set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
+
+# A folder of our own below include/: sources name headers as in the tree, "client/client.hpp".
+target_include_directories(ringmaster_options INTERFACE
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
+# What these two link, however the floors are divided.
+set(ringmaster_libraries)
+set(libraries_to_see ringmaster_client ringmaster_laboratory)
+while(libraries_to_see)
+  list(POP_FRONT libraries_to_see library)
+  string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
+  if(library MATCHES "^ringmaster_(.*)$" AND NOT library IN_LIST ringmaster_libraries)
+    set_target_properties(${library} PROPERTIES EXPORT_NAME ${CMAKE_MATCH_1})
+    add_library(ringmaster::${CMAKE_MATCH_1} ALIAS ${library})
+    list(APPEND ringmaster_libraries ${library})
+    get_target_property(linked ${library} INTERFACE_LINK_LIBRARIES)
+    list(APPEND libraries_to_see ${linked})
+  endif()
+endwhile()
+# Whoever links the client from outside writes strategies, too.
+target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_laboratory>")
+install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(DIRECTORY messages runtime actors client "${PROJECT_BINARY_DIR}/messages"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
+  FILES_MATCHING PATTERN CMakeFiles EXCLUDE PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
+
+install(EXPORT ringmaster NAMESPACE ringmaster:: FILE ringmaster-targets.cmake
+  DESTINATION "${ringmaster_package_dir}" COMPONENT development)
+configure_package_config_file(cmake/ringmaster-config.cmake.in ringmaster-config.cmake
+  INSTALL_DESTINATION "${ringmaster_package_dir}")
+write_basic_package_version_file(ringmaster-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(
+  FILES
+    cmake/FindCAF.cmake
+    "${PROJECT_BINARY_DIR}/ringmaster-config.cmake"
+    "${PROJECT_BINARY_DIR}/ringmaster-config-version.cmake"
+  DESTINATION "${ringmaster_package_dir}" COMPONENT development)
+install(DIRECTORY examples DESTINATION "${ringmaster_data_dir}" COMPONENT development PATTERN puzzles EXCLUDE)
+
+install(TARGETS ringmaster caf-run RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
+install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT programs)
+install(FILES CHANGELOG.md LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
+# Programs look beside themselves and then in /etc, which is where what is installed in /usr has its configuration. One
+# that is there already stays: somebody, or `ringmaster tune`, has written into it.
+install(CODE "set(ringmaster_configuration \"${PROJECT_SOURCE_DIR}/config/caf-application.conf\")" COMPONENT programs)
+install(CODE [[
+  if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(ringmaster_etc /etc/ringmaster)
+  else()
+    set(ringmaster_etc "${CMAKE_INSTALL_PREFIX}/etc/ringmaster")
+  endif()
+  if(EXISTS "$ENV{DESTDIR}${ringmaster_etc}/caf-application.conf")
+    message(STATUS "Keeping: $ENV{DESTDIR}${ringmaster_etc}/caf-application.conf")
+  else()
+    file(INSTALL "${ringmaster_configuration}" DESTINATION "${ringmaster_etc}")
+  endif()]]
+  COMPONENT programs)

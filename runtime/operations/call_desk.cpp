@@ -1,0 +1,178 @@
+#include "runtime/operations/call_desk.hpp"
+
+#include "runtime/operations/rank_calls.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace ringmaster {
+
+/// The groups of ranks' calls are numbered behind those of the host.
+constexpr uint64_t rank_group_base = uint64_t{1} << 63;
+
+void call_desk::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
+  ranks_[epoch] = devices;
+  if (ranks_.size() > admission::history_max)
+    ranks_.erase(ranks_.begin());
+  admission_.set_ranks(epoch, std::move(devices));
+}
+
+void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now) {
+  auto& entry = calls_[ticket];
+  entry.parts = 1;
+  entry.called_at = now;
+  entry.limited = limited;
+  if (x.parts().empty())
+    return part_ended(ticket, errc::ok, {}); // an empty group
+  std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
+  entry.parts = parts.size();
+  entry.grouped = parts.size() > 1;
+  auto problem = admission_.call(ticket, x.device_id(), x.epoch(), std::move(parts));
+  if (!problem.empty()) {
+    entry.parts = 1;
+    part_ended(ticket, errc::unknown_device, problem);
+  }
+}
+
+std::optional<call_desk::decision> call_desk::next() {
+  while (decisions_.empty() && !paused_) {
+    auto found = admission_.next();
+    if (!found)
+      break;
+    if (found->problem.empty()) {
+      begin(found->parts);
+      continue;
+    }
+    decisions_.emplace_back(refuse{found->problem});
+    parts_ended(found->parts, found->code, found->problem);
+  }
+  if (decisions_.empty())
+    return std::nullopt;
+  auto result = std::move(decisions_.front());
+  decisions_.pop_front();
+  return result;
+}
+
+void call_desk::begin(const std::vector<call_part>& parts) {
+  if (parts.front().what.split()) {
+    begin_split made{{}, parts};
+    made.request.set_comm_id(owner_.value);
+    for (auto& x : parts) {
+      made.request.mutable_split()->add_device_ids(x.device);
+      made.request.mutable_split()->add_colors(x.what.color());
+      made.request.mutable_split()->add_keys(x.what.key());
+    }
+    decisions_.emplace_back(std::move(made));
+    return;
+  }
+  static const std::vector<uint64_t> nobody;
+  auto epoch = parts.front().epoch;
+  auto then = ranks_.find(epoch);
+  auto& world = then == ranks_.end() ? nobody : then->second; // whom the call is about; some may be lost since
+  std::vector<uint32_t> ranks;
+  for (auto& x : parts)
+    ranks.push_back(static_cast<uint32_t>(std::find(world.begin(), world.end(), x.device) - world.begin()));
+  if (std::count(ranks.begin(), ranks.end(), world.size()) != 0)
+    return parts_ended(parts, errc::invalid_argument, fmt::format("not all of the callers had a rank in epoch {}", epoch));
+  auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
+  request.set_comm_id(owner_.value);
+  auto group = group_of(parts);
+  decisions_.emplace_back(begin_operation{std::move(request), parts, group, epoch});
+}
+
+uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
+  std::vector<uint64_t> tickets;
+  bool grouped = true;
+  for (auto& x : parts) {
+    tickets.push_back(x.ticket);
+    grouped = grouped && calls_.count(x.ticket) != 0 && calls_.at(x.ticket).grouped;
+  }
+  if (!grouped || std::exchange(last_tickets_, tickets) != tickets)
+    ++groups_;
+  return rank_group_base + groups_;
+}
+
+void call_desk::began(uint64_t sequence, const std::vector<call_part>& parts) {
+  auto& tickets = under_way_[sequence];
+  for (auto& x : parts)
+    tickets.push_back(x.ticket);
+}
+
+void call_desk::operation_ended(uint64_t sequence, errc code, const std::string& error) {
+  if (under_way_.empty())
+    return;
+  if (auto tickets = under_way_.extract(sequence))
+    for (auto ticket : tickets.mapped())
+      part_ended(ticket, code, error);
+}
+
+void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error) {
+  for (auto& x : parts)
+    part_ended(x.ticket, code, error);
+}
+
+std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts) {
+  std::vector<uint64_t> unwanted;
+  for (auto& part : made.parts()) {
+    bool anybody = false;
+    for (int rank = 0; rank < part.comm().devices_size(); ++rank)
+      for (auto& x : parts)
+        if (auto call = calls_.find(x.ticket);
+            x.device == part.comm().devices(rank).deviceid().value() && call != calls_.end()) {
+          call->second.answer.set_split_comm_id(part.comm().commid());
+          call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
+          anybody = true;
+        }
+    if (!anybody)
+      unwanted.push_back(part.comm().commid());
+  }
+  parts_ended(parts, static_cast<errc>(made.code()), made.error());
+  return unwanted;
+}
+
+void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error) {
+  auto i = calls_.find(ticket);
+  if (i == calls_.end())
+    return;
+  auto& answer = i->second.answer;
+  if (!error.empty() && answer.code() == 0)
+    answer.set_code(static_cast<uint32_t>(code));
+  if (!error.empty() && answer.error() != error)
+    answer.set_error(answer.error().empty() ? error : answer.error() + "; " + error);
+  if (--i->second.parts > 0)
+    return;
+  answer.set_success(answer.error().empty());
+  decisions_.emplace_back(answer_call{ticket, std::move(answer)});
+  calls_.erase(i);
+}
+
+call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended, time_point now) {
+  auto& entry = calls_.at(ticket);
+  expiry result;
+  result.waited = fmt::format("{:.1f} s", std::chrono::duration<double>{now - entry.called_at}.count());
+  for (auto& [sequence, tickets] : under_way_)
+    if (entry.limited && std::count(tickets.begin(), tickets.end(), ticket) != 0)
+      result.late.push_back(sequence);
+  if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
+    admission_.give_up(ticket, errc::timed_out, fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
+  return result;
+}
+
+void call_desk::fail_all(errc code, const std::string& error) {
+  std::vector<uint64_t> tickets;
+  for (auto& call : calls_)
+    tickets.push_back(call.first);
+  for (auto ticket : tickets)
+    admission_.give_up(ticket, code, error);
+  while (auto found = admission_.next())
+    parts_ended(found->parts, found->code, found->problem);
+  for (auto& [sequence, under_way] : under_way_) // these end as operations
+    for (auto ticket : under_way)
+      std::erase(tickets, ticket);
+  for (auto ticket : tickets) // splits
+    while (calls_.count(ticket) != 0)
+      part_ended(ticket, code, error);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "messages/cluster.pb.h"
+#include "messages/ids.hpp"
+#include "runtime/operations/admission.hpp"
+
+#include <chrono>
+#include <variant>
+
+namespace ringmaster {
+
+/// Where the ranks of a communicator call for themselves: each tells its part, and when all parts of an operation are there
+/// and match, it is begun as if the host had called it. Every call that is taken has a ticket, and is answered once: when
+/// all of its parts have ended, one way or the other.
+///
+/// It is told what happens, and `next()` answers with what is to be done, and why, until there is nothing. No clock, no
+/// actor: whoever asks carries it out.
+class call_desk {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// The request is to be enqueued, for the ranks of `epoch`: `began` or `parts_ended` says what came of it.
+  struct begin_operation {
+    proto::CollectiveRequest request;
+    std::vector<call_part> parts;
+    uint64_t group = 0; ///< What ranks have called it in; behind all groups of the host.
+    uint64_t epoch = 0;
+  };
+  /// The coordinator is to be asked for these communicators: `split_made` or `parts_ended` says what came of it.
+  struct begin_split {
+    proto::CommDeriveRequest request;
+    std::vector<call_part> parts;
+  };
+  /// These calls do not match, or were given up.
+  struct refuse {
+    std::string reason;
+  };
+  struct answer_call {
+    uint64_t ticket = 0;
+    proto::RankCallResponse answer; ///< But for the epoch of now.
+  };
+  using decision = std::variant<begin_operation, begin_split, refuse, answer_call>;
+
+  explicit call_desk(communicator_id owner) : owner_(owner) {}
+
+  /// The epoch is open over these devices, in rank order.
+  void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
+  /// While members change, ranks are not what they will be in a moment: nothing is begun.
+  void pause(bool paused) { paused_ = paused; }
+
+  /// `limited`: the limit is the caller's; operations that are under way end by it, too.
+  void call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now);
+  bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
+  /// The parts are operation `sequence`.
+  void began(uint64_t sequence, const std::vector<call_part>& parts);
+  /// `code` and error of what has failed; none: it has ended well.
+  void operation_ended(uint64_t sequence, errc code, const std::string& error);
+  void parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error);
+  /// Tells the callers their new communicators. Returns those that nobody waits for any more.
+  std::vector<uint64_t> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
+
+  /// What a call whose limit has passed still waited for.
+  struct expiry {
+    std::vector<uint64_t> late; ///< Operations that are to end by it.
+    std::string waited;         ///< "2.0 s"
+  };
+  /// `next_sequence`, `last_ended`: of operations, as people count them.
+  expiry expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended, time_point now);
+  /// The communicator ends: nobody shall wait, but for operations under way, which end, too.
+  void fail_all(errc code, const std::string& error);
+
+  std::optional<decision> next();
+
+private:
+  /// A call of one rank that has not been answered.
+  struct open_call {
+    size_t parts = 0; ///< That have not ended.
+    proto::RankCallResponse answer;
+    time_point called_at;
+    bool grouped = false; ///< Its parts came in one message.
+    bool limited = false;
+  };
+
+  void part_ended(uint64_t ticket, errc code, const std::string& error);
+  void begin(const std::vector<call_part>& parts);
+  /// One number for parts that all of their ranks have called in one group, and another for what comes then.
+  uint64_t group_of(const std::vector<call_part>& parts);
+
+  communicator_id owner_;
+  admission admission_;
+  bool paused_ = false;
+  std::map<uint64_t, std::vector<uint64_t>> ranks_; ///< Devices by epoch, of the latest.
+  std::map<uint64_t, open_call> calls_;             ///< By ticket.
+  std::map<uint64_t, std::vector<uint64_t>> under_way_; ///< Tickets, by the operation's sequence.
+  std::vector<uint64_t> last_tickets_;
+  uint64_t groups_ = 0;
+  std::deque<decision> decisions_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,346 @@
+#include "runtime/operations/epoch_change.hpp"
+
+#include "runtime/operations/admission.hpp"
+#include "runtime/schedule/collective.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+namespace ringmaster {
+
+epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks)
+  : operations_(owner), owner_(owner), policy_(policy), ranks_(std::move(ranks)) {
+  note_ranks();
+}
+
+void epoch_change::note_ranks() {
+  history_[epoch_] = ranks_;
+  if (history_.size() > admission::history_max)
+    history_.erase(history_.begin());
+}
+
+bool epoch_change::is_there(uint64_t device) const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device && !x.lost; });
+}
+
+const std::vector<rank_device>* epoch_change::ranks_in(uint64_t epoch) const {
+  auto i = history_.find(epoch);
+  return i == history_.end() ? nullptr : &i->second;
+}
+
+std::vector<rank_device> epoch_change::ranks_now(uint64_t epoch) const {
+  auto result = history_.at(epoch);
+  for (auto& x : result)
+    x.lost = std::none_of(ranks_.begin(), ranks_.end(), [&](auto& y) { return y.id() == x.id(); });
+  return result;
+}
+
+bool epoch_change::counts(const proto::RankReport& x) {
+  auto op = operations_.find(x.sequence());
+  return op != nullptr && op->epoch == x.epoch() && x.phase() != proto::RankReport::INTERRUPTED;
+}
+
+// -- who is lost, and how the others stop ---------------------------------------
+
+epoch_change::decisions epoch_change::lost(uint64_t device, const std::string& cause) {
+  decisions out;
+  if (!is_there(device))
+    return out; // heard of already: a suspicion's fence makes the monitor speak, too
+  auto i = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device; });
+  auto& known = history_.rbegin()->second; // as everybody knows the ranks, whoever else is lost meanwhile
+  auto then = std::find_if(known.begin(), known.end(), [=](auto& x) { return x.id() == device; });
+  auto rank = then != known.end() ? then - known.begin() : i - ranks_.begin();
+  auto reason = fmt::format("rank {} (device 0x{:x}) was lost: {}", rank, device, cause);
+  if (policy_ == proto::REPLACE && !ending()) {
+    i->lost = true;
+    to_replace_.push_back(device);
+    for (auto& op : operations_.in_flight())
+      if (op.state == operation::phase::decided && op.committed.count(device) == 0)
+        reason += fmt::format("; its output of operation #{} is lost", op.sequence);
+  } else {
+    ranks_.erase(i);
+    operations_.drop(device);
+  }
+  quiescing_.erase(device);
+  if (state_ == phase::aborted)
+    return out;
+  if (state_ == phase::ending) {
+    end_decided(out);
+    if (quiescing_.empty())
+      reopen(out); // it was the last that had not stopped
+    return out;
+  }
+  async_error_ = reason;
+  if (policy_ == proto::ABORT)
+    begin_end(out, reason);
+  else if (ranks_.empty())
+    begin_end(out, reason + "; no device is left");
+  else
+    quiesce(out, reason);
+  end_decided(out); // only now: those who wait shall hear of the new epoch
+  finish_end(out);
+  return out;
+}
+
+void epoch_change::quiesce(decisions& out, const std::string& reason) {
+  if (state_ != phase::ending)
+    state_ = phase::quiescing;
+  if (!reason.empty())
+    epoch_reason_ += epoch_reason_.empty() ? reason : "; " + reason;
+  if (data_moves_) { // its ranks shall go on with the result
+    stop_when_it_rests_ = true;
+    return;
+  }
+  stop_streams order{++epoch_, {}, operations_.stop(), state_ == phase::ending};
+  for (auto& x : ranks_)
+    if (!x.lost)
+      order.devices.push_back(x.id());
+  quiescing_ = {order.devices.begin(), order.devices.end()};
+  out.emplace_back(std::move(order));
+  if (quiescing_.empty())
+    reopen(out);
+}
+
+epoch_change::decisions epoch_change::quiesced(uint64_t device, uint64_t epoch) {
+  decisions out;
+  if (epoch == epoch_ && quiescing_.erase(device) != 0 && quiescing_.empty())
+    reopen(out);
+  return out;
+}
+
+void epoch_change::reopen(decisions& out) {
+  end_cancelled(out);
+  if (state_ == phase::ending)
+    finish_end(out);
+  else if (!to_replace_.empty())
+    replace_next(out);
+  else
+    activate(out);
+}
+
+void epoch_change::activate(decisions& out) {
+  state_ = phase::active;
+  epoch_opened opened{epoch_, std::exchange(epoch_reason_, {}), {}};
+  for (auto& op : operations_.in_flight())
+    if (op.state == operation::phase::running && op.attempts > 0)
+      opened.rerun.push_back(op.sequence);
+  note_ranks();
+  out.emplace_back(std::move(opened));
+}
+
+// -- who is replaced --------------------------------------------------------------
+
+void epoch_change::replace_next(decisions& out) {
+  state_ = phase::replacing;
+  auto lost = to_replace_.front();
+  if (asked_for_ == lost)
+    return; // the answer is under way
+  asked_for_ = lost;
+  asked_at_ = operations_.latest();
+  auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == lost; });
+  out.emplace_back(spare_wanted{place->metadata, operations_.inputs_of(lost)});
+}
+
+epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, uint64_t lost) {
+  decisions out;
+  asked_for_ = 0;
+  if (ending())
+    return out; // the coordinator takes it back when the communicator ends
+  if (!x.success()) {
+    begin_end(out, async_error_ + "; it could not be replaced: " + x.error());
+    return out;
+  }
+  auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& y) { return y.id() == lost; });
+  auto old_min = place->metadata.minmemaddr().value();
+  *place = {x.device(), false};
+  std::erase(to_replace_, lost);
+  operations_.replace(lost, old_min, x.device(), [&](const operation& op) -> std::string {
+    if (!x.inputs_restored())
+      return x.inputs_error();
+    return op.sequence > asked_at_ ? "the call came while the device was being replaced" : "";
+  });
+  epoch_reason_ += fmt::format("; device 0x{:x} took its place", place->id());
+  quiesce(out, {}); // what was cancelled leaves the streams
+  return out;
+}
+
+epoch_change::decisions epoch_change::no_spare(const std::string& why) {
+  asked_for_ = 0;
+  decisions out;
+  if (!ending())
+    begin_end(out, async_error_ + "; the coordinator gave no spare: " + why);
+  return out;
+}
+
+// -- operations -------------------------------------------------------------------
+
+epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
+  decisions out;
+  if (!counts(x))
+    return out; // of an epoch that is gone
+  auto op = operations_.find(x.sequence());
+  if (x.phase() == proto::RankReport::BROKEN) {
+    if (op->state != operation::phase::running)
+      return out;
+    operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()), fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
+    quiesce(out, fmt::format("operation #{} failed", op->sequence));
+    return out;
+  }
+  bool decided = false;
+  for (auto each : operations_.fused_with(*op))
+    if (x.phase() == proto::RankReport::COMMITTED) {
+      each->committed.insert(x.device_id());
+    } else {
+      each->finished.insert(x.device_id());
+      if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
+        each->state = operation::phase::decided;
+        note_outputs(out, *each);
+        decided = true;
+      }
+    }
+  if (decided)
+    out.emplace_back(release_operation{op->sequence});
+  end_decided(out);
+  finish_end(out);
+  return out;
+}
+
+void epoch_change::end_decided(decisions& out) {
+  auto done = operations_.take([&](const operation& op) {
+    return op.state == operation::phase::decided && !op.moving
+           && std::all_of(ranks_.begin(), ranks_.end(), [&](auto& x) {
+                return x.lost || op.finished.count(x.id()) == 0 || op.committed.count(x.id()) != 0;
+              });
+  });
+  for (auto& op : done)
+    end(out, std::move(op));
+}
+
+void epoch_change::end_cancelled(decisions& out) {
+  for (auto& op : operations_.take([](const operation& x) { return x.state == operation::phase::cancelled; }))
+    end(out, std::move(op));
+}
+
+void epoch_change::end(decisions& out, operation op) {
+  if (op.epoch == 0)
+    op.epoch = epoch_;
+  if (op.state == operation::phase::cancelled && op.attempts > 0 && !(op.in_place() && replaces_input(op.what().kind())))
+    note_outputs(out, op); // in part
+  auto error = op.error;
+  out.emplace_back(operation_ended{std::move(op), std::move(error)});
+}
+
+void epoch_change::note_outputs(decisions& out, const operation& op) const {
+  if (policy_ == proto::REPLACE)
+    out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
+}
+
+epoch_change::decisions epoch_change::overdue(const std::vector<uint64_t>& sequences, const std::string& limit,
+                                              const std::string& doing) {
+  decisions out;
+  std::vector<uint64_t> cancelled;
+  for (auto sequence : sequences)
+    if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
+      operations_.cancel(*op, errc::timed_out, fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
+      cancelled.push_back(sequence);
+    }
+  // Streams that are being stopped have not been told that these are cancelled: once more, with a higher epoch.
+  if (!cancelled.empty() && (state_ == phase::active || state_ == phase::quiescing))
+    quiesce(out, fmt::format("operation #{} took too long", fmt::join(cancelled, ", #")));
+  return out;
+}
+
+epoch_change::decisions epoch_change::stalled(const std::string& reason) {
+  decisions out;
+  if (state_ != phase::active)
+    return out;
+  operations_.cancel_running(errc::timed_out, reason);
+  quiesce(out, reason);
+  return out;
+}
+
+epoch_change::decisions epoch_change::group_closed() {
+  decisions out;
+  if (state_ == phase::active)
+    end_cancelled(out);
+  return out;
+}
+
+// -- data of joint operations -----------------------------------------------------
+
+epoch_change::decisions epoch_change::data_moves(operation& op) {
+  op.state = operation::phase::decided;
+  op.moving = true;
+  data_moves_ = true;
+  decisions out;
+  note_outputs(out, op);
+  return out;
+}
+
+epoch_change::decisions epoch_change::data_moved(uint64_t sequence) {
+  decisions out;
+  for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; }))
+    end(out, std::move(op));
+  return out;
+}
+
+epoch_change::decisions epoch_change::data_rests() {
+  decisions out;
+  data_moves_ = false;
+  if (std::exchange(stop_when_it_rests_, false))
+    quiesce(out, {});
+  finish_end(out);
+  return out;
+}
+
+// -- the end ------------------------------------------------------------------------
+
+epoch_change::decisions epoch_change::abort(const std::string& reason) {
+  decisions out;
+  begin_end(out, reason);
+  return out;
+}
+
+void epoch_change::begin_end(decisions& out, const std::string& reason) {
+  if (ending())
+    return;
+  state_ = phase::ending;
+  end_reason_ = reason;
+  async_error_ = fmt::format("communicator {} has ended: {}", owner_.value, reason);
+  operations_.cancel_all(errc::aborted, async_error_);
+  std::erase_if(ranks_, [](auto& x) { return x.lost; });
+  to_replace_.clear();
+  out.emplace_back(end_began{async_error_});
+  quiesce(out, reason);
+}
+
+epoch_change::decisions epoch_change::destroy(const std::string& reason) {
+  decisions out;
+  gone_ = true;
+  begin_end(out, reason);
+  finish_end(out);
+  return out;
+}
+
+epoch_change::decisions epoch_change::let_go() {
+  decisions out;
+  --held_;
+  finish_end(out);
+  return out;
+}
+
+void epoch_change::finish_end(decisions& out) {
+  if (!ending() || stop_when_it_rests_ || !quiescing_.empty() || !operations_.nothing_in_flight() || held_ > 0)
+    return;
+  if (state_ == phase::ending) {
+    state_ = phase::aborted;
+    if (!gone_)
+      out.emplace_back(communicator_aborted{end_reason_});
+  }
+  if (gone_ && !std::exchange(gone_told_, true))
+    out.emplace_back(communicator_gone{end_reason_});
+}
+
+} // namespace ringmaster

@@ -1,0 +1,165 @@
+#pragma once
+
+#include "messages/cluster.pb.h"
+#include "runtime/operations/operation_queue.hpp"
+
+#include <map>
+#include <variant>
+
+namespace ringmaster {
+
+/// Who belongs to a communicator, in which epoch, and which of its operations are certain to have ended.
+///
+///   active --member lost, operation broken--> quiescing --all quiesced--> (replacing -->) active, a new epoch
+///     |                                           |
+///     +-- abort, destroy, nobody left ------------+--> ending --all quiesced--> aborted, or gone
+///
+/// An operation is `running` until every rank has finished it, then `decided`: from then on it counts as done by the
+/// group that ran it, whoever dies. What runs when an epoch opens runs again in it, from its untouched inputs.
+///
+/// It is told what happens, and answers with what is to be done, in this order, and why; whoever asks carries it out before
+/// he tells of anything else. No clock, no actor: a pure state machine. Invariants, which
+/// tests/runtime/operations/epoch_change_test.cpp tries in every order of events: no epoch opens while a member that is
+/// not lost has not stopped; epochs only rise; who was lost does not come back; what was decided is not cancelled; behind
+/// the end nothing opens.
+class epoch_change {
+public:
+  enum class phase { active, quiescing, replacing, ending, aborted };
+
+  /// These streams are to stop touching memory for older epochs, and to drop what was cancelled. Their `quiesced` counts
+  /// with this epoch.
+  struct stop_streams {
+    uint64_t epoch = 0;
+    std::vector<uint64_t> devices;
+    std::vector<uint64_t> cancelled;
+    bool forget = false; ///< For good.
+  };
+  /// Everybody has finished it: results may be put in place.
+  struct release_operation {
+    uint64_t sequence = 0;
+  };
+  /// These ranges hold results now, or something that is none: the host's copies of them are too old.
+  struct outputs_changed {
+    std::vector<operation_queue::memory_range> ranges;
+  };
+  /// The operation has ended, well where there is no error. It is in no queue any more.
+  struct operation_ended {
+    operation what;
+    std::string error;
+  };
+  /// A device is wanted for the lost one's rank, holding these ranges as it did: `spare` or `no_spare` answers.
+  struct spare_wanted {
+    gpu_sim::DeviceMetadata lost;
+    std::vector<operation_queue::memory_range> inputs;
+  };
+  /// The epoch is open over `ranks()`: what runs is to be begun.
+  struct epoch_opened {
+    uint64_t epoch = 0;
+    std::string reason;
+    std::vector<uint64_t> rerun; ///< Which are not begun for the first time.
+  };
+  /// Nothing is taken any more; calls fail.
+  struct end_began {
+    std::string error;
+  };
+  /// No stream touches memory for it any more.
+  struct communicator_aborted {
+    std::string reason;
+  };
+  /// The same, and somebody wants it gone.
+  struct communicator_gone {
+    std::string reason;
+  };
+  using decision = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted, epoch_opened,
+                                end_began, communicator_aborted, communicator_gone>;
+  using decisions = std::vector<decision>;
+
+  /// Epoch 1 is open over these.
+  epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks);
+
+  /// What was called and has not ended. Whoever calls adds to it, and begins what an open epoch is to run.
+  operation_queue& operations() { return operations_; }
+  const operation_queue& operations() const { return operations_; }
+
+  phase state() const { return state_; }
+  uint64_t epoch() const { return epoch_; }
+  /// Whether members are being stopped or replaced: its devices may not be what they will be in a moment.
+  bool changing() const { return state_ != phase::active && state_ != phase::aborted; }
+  bool ending() const { return state_ == phase::ending || state_ == phase::aborted; }
+  bool gone() const { return gone_; }
+  const std::vector<rank_device>& ranks() const { return ranks_; }
+  /// Whether the device has a rank, and has not been lost.
+  bool is_there(uint64_t device) const;
+  bool has_stopped(uint64_t device) const { return quiescing_.count(device) == 0; }
+  /// What happened last that nobody had called for; once it ends, why.
+  const std::string& async_error() const { return async_error_; }
+  /// The latest epoch that was open. While members change, calls are for it.
+  uint64_t opened() const { return history_.rbegin()->first; }
+  /// Who had the ranks in an epoch that was open; nullptr: that is not known any more.
+  const std::vector<rank_device>* ranks_in(uint64_t epoch) const;
+  /// Those of that epoch as they are now.
+  std::vector<rank_device> ranks_now(uint64_t epoch) const;
+  /// Whether the report is of an attempt that counts.
+  bool counts(const proto::RankReport& x);
+
+  decisions lost(uint64_t device, const std::string& cause);
+  decisions quiesced(uint64_t device, uint64_t epoch);
+  decisions reported(const proto::RankReport& x);
+  decisions spare(const proto::SpareResponse& x, uint64_t lost);
+  decisions no_spare(const std::string& why);
+  /// Those that are still running fail. `doing`: what was waited for.
+  decisions overdue(const std::vector<uint64_t>& sequences, const std::string& limit, const std::string& doing);
+  /// Nobody has moved for too long: all that runs fails.
+  decisions stalled(const std::string& reason);
+  /// Calls have come into flight that waited for GroupEnd: those that were cancelled meanwhile end.
+  decisions group_closed();
+  decisions abort(const std::string& reason);
+  /// A client's: the communicator is to be gone.
+  decisions destroy(const std::string& reason);
+
+  /// The data of a joint operation is on its way: it is decided, and no epoch ends before `data_rests`.
+  decisions data_moves(operation& op);
+  decisions data_moved(uint64_t sequence);
+  decisions data_rests();
+  bool must_rest() const { return stop_when_it_rests_; }
+
+  /// Somebody has asked for what the communicator must be there for: it does not go before `let_go`.
+  void hold() { ++held_; }
+  decisions let_go();
+
+private:
+  void quiesce(decisions& out, const std::string& reason);
+  void reopen(decisions& out);
+  void replace_next(decisions& out);
+  void activate(decisions& out);
+  void begin_end(decisions& out, const std::string& reason);
+  void finish_end(decisions& out);
+  void end_decided(decisions& out);
+  void end_cancelled(decisions& out);
+  void end(decisions& out, operation op);
+  /// Where spares are to get inputs, else nobody keeps copies.
+  void note_outputs(decisions& out, const operation& op) const;
+  void note_ranks();
+
+  operation_queue operations_;
+  communicator_id owner_;
+  proto::FailurePolicy policy_;
+  std::vector<rank_device> ranks_;
+  std::map<uint64_t, std::vector<rank_device>> history_; ///< Ranks by epoch, of the latest that were open.
+  phase state_ = phase::active;
+  uint64_t epoch_ = 1;
+  std::set<uint64_t> quiescing_;     ///< Devices that have not stopped yet.
+  std::string epoch_reason_;
+  std::string end_reason_;
+  std::string async_error_;
+  std::deque<uint64_t> to_replace_;  ///< Lost devices whose ranks wait for a spare.
+  uint64_t asked_for_ = 0;           ///< The lost device that a spare has been asked for; 0: none.
+  uint64_t asked_at_ = 0;            ///< The latest operation that the request knew of.
+  uint32_t held_ = 0;
+  bool data_moves_ = false;
+  bool stop_when_it_rests_ = false;
+  bool gone_ = false;
+  bool gone_told_ = false;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,87 @@
+#include "runtime/operations/fusing.hpp"
+
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/rank_order/rank_order.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint64_t part_bytes_max = 64u << 10; ///< Copying more in and out costs more than its messages.
+constexpr uint64_t fused_bytes_max = 1u << 20;
+
+bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
+  return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
+         && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count()
+         && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
+}
+
+/// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
+/// on its company.
+bool place_does_not_matter(const proto::Collective& what) {
+  return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
+}
+
+bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes && a_bytes > 0 && b_bytes > 0;
+}
+
+/// Whether neither writes what the other one reads or writes.
+bool apart(const operation& a, const operation& b) {
+  for (size_t rank = 0; rank < a.slots.size(); ++rank) {
+    auto &x = a.slots[rank], &y = b.slots[rank];
+    if (overlap(x.output, x.output_bytes, y.output, y.output_bytes) || overlap(x.input, x.input_bytes, y.output, y.output_bytes)
+        || overlap(x.output, x.output_bytes, y.input, y.input_bytes))
+      return false;
+  }
+  return true;
+}
+
+/// Whether `op` may be walked as one with those, which are.
+bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic) {
+  auto& leader = *fused.front();
+  if (op.leader != 0 || leader.attempts > 1)
+    return op.leader != 0 && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
+  uint64_t bytes = op.bytes;
+  for (auto each : fused)
+    bytes += each->bytes;
+  return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint && !leader.joint
+         && same_reduction(op.what(), leader.what()) && (deterministic || place_does_not_matter(op.what()))
+         && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max
+         && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
+}
+
+} // namespace
+
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic) {
+  proto::OperationBatch result;
+  auto& plans = *batch.mutable_plans();
+  for (int first = 0, end = 0; first < plans.size(); first = end) {
+    std::vector<operation*> fused{operations.find(plans[first].sequence())};
+    for (end = first + 1; end < plans.size() && can_fuse(*operations.find(plans[end].sequence()), fused, deterministic); ++end)
+      fused.push_back(operations.find(plans[end].sequence()));
+    auto& plan = *result.add_plans();
+    plan = std::move(plans[first]);
+    if (fused.size() == 1 && fused.front()->leader == 0)
+      continue;
+    plan.mutable_collective()->set_count(0);
+    plan.set_joint(false);
+    for (int i = first; i < end; ++i) {
+      auto& one = i == first ? plan : plans[i];
+      auto& op = *fused[static_cast<size_t>(i - first)];
+      op.leader = fused.front()->sequence;
+      op.joint = false;
+      auto& part = *plan.add_fused();
+      part.set_sequence(op.sequence);
+      part.set_count(op.what().count());
+      part.mutable_input_addresses()->Swap(one.mutable_input_addresses());
+      part.mutable_output_addresses()->Swap(one.mutable_output_addresses());
+      plan.mutable_collective()->set_count(plan.collective().count() + part.count());
+    }
+  }
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,153 @@
+#include "runtime/operations/operation_queue.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <utility>
+
+namespace ringmaster {
+
+operation& operation_queue::add(operation op, uint64_t rank_group) {
+  op.sequence = ++latest_;
+  op.group = rank_group;
+  auto& queue = collects(rank_group) ? waiting_ : in_flight_;
+  queue.push_back(std::move(op));
+  return queue.back();
+}
+
+std::string operation_queue::open_group() {
+  if (group_open_)
+    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first", owner_.value);
+  group_open_ = true;
+  return {};
+}
+
+std::string operation_queue::close_group() {
+  if (!group_open_)
+    return fmt::format("GroupEnd on communicator {} without GroupStart", owner_.value);
+  group_open_ = false;
+  if (!waiting_.empty())
+    ++groups_;
+  for (auto& op : std::exchange(waiting_, {})) {
+    op.group = groups_;
+    closed_.push_back(op.sequence);
+    in_flight_.push_back(std::move(op));
+  }
+  return {};
+}
+
+std::vector<uint64_t> operation_queue::take_closed() {
+  return std::exchange(closed_, {});
+}
+
+operation* operation_queue::find(uint64_t sequence) {
+  auto i = std::find_if(in_flight_.begin(), in_flight_.end(), [=](auto& op) { return op.sequence == sequence; });
+  return i == in_flight_.end() ? nullptr : &*i;
+}
+
+std::vector<operation*> operation_queue::fused_with(operation& op) {
+  if (op.leader == 0)
+    return {&op};
+  std::vector<operation*> result;
+  each([&](operation& other) {
+    if (other.leader == op.leader)
+      result.push_back(&other);
+  });
+  return result;
+}
+
+void operation_queue::cancel(operation& op, errc code, const std::string& error) {
+  if (op.state != operation::phase::running)
+    return;
+  for (auto each : fused_with(op)) {
+    each->state = operation::phase::cancelled;
+    each->error = error;
+    each->code = code;
+  }
+}
+
+void operation_queue::cancel_running(errc code, const std::string& error) {
+  for (auto& op : in_flight_)
+    cancel(op, code, error);
+}
+
+void operation_queue::cancel_all(errc code, const std::string& error) {
+  group_open_ = false;
+  std::move(waiting_.begin(), waiting_.end(), std::back_inserter(in_flight_));
+  waiting_.clear();
+  cancel_running(code, error);
+}
+
+void operation_queue::drop(uint64_t device) {
+  each([&](operation& op) {
+    if (op.state == operation::phase::running)
+      if (auto why = op.drop(device); !why.empty())
+        cancel(op, errc::device_lost, fmt::format("operation #{}: {}", op.sequence, why));
+  });
+}
+
+void operation_queue::replace(uint64_t lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
+                              const std::function<std::string(const operation&)>& why_not) {
+  auto moved = [&](uint64_t address) { return address - old_min + spare.minmemaddr().value(); };
+  auto id = spare.deviceid().value();
+  each([&](operation& op) {
+    for (auto& x : op.slots)
+      if (x.device == lost && op.state == operation::phase::running)
+        x = {id, moved(x.input), moved(x.output), moved(x.buffer), x.input_bytes, x.output_bytes};
+  });
+  each([&](operation& op) {
+    if (op.state != operation::phase::running)
+      return;
+    if (auto why = why_not(op); !why.empty())
+      cancel(op, errc::device_lost, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
+  });
+}
+
+std::vector<operation_queue::memory_range> operation_queue::inputs_of(uint64_t lost) const {
+  std::vector<memory_range> result;
+  std::vector<memory_range> made; // by operations that run before
+  for (auto* queue : {&in_flight_, &waiting_})
+    for (auto& op : *queue)
+      for (auto& x : op.slots) {
+        if (x.device != lost || op.state != operation::phase::running || x.input_bytes == 0)
+          continue;
+        bool made_here = std::any_of(made.begin(), made.end(), [&](auto& earlier) {
+          return earlier.address <= x.input && x.input + x.input_bytes <= earlier.address + earlier.bytes;
+        });
+        made.push_back({lost, x.output, x.output_bytes});
+        if (!made_here)
+          result.push_back({lost, x.input, x.input_bytes});
+      }
+  return result;
+}
+
+std::vector<operation_queue::memory_range> operation_queue::outputs_of(const operation& op) {
+  std::vector<memory_range> result;
+  for (auto& x : op.slots)
+    result.push_back({x.device, x.output, x.output_bytes});
+  return result;
+}
+
+std::vector<uint64_t> operation_queue::stop() {
+  std::vector<uint64_t> cancelled;
+  for (auto& op : in_flight_)
+    if (op.state == operation::phase::cancelled)
+      cancelled.push_back(op.sequence);
+    else if (op.state == operation::phase::running)
+      op.epoch = 0;
+  return cancelled;
+}
+
+std::vector<operation> operation_queue::take(const std::function<bool(const operation&)>& ended) {
+  std::vector<operation> result;
+  for (auto i = in_flight_.begin(); i != in_flight_.end();)
+    if (ended(*i)) {
+      result.push_back(std::move(*i));
+      i = in_flight_.erase(i);
+    } else {
+      ++i;
+    }
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "messages/ids.hpp"
+#include "runtime/operations/operation.hpp"
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+namespace ringmaster {
+
+/// The operations of a communicator that were called and have not ended, in the order of the calls: those in flight, and
+/// those that wait for GroupEnd. What becomes of them when ranks are lost, epochs change and ranks report, is decided by
+/// `epoch_change`; here it is done. No clock, no actor.
+class operation_queue {
+public:
+  explicit operation_queue(communicator_id owner) : owner_(owner) {}
+
+  size_t size() const { return in_flight_.size() + waiting_.size(); }
+  bool nothing_in_flight() const { return in_flight_.empty(); }
+  bool idle() const { return size() == 0; }
+  uint64_t latest() const { return latest_; } ///< The number of the latest call.
+  std::deque<operation>& in_flight() { return in_flight_; }
+  const std::deque<operation>& in_flight() const { return in_flight_; }
+  size_t waiting() const { return waiting_.size(); }
+
+  /// Numbers it. `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host.
+  operation& add(operation op, uint64_t rank_group);
+  /// Whether such a call waits for GroupEnd.
+  bool collects(uint64_t rank_group) const { return group_open_ && rank_group == 0; }
+  /// Both return why not; empty: done.
+  std::string open_group();
+  std::string close_group();
+  /// Those of the group that was closed last, which are in flight now. Asked once.
+  std::vector<uint64_t> take_closed();
+
+  /// nullptr: it has ended, or waits for GroupEnd.
+  operation* find(uint64_t sequence);
+  /// Those that are fused with it, or it alone.
+  std::vector<operation*> fused_with(operation& op);
+  /// It fails, and those with it. What is decided cannot be cancelled.
+  void cancel(operation& op, errc code, const std::string& error);
+  void cancel_running(errc code, const std::string& error);
+  /// As `cancel_running`, also of what waits for GroupEnd, which never comes.
+  void cancel_all(errc code, const std::string& error);
+  /// The device is gone from all that runs: what cannot go on without it is cancelled.
+  void drop(uint64_t device);
+  /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's input is
+  /// not there; empty: it is.
+  void replace(uint64_t lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
+               const std::function<std::string(const operation&)>& why_not);
+
+  struct memory_range {
+    uint64_t device = 0;
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+  /// What a device in the lost one's place must hold before everything runs again: inputs, but those that an earlier
+  /// operation that runs again makes.
+  std::vector<memory_range> inputs_of(uint64_t lost) const;
+  static std::vector<memory_range> outputs_of(const operation& op);
+
+  /// Streams are being stopped: whatever ranks still say of an attempt does not count. Returns what was cancelled.
+  std::vector<uint64_t> stop();
+  /// Takes those out for which `ended` holds.
+  std::vector<operation> take(const std::function<bool(const operation&)>& ended);
+
+private:
+  template <class Visitor>
+  void each(Visitor visit) {
+    for (auto* queue : {&in_flight_, &waiting_})
+      for (auto& op : *queue)
+        visit(op);
+  }
+
+  communicator_id owner_;
+  std::deque<operation> in_flight_;
+  std::deque<operation> waiting_; ///< Called since GroupStart.
+  std::vector<uint64_t> closed_;
+  bool group_open_ = false;
+  uint64_t groups_ = 0;
+  uint64_t latest_ = 0;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,55 @@
+#include "runtime/reduction/datatypes.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace ringmaster {
+
+namespace {
+
+std::vector<known_datatype>& known() {
+  static std::vector<known_datatype> all{
+    float64_datatype, float32_datatype, int32_datatype,   int64_datatype,    int8_datatype,        uint8_datatype,
+    uint32_datatype,  uint64_datatype,  float16_datatype, bfloat16_datatype, float8_e4m3_datatype, float8_e5m2_datatype};
+  return all;
+}
+
+} // namespace
+
+std::span<const known_datatype> datatypes() {
+  return known();
+}
+
+const known_datatype* find_datatype(proto::DataType type) {
+  const auto& all = known();
+  const auto index = static_cast<size_t>(type); // ours lie in the order of their numbers
+  if (index < all.size() && all[index].value == type)
+    return &all[index];
+  for (const auto& x : all)
+    if (x.value == type)
+      return &x;
+  return nullptr;
+}
+
+caf::error register_datatype(const known_datatype& added) {
+  const auto refused = [&](std::string_view why) {
+    return make_error(errc::invalid_argument,
+                      fmt::format("the datatype \"{}\" cannot be registered: {}", added.name, why));
+  };
+  if (added.name.empty())
+    return refused("it has no name");
+  if (added.element_bytes == 0 || added.element_bytes > element_bytes_max)
+    return refused(fmt::format("an element has 1 to {} bytes, not {}", element_bytes_max, added.element_bytes));
+  if (added.store == nullptr || added.operation == nullptr || added.kernels == nullptr)
+    return refused("it needs functions that store a number, and that find its loops");
+  for (const auto& x : datatypes())
+    if (x.name == added.name || x.value == added.value)
+      return refused(fmt::format("there is {}, of number {}", x.name, static_cast<int>(x.value)));
+  known().push_back(added);
+  return caf::none;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,136 @@
+// Reads the sources: two classes of one name in one namespace would be one class to the linker, which takes either's
+// functions for both.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// Where each class of a namespace is defined; names in unnamed namespaces are their file's own.
+class class_names {
+public:
+  void read(const std::string& text, const std::string& file) {
+    const auto code = without_texts(text);
+    scopes_.clear();
+    size_t head_begin = 0, parentheses = 0;
+    for (size_t i = 0; i < code.size(); ++i) {
+      const char c = code[i];
+      if (c == '(' || c == ')')
+        parentheses += c == '(' ? 1 : parentheses > 0 ? -1 : 0;
+      if (parentheses == 0 && c == '{')
+        open(code.substr(head_begin, i - head_begin), file);
+      else if (parentheses == 0 && c == '}' && !scopes_.empty())
+        scopes_.pop_back();
+      if (parentheses == 0 && (c == '{' || c == '}' || c == ';'))
+        head_begin = i + 1;
+    }
+  }
+
+  /// "ringmaster::event: a.hpp, b.hpp", a line each.
+  std::string defined_twice() const {
+    std::string result;
+    for (auto& [name, files] : files_) {
+      if (files.size() < 2)
+        continue;
+      result += name + ":";
+      for (auto& file : files)
+        result += " " + file;
+      result += "\n";
+    }
+    return result;
+  }
+  size_t count() const { return files_.size(); }
+
+private:
+  struct scope {
+    bool is_namespace = false;
+    std::string name; ///< Empty: unnamed.
+  };
+
+  /// Comments, literals and preprocessor lines left out.
+  static std::string without_texts(const std::string& text) {
+    std::string result;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto rest = std::string_view{text}.substr(i);
+      auto end = std::string::npos;
+      if (rest.starts_with("//") || (rest[0] == '#' && (i == 0 || text[i - 1] == '\n')))
+        end = text.find('\n', i);
+      else if (rest.starts_with("/*"))
+        end = text.find("*/", i) + 1;
+      else if (rest.starts_with("R\""))
+        end = text.find(")" + text.substr(i + 2, text.find('(', i) - i - 2) + "\"", i) + text.find('(', i) - i;
+      else if (rest[0] == '"' || (rest[0] == '\'' && (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1])))))
+        for (end = i + 1; end < text.size() && text[end] != rest[0]; ++end)
+          end += text[end] == '\\' ? 1 : 0;
+      if (end == std::string::npos)
+        result += text[i];
+      else
+        i = end;
+    }
+    return result;
+  }
+
+  void open(const std::string& head, const std::string& file) {
+    static const std::regex room{R"(\s*(?:inline )?namespace\s*([\w:]*)\s*)"},
+      defined{R"((?:.*>)?\s*(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s*)?(\w+)\s*(?:final\s*)?(?::[^:].*)?)"};
+    std::smatch found;
+    const auto line = std::regex_replace(head, std::regex{R"(\s+)"}, " ");
+    if (std::regex_match(line, found, room)) {
+      scopes_.push_back({true, found[1]});
+      return;
+    }
+    if (std::regex_match(line, found, defined)) {
+      std::string name;
+      bool named = true;
+      for (auto& x : scopes_) {
+        named = named && x.is_namespace && !x.name.empty();
+        name += x.name + "::";
+      }
+      if (named)
+        files_[name + found[1].str()].push_back(file);
+    }
+    scopes_.push_back({});
+  }
+
+  std::vector<scope> scopes_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+std::string twice(const std::string& first, const std::string& second) {
+  class_names names;
+  names.read(first, "a");
+  names.read(second, "b");
+  return names.defined_twice();
+}
+
+} // namespace
+
+TEST_CASE("class names: no class is defined twice in one namespace") {
+  class_names names;
+  for (auto* floor : {"actors", "client", "messages", "runtime", "tests", "tools"})
+    for (auto& entry : std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
+      if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")
+        continue;
+      std::ostringstream text;
+      text << std::ifstream{entry.path()}.rdbuf();
+      names.read(text.str(), std::filesystem::relative(entry.path(), RINGMASTER_SOURCE_DIR).string());
+    }
+  CHECK(names.count() > 300);
+  CHECK(names.defined_twice() == "");
+}
+
+TEST_CASE("class names: what is found twice, and what is not") {
+  CHECK(twice("namespace n { class x { int y; }; }", "namespace n {\nstruct x final : z {};\n}") == "n::x: a b\n");
+  CHECK(twice("namespace n { enum class x : int { a, b }; }", "namespace n::m { enum class x { a }; }").empty());
+  CHECK(twice("namespace n { struct x; }", "namespace n { struct x {}; struct x y{1}; }").empty()); // declared, used
+  CHECK(twice("namespace n { namespace { struct x {}; } }", "namespace n { struct x {}; }").empty());
+  CHECK(twice("namespace n { template <class T> struct x {}; }", "namespace n { template <> struct x<int> {}; }").empty());
+  CHECK(twice("namespace n { void f() { struct x {}; } }", "namespace n { struct y { struct x {}; }; }").empty());
+  CHECK(twice("namespace n { auto t = R\"(struct x {)\"; }", "namespace n { struct x {}; /* } */ struct y {}; // {\n}").empty());
+}

@@ -1,0 +1,103 @@
+#include "runtime/algorithms/registry.hpp"
+#include "tests/support/schedule_interpreter.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+/// A rank's contribution, or a sum as it was added up: "((a b) c)".
+using term = std::string;
+
+term pair_of(const term& a, const term& b) {
+  return "(" + a + " " + b + ")";
+}
+
+/// Which of two operands is the first does not matter, as of numbers.
+term commuting(const term& a, const term& b) {
+  return a.size() > b.size() || (a.size() == b.size() && a < b) ? pair_of(a, b) : pair_of(b, a);
+}
+
+/// What the ranks have in the end where every element of rank r's input is its letter.
+std::vector<rank_memory<term>> added_up(const algorithm& which, const plan_request& request) {
+  auto schedules = plan_all(which.kind, which.name, request);
+  REQUIRE_MESSAGE(schedules.engaged(), render(schedules.error()));
+  std::vector<rank_memory<term>> memory(request.world_size);
+  const auto counts = buffer_counts_of(which.kind, request);
+  for (uint32_t rank = 0; rank < request.world_size; ++rank)
+    memory[rank].input.assign(counts[rank].input, term(1, static_cast<char>('a' + rank)));
+  auto walked = interpret_on(memory, *schedules, counts, 1, commuting, [](const term& x) { return x; });
+  REQUIRE(walked.fault == "");
+  return memory;
+}
+
+term in_rank_order(uint32_t ranks) {
+  term result = "a";
+  for (uint32_t rank = 1; rank < ranks; ++rank)
+    result = pair_of(result, term(1, static_cast<char>('a' + rank)));
+  return result;
+}
+
+bool is_same_on_every_place(const algorithm& which, uint32_t ranks, uint64_t count) {
+  for (auto& rank : added_up(which, {.world_size = ranks, .count = count}))
+    if (std::set<term>(rank.output.begin(), rank.output.end()).size() > 1)
+      return false;
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("registry: what is the same anywhere adds every element of a buffer up in one order") {
+  size_t same = 0;
+  for (auto& which : algorithms()) {
+    if (!which.is.same_anywhere || which.kind != proto::ALL_REDUCE)
+      continue;
+    ++same;
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks) {
+      CAPTURE(which.name);
+      CAPTURE(ranks);
+      CHECK(is_same_on_every_place(which, ranks, 37));
+    }
+  }
+  CHECK(same == 6);
+  for (std::string name : {"ring", "ring_pipelined", "double_tree"}) { // and which are not
+    CAPTURE(name);
+    CHECK(!is_same_anywhere(proto::ALL_REDUCE, name));
+    bool same_everywhere = true;
+    for (uint32_t ranks = 3; ranks <= 9; ++ranks)
+      same_everywhere = same_everywhere && is_same_on_every_place(**find_algorithm(proto::ALL_REDUCE, name), ranks, 37);
+    CHECK(!same_everywhere);
+  }
+}
+
+TEST_CASE("registry: what is in rank order adds as a plain loop does, and every reduction has one") {
+  for (auto kind : collective_kinds()) {
+    CAPTURE(name_of(kind));
+    const auto* which = first_in_rank_order(kind);
+    CHECK((which != nullptr) == reduces(kind));
+    if (which == nullptr)
+      continue;
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks)
+      for (auto& rank : added_up(*which, {.world_size = ranks, .count = 37, .root = ranks / 2}))
+        for (auto& element : rank.output)
+          if (!element.empty()) // a rank that gets no result has none
+            CHECK(element == in_rank_order(ranks));
+  }
+}
+
+TEST_CASE("registry: every kind has an algorithm that is served together, and it is asked for by kind and name") {
+  for (auto kind : collective_kinds()) {
+    CAPTURE(name_of(kind));
+    REQUIRE(first_joint(kind) != nullptr);
+    CHECK(is_joint(kind, first_joint(kind)->name));
+    CHECK(!is_joint(kind, "nothing"));
+  }
+  CHECK(is_joint(proto::ALL_REDUCE, "one_shot"));
+  CHECK(!is_joint(proto::REDUCE, "one_shot")); // which it does not have
+  CHECK(!is_joint(proto::ALL_REDUCE, "ring"));
+}

@@ -1,0 +1,78 @@
+#include "runtime/simulation/network.hpp"
+
+#include "runtime/simulation/simulation.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+constexpr picoseconds us = 1'000'000;
+
+/// Four ranks on two hosts.
+network two_hosts(double inside_bandwidth) {
+  return {.link = {5 * us, 50e9}, .hosts = 2, .inside_host = {us, inside_bandwidth}};
+}
+
+/// Seconds of a message are proportional to this.
+double per_byte(const network& net, uint32_t source, uint32_t destination) {
+  return path_between(net, 4, source, destination).picoseconds_per_byte;
+}
+
+} // namespace
+
+TEST_CASE("network: between hosts a message is as fast as the slower of the link and the hosts' inside") {
+  CHECK(per_byte(two_hosts(100e9), 0, 2) == 20);
+  CHECK(per_byte(two_hosts(100e9), 0, 1) == 10);
+  const auto slow_inside = two_hosts(25e9);
+  CHECK(per_byte(slow_inside, 0, 2) == 40);
+  CHECK(per_byte(slow_inside, 3, 1) == 40);
+  CHECK(per_byte(slow_inside, 0, 1) == 40);
+  CHECK(path_between(slow_inside, 4, 0, 2).latency == 5 * us);
+  CHECK(path_between(slow_inside, 4, 0, 1).latency == us);
+  // On one host there is no inside: all ranks are linked alike.
+  auto one = slow_inside;
+  one.hosts = 1;
+  CHECK(per_byte(one, 0, 2) == 20);
+  CHECK(path_between(one, 4, 0, 2).latency == 5 * us);
+  std::vector<schedule> ranks(4);
+  ranks[0] = {1, 0, {{.what = action::send, .peer = 2, .source = {buffer::input, 0, 100}}}};
+  ranks[2] = {1, 0, {{.what = action::recv, .peer = 0, .destination = {buffer::output, 0, 100}}}};
+  CHECK(simulate(ranks, slow_inside, 4)->time == 400 * 40 + 5 * us);
+}
+
+TEST_CASE("network: an odd link is slower than what it would be without, in both directions, and nobody else is") {
+  auto net = two_hosts(25e9);
+  net.odd_links = {{2, 0, 3}, {0, 1, 2}, {3, 1, 1, true}};
+  CHECK(per_byte(net, 0, 2) == 120);
+  CHECK(per_byte(net, 2, 0) == 120);
+  CHECK(per_byte(net, 0, 1) == 80);
+  CHECK(per_byte(net, 0, 3) == 40);
+  CHECK(path_between(net, 4, 1, 3).broken);
+  CHECK(path_between(net, 4, 3, 1).broken);
+  CHECK_FALSE(path_between(net, 4, 0, 2).broken);
+  net.odd_links.push_back({0, 2, 2}); // slow twice over
+  CHECK(per_byte(net, 0, 2) == 240);
+  net.odd_links.push_back({3, 1, 2}); // what is broken stays so
+  CHECK(path_between(net, 4, 1, 3).broken);
+}
+
+TEST_CASE("network: a message occupies its ranks' ports and, between hosts, their cards, each by its name") {
+  const auto net = two_hosts(100e9);
+  auto names = [&](uint32_t source, uint32_t destination) {
+    auto path = path_between(net, 4, source, destination);
+    std::vector<std::string> result;
+    for (uint32_t i = 0; i < path.length; ++i) {
+      CHECK(path.ports[i] < port_count(net, 4));
+      result.push_back(port_name(path.ports[i], 4));
+    }
+    return result;
+  };
+  CHECK(names(3, 2) == std::vector<std::string>{"the way out of rank 3", "the way into rank 2"});
+  CHECK(names(3, 0)
+        == std::vector<std::string>{"the way out of rank 3", "the way into rank 0",
+                                    "the network card of host 1, outwards", "the network card of host 0, inwards"});
+  CHECK(port_count(net, 4) == 12);
+  CHECK(port_count({}, 4) == 8);
+}

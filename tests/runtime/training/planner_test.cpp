@@ -1,0 +1,85 @@
+// Which plans are candidates.
+#include "runtime/training/transformer/planner.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+namespace {
+
+const gpt small{"small", 256, 4, 8, 128, 1000};
+
+/// Every candidate: all of them fit.
+std::vector<planned> candidates(const gpt& m, uint32_t devices, uint32_t global_batch) {
+  const auto found = plan_transformer(m, known_systems().front(), devices, global_batch, 1'000'000);
+  CHECK(found.evaluated == found.best.size());
+  return found.best;
+}
+
+/// The schedules of so many stages, without data parallelism, for so many micro-batches.
+std::set<std::string> schedules(uint32_t stages, uint32_t micro_batches) {
+  std::set<std::string> result;
+  for (auto& x : candidates(small, stages, micro_batches))
+    if (x.how.shape.pipeline == stages && x.how.micro_batch == 1)
+      result.insert(std::string{name_of(x.how.schedule)}
+                    + (x.how.schedule == pipeline_schedule::interleaved_1f1b ? std::to_string(x.how.chunks) : ""));
+  return result;
+}
+
+using names = std::set<std::string>;
+
+} // namespace
+
+TEST_CASE("planner: each schedule is a candidate from its least number of micro-batches on") {
+  CHECK(schedules(2, 1) == names{"1f1b", "gpipe"});
+  CHECK(schedules(2, 2) == names{"1f1b", "gpipe", "interleaved2", "interleaved4", "zb-h1"});
+  CHECK(schedules(2, 3) == names{"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"});
+  CHECK(schedules(2, 4)
+        == names{"1f1b", "dualpipe", "gpipe", "interleaved2", "interleaved4", "zb-h1", "zb-h2", "zb-v"});
+  CHECK(schedules(2, 5) == names{"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"});
+  CHECK(schedules(4, 3) == names{"1f1b", "gpipe"});
+  CHECK(schedules(4, 4) == names{"1f1b", "gpipe", "interleaved2", "zb-h1"});
+  CHECK(schedules(4, 6) == names{"1f1b", "gpipe", "zb-h1"});
+  CHECK(schedules(4, 7) == names{"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"});
+  CHECK(schedules(4, 8) == names{"1f1b", "dualpipe", "gpipe", "interleaved2", "zb-h1", "zb-h2", "zb-v"});
+  CHECK(schedules(8, 15) == names{"1f1b", "gpipe", "zb-h1", "zb-h2"}); // one layer a stage cannot be halved
+  CHECK(schedules(1, 4) == names{"1f1b"});
+}
+
+TEST_CASE("planner: every way of sharing that divides is a candidate, once, and its strategy takes it") {
+  for (uint32_t devices : {1, 2, 3, 4, 6, 8})
+    for (uint32_t global_batch : {1, 2, 3, 4, 6, 12}) {
+      CAPTURE(devices);
+      CAPTURE(global_batch);
+      std::set<std::vector<uint32_t>> seen;
+      std::set<std::vector<uint32_t>> shapes;
+      for (auto& [x, cost] : candidates(small, devices, global_batch)) {
+        CHECK(x.shape.size() == devices);
+        CHECK(small.heads % x.shape.tensor == 0);
+        CHECK(small.layers % x.shape.pipeline == 0);
+        CHECK(x.micro_batches() * x.micro_batch * x.shape.data == global_batch);
+        CHECK((!x.sequence_parallel || x.shape.tensor > 1));
+        CHECK((x.zero == 0 || x.shape.data > 1));
+        shapes.insert({x.shape.tensor, x.shape.data, x.shape.pipeline});
+        CHECK(seen
+                .insert({x.shape.tensor, x.shape.data, x.shape.pipeline, x.micro_batch, x.chunks, x.zero,
+                         static_cast<uint32_t>(x.schedule), static_cast<uint32_t>(x.again), x.sequence_parallel})
+                .second);
+        model trained{small.layers,  x.global_batch,       x.micro_batch, x.chunks, x.shape.tensor,
+                      x.shape.data, x.sequence_parallel, x.zero};
+        auto refused = strategy_of(name_of(x.schedule))->check(trained, devices);
+        CHECK_MESSAGE(!refused, render(refused));
+      }
+      size_t expected = 0;
+      for (uint32_t t : {1, 2, 4}) // what divides the heads
+        for (uint32_t p : {1, 2, 4, 8})
+          expected += devices % (t * p) == 0 && global_batch % (devices / (t * p)) == 0 ? 1 : 0;
+      CHECK(shapes.size() == expected);
+    }
+}
