@@ -16,12 +16,11 @@ namespace ringmaster {
 
 namespace {
 
-using cluster_node = proto::ClusterInfo::Node;
-using cluster_device = proto::ClusterInfo::Device;
+using device_entry = proto::ClusterInfo::Device;
 
 /// The free ones, as CommInit takes them: with the lowest ids first.
-std::vector<const cluster_device*> free_devices(const proto::ClusterInfo& cluster) {
-  std::vector<const cluster_device*> result;
+std::vector<const device_entry*> free_devices(const proto::ClusterInfo& cluster) {
+  std::vector<const device_entry*> result;
   for (auto& x : cluster.devices())
     if (x.comm_ids().empty())
       result.push_back(&x);
