@@ -1,6 +1,6 @@
 #include "runtime/journal/trace.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/unfinished_ranks.hpp"
@@ -56,6 +56,11 @@ struct operation_label {
   uint64_t bytes = 0;
 };
 
+/// The stream, or 0 for the device's default one.
+static uint64_t other_stream(uint64_t stream_id) {
+  return number_on_device(stream_id) == 1 ? 0 : stream_id;
+}
+
 class trace_writer {
 public:
   trace_writer(std::span<const Record> shown, std::span<const Record> context);
@@ -66,16 +71,19 @@ private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
   void learn_unfinished(std::span<const Record> context);
+  operation_label label_of(operation_key operation) const;
   void write_names();
   void write_rank(const proto::RankReport& x, interval when);
   void write_unfinished(const unfinished_rank& x);
-  operation_label label_of(operation_key operation) const;
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
-  template <class... Ts>
-  void event(fmt::format_string<Ts...> format, Ts&&... xs) {
-    out_ += out_.back() == '[' ? "\n" : ",\n";
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Ts>(xs)...);
+  /// Begins one, on a line of its own.
+  json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
+  void write_place(uint64_t device, uint64_t stream) {
+    json_.member("pid", pid(device)).member("tid", tid(device, other_stream(stream)));
+  }
+  void write_interval(interval when) {
+    json_.key("ts").literal(time(when.started_ns)).key("dur").literal(microseconds(when.ended_ns - when.started_ns));
   }
 
   std::string time(uint64_t ns) const { return microseconds(ns - base_ns_); }
@@ -94,7 +102,7 @@ private:
   std::vector<unfinished_rank> unfinished_; // of what is shown
   std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
   uint64_t base_ns_ = UINT64_MAX;
-  std::string out_;
+  json_writer json_;
 };
 
 trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record> context) : shown_(shown) {
@@ -125,6 +133,11 @@ void trace_writer::learn_unfinished(std::span<const Record> context) {
   }
 }
 
+operation_label trace_writer::label_of(operation_key operation) const {
+  auto known = operations_.find(operation);
+  return known == operations_.end() ? operation_label{} : known->second;
+}
+
 void trace_writer::learn_operation(const Record& record) {
   auto take = [&](proto::CollectiveKind kind, const std::string& algorithm, uint64_t bytes) {
     operations_[*operation_of(record)] = {lower(proto::CollectiveKind_Name(kind)), algorithm, bytes};
@@ -136,11 +149,6 @@ void trace_writer::learn_operation(const Record& record) {
     auto& x = record.operation_ended();
     take(x.kind(), x.algorithm(), x.bytes());
   }
-}
-
-/// The stream, or 0 for the device's default one.
-static uint64_t other_stream(uint64_t stream_id) {
-  return number_on_device(stream_id) == 1 ? 0 : stream_id;
 }
 
 void trace_writer::learn_track(const Record& record) {
@@ -158,7 +166,7 @@ void trace_writer::learn_track(const Record& record) {
 }
 
 std::string trace_writer::write() {
-  out_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  json_.object().member("displayTimeUnit", "ns").list("traceEvents");
   write_names();
   for (auto& record : shown_) {
     if (record.has_rank_ended())
@@ -170,64 +178,79 @@ std::string trace_writer::write() {
   }
   for (auto& x : unfinished_)
     write_unfinished(x);
-  return out_ + "\n]}\n";
+  return json_.line().end().end().take() + "\n";
 }
 
 void trace_writer::write_names() {
   auto name = [&](std::string_view what, int process, int track, std::string_view text) {
-    event(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, track, json_text(text));
+    event("M").member("name", what).member("pid", process).member("tid", track);
+    json_.object("args").member("name", text).end().end();
   };
   name("process_name", coordinator_pid, 0, "coordinator");
   name("thread_name", coordinator_pid, default_stream_tid, "events");
   for (auto& [device, streams] : streams_) {
     name("process_name", pid(device), 0, fmt::format("device {:#x}", device));
-    event(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", pid(device),
-          pid(device));
+    event("M").member("name", "process_sort_index").member("pid", pid(device)).member("tid", 0);
+    json_.object("args").member("sort_index", pid(device)).end().end();
     name("thread_name", pid(device), default_stream_tid, "default stream");
     for (auto stream : streams)
       name("thread_name", pid(device), tid(device, stream), fmt::format("stream {}", number_on_device(stream)));
   }
 }
 
-operation_label trace_writer::label_of(operation_key operation) const {
-  auto known = operations_.find(operation);
-  return known == operations_.end() ? operation_label{} : known->second;
+void trace_writer::write_rank(const proto::RankReport& x, interval when) {
+  auto label = label_of({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
+  event("X").member("cat", "operation").member("name", fmt::format("{} {}", label.kind, x.sequence()));
+  write_place(x.device_id(), x.stream_id());
+  write_interval(when);
+  json_.object("args")
+    .member("comm", x.comm_id())
+    .member("epoch", x.epoch())
+    .member("sequence", x.sequence())
+    .member("rank", x.rank())
+    .member("phase", lower(proto::RankReport::Phase_Name(x.phase())))
+    .member("algorithm", label.algorithm)
+    .member("bytes", label.bytes)
+    .member("bytes_received", x.bytes_received())
+    .member("error", x.error())
+    .end()
+    .end();
 }
 
 /// What the device never said: that it was at this operation when it hung, or died.
 void trace_writer::write_unfinished(const unfinished_rank& x) {
   auto label = label_of(x.operation);
   auto how = to_string(x.how);
-  event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
-        R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"error":{}}}}})",
-        json_text(fmt::format("{} {}: {}", label.kind, x.operation.sequence.value, how)), pid(x.device.value),
-        default_stream_tid, time(x.started_ns), microseconds(x.ended_ns - x.started_ns), x.operation.communicator.value,
-        x.epoch, x.operation.sequence.value, x.rank, how, json_text(label.algorithm), label.bytes, json_text(x.cause));
-}
-
-void trace_writer::write_rank(const proto::RankReport& x, interval when) {
-  auto label = label_of({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
-  event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
-        R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
-        json_text(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
-        time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(),
-        x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), json_text(label.algorithm), label.bytes,
-        x.bytes_received(), json_text(x.error()));
+  event("X").member("cat", "operation");
+  json_.member("name", fmt::format("{} {}: {}", label.kind, x.operation.sequence.value, how));
+  write_place(x.device.value, 0);
+  write_interval({x.started_ns, x.ended_ns});
+  json_.object("args")
+    .member("comm", x.operation.communicator.value)
+    .member("epoch", x.epoch)
+    .member("sequence", x.operation.sequence.value)
+    .member("rank", x.rank)
+    .member("phase", how)
+    .member("algorithm", label.algorithm)
+    .member("bytes", label.bytes)
+    .member("error", x.cause)
+    .end()
+    .end();
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
-  event(R"({{"ph":"X","cat":"command","name":{},"pid":{},"tid":{},"ts":{},"dur":{},)"
-        R"("args":{{"bytes":{},"error":{}}}}})",
-        json_text(x.kind()), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())), time(when.started_ns),
-        microseconds(when.ended_ns - when.started_ns), x.bytes(), json_text(x.error()));
+  event("X").member("cat", "command").member("name", x.kind());
+  write_place(x.device_id(), x.stream_id());
+  write_interval(when);
+  json_.object("args").member("bytes", x.bytes()).member("error", x.error()).end().end();
 }
 
 void trace_writer::write_instant(const Record& record) {
   record_text_options opts;
   auto line = text_of(record, opts);
   auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
-  event(R"({{"ph":"i","s":"g","cat":"{}","name":{},"pid":{},"tid":{},"ts":{}}})", kind_of(record), json_text(text),
-        coordinator_pid, default_stream_tid, time(record.time_ns()));
+  event("i").member("s", "g").member("cat", kind_of(record)).member("name", text).member("pid", coordinator_pid);
+  json_.member("tid", default_stream_tid).key("ts").literal(time(record.time_ns())).end();
 }
 
 } // namespace
