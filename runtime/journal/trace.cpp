@@ -71,9 +71,9 @@ private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
   void learn_unfinished(std::span<const Record> context);
-  operation_label label_of(operation_key operation) const;
   void write_names();
-  void write_rank(const proto::RankReport& x, interval when);
+  /// `fate`: how it went with a rank that has not reported; else empty.
+  void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
   void write_unfinished(const unfinished_rank& x);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
@@ -131,11 +131,6 @@ void trace_writer::learn_unfinished(std::span<const Record> context) {
     streams_[x.device.value];
     base_ns_ = std::min(base_ns_, x.started_ns);
   }
-}
-
-operation_label trace_writer::label_of(operation_key operation) const {
-  auto known = operations_.find(operation);
-  return known == operations_.end() ? operation_label{} : known->second;
 }
 
 void trace_writer::learn_operation(const Record& record) {
@@ -198,9 +193,11 @@ void trace_writer::write_names() {
   }
 }
 
-void trace_writer::write_rank(const proto::RankReport& x, interval when) {
-  auto label = label_of({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
-  event("X").member("cat", "operation").member("name", fmt::format("{} {}", label.kind, x.sequence()));
+void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
+  auto known = operations_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
+  auto label = known == operations_.end() ? operation_label{} : known->second;
+  auto name = fmt::format("{} {}{}{}", label.kind, x.sequence(), fate.empty() ? "" : ": ", fate);
+  event("X").member("cat", "operation").member("name", name);
   write_place(x.device_id(), x.stream_id());
   write_interval(when);
   json_.object("args")
@@ -208,7 +205,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
     .member("epoch", x.epoch())
     .member("sequence", x.sequence())
     .member("rank", x.rank())
-    .member("phase", lower(proto::RankReport::Phase_Name(x.phase())))
+    .member("phase", fate.empty() ? lower(proto::RankReport::Phase_Name(x.phase())) : fate)
     .member("algorithm", label.algorithm)
     .member("bytes", label.bytes)
     .member("bytes_received", x.bytes_received())
@@ -219,23 +216,14 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
 
 /// What the device never said: that it was at this operation when it hung, or died.
 void trace_writer::write_unfinished(const unfinished_rank& x) {
-  auto label = label_of(x.operation);
-  auto how = to_string(x.how);
-  event("X").member("cat", "operation");
-  json_.member("name", fmt::format("{} {}: {}", label.kind, x.operation.sequence.value, how));
-  write_place(x.device.value, 0);
-  write_interval({x.started_ns, x.ended_ns});
-  json_.object("args")
-    .member("comm", x.operation.communicator.value)
-    .member("epoch", x.epoch)
-    .member("sequence", x.operation.sequence.value)
-    .member("rank", x.rank)
-    .member("phase", how)
-    .member("algorithm", label.algorithm)
-    .member("bytes", label.bytes)
-    .member("error", x.cause)
-    .end()
-    .end();
+  proto::RankReport part;
+  part.set_comm_id(x.operation.communicator.value);
+  part.set_epoch(x.epoch);
+  part.set_sequence(x.operation.sequence.value);
+  part.set_rank(x.rank);
+  part.set_device_id(x.device.value);
+  part.set_error(x.cause);
+  write_rank(part, {x.started_ns, x.ended_ns}, to_string(x.how));
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
