@@ -102,10 +102,11 @@ std::vector<pid_t> process_watch::strays() const {
 }
 
 // Signals stay pending for `step`: hence the short waits.
-void process_watch::end_strays() {
+void process_watch::end_strays(const std::vector<pid_t>& but) {
   for (auto give_up = clock::now() + std::chrono::seconds{2}; clock::now() < give_up; ::poll(nullptr, 0, 2)) {
     reap();
     auto left = strays();
+    std::erase_if(left, [&](pid_t x) { return std::find(but.begin(), but.end(), x) != but.end(); });
     if (left.empty())
       return;
     for (auto pid : left)
