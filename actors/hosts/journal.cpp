@@ -1,5 +1,7 @@
 #include "actors/hosts/journal.hpp"
 
+#include "actors/calls/answers.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+#include "tests/support/actor_state.hpp"
 #include "tests/support/rank_cluster.hpp"
 
 using namespace ringmaster;

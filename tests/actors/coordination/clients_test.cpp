@@ -169,7 +169,7 @@ TEST_CASE("clients: info tells of each communicator how it is, and what is gone 
   REQUIRE(info.gone(0).comm_ids_size() == 1);
   CHECK(info.gone(0).comm_ids(0) == first.commid());
 
-  // One that hangs in its scheduler's hands is told as silent, with what the coordinator knows.
+  // One that fails is told, too.
   auto hung = communicator_of(cluster, second.commid());
   cluster.self->send_exit(hung, caf::exit_reason::kill);
   cluster.run_until([&] { return communicators(cluster) == 1; });

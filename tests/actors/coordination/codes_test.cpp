@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr uint64_t memory_bytes = 65536;
+constexpr uint64_t small_memory_bytes = 65536;
 
 struct started {
   started() {
@@ -84,9 +84,9 @@ TEST_CASE("codes: what a device refuses, the client can switch on") {
   auto comm = p.init(2);
   auto device = device_of(comm, 0);
   CHECK(error_of(host.allocate(device, 0)) == errc::invalid_argument);
-  CHECK(error_of(host.allocate(device, memory_bytes + 1)) == errc::too_large);
-  REQUIRE_FALSE(error_of(host.allocate(device, memory_bytes / 2)));
-  CHECK(error_of(host.allocate(device, memory_bytes - 256)) == errc::out_of_memory);
+  CHECK(error_of(host.allocate(device, small_memory_bytes + 1)) == errc::too_large);
+  REQUIRE_FALSE(error_of(host.allocate(device, small_memory_bytes / 2)));
+  CHECK(error_of(host.allocate(device, small_memory_bytes - 256)) == errc::out_of_memory);
   CHECK(error_of(host.allocate(device_id{99}, 1)) == errc::unknown_device);
   CHECK(host.copy_to_device(device, first_address(comm, 1), byte_block::of(std::vector<char>(4))) == errc::out_of_range);
   CHECK(error_of(host.copy_to_host(device_id{99}, 0, 1)) == errc::unknown_device);
