@@ -129,6 +129,8 @@ private:
   void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
   void serve_info_waiters();
   void note_gone(proto::ClusterInfo::Gone x);
+  /// Of a node that is here, or was lately.
+  std::string name_of_node(node_id id) const;
 
   spare_desk spares_{devices};
   std::map<uint64_t, caf::typed_response_promise<proto::SpareResponse, device_handle>> spare_promises_;

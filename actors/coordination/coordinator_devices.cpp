@@ -101,6 +101,9 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
   gone.set_id(id.value);
   gone.set_cause(how.cause);
   gone.set_left(left);
+  gone.set_name(name_of_node(device->node));
+  for (auto number : device->communicators)
+    gone.add_comm_ids(number.value);
   note_gone(std::move(gone));
   owned_.gone(id);
   forget_idle_clients();

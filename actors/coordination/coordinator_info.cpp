@@ -114,6 +114,15 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
   all->told();
 }
 
+std::string coordinator_state::name_of_node(node_id id) const {
+  if (auto name_of_it = devices.name_of(id); !name_of_it.empty())
+    return name_of_it;
+  for (auto& x : latest_gone_) // it may be known to be gone before its devices are
+    if (x.what() == proto::ClusterInfo::Gone::NODE && x.id() == id.value)
+      return x.name();
+  return {};
+}
+
 void coordinator_state::note_gone(proto::ClusterInfo::Gone x) {
   constexpr size_t gone_max = 64;
   x.set_time_ns(now_ns());

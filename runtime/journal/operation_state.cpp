@@ -18,6 +18,15 @@ void advance(proto::OperationState& state, const proto::Record& record, uint64_t
   if (record.has_operation_started()) {
     state.set_epoch(record.operation_started().epoch());
     state.set_attempts(state.attempts() + 1);
+    state.clear_ranks_started_ns();
+    state.clear_ranks_ended_ns();
+  } else if (record.has_rank_ended()) {
+    auto& rank = record.rank_ended();
+    if (rank.epoch() != state.epoch() || rank.started_ns() == 0)
+      return;
+    if (state.ranks_started_ns() == 0 || rank.started_ns() < state.ranks_started_ns())
+      state.set_ranks_started_ns(rank.started_ns());
+    state.set_ranks_ended_ns(std::max(state.ranks_ended_ns(), rank.ended_ns()));
   } else if (record.has_operation_ended()) {
     auto& end = record.operation_ended();
     state.set_status(end.status());

@@ -109,11 +109,12 @@ std::string text(const proto::RankReport& x) {
                      lower(proto::RankReport::Phase_Name(x.phase())), took, bytes_text(x.bytes_received()));
 }
 
-std::string text(const proto::OperationEnded& x) {
+std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_took_ns) {
   auto where = operation(x.comm_id(), x.sequence());
   auto what = fmt::format("{} {} over {} ranks, {} a rank, {}{}", plain(x.algorithm()),
                           lower(proto::CollectiveKind_Name(x.kind())), x.world_size(), bytes_text(x.bytes()),
-                          span_text(x.started_ns(), x.ended_ns()),
+                          span_text(x.started_ns(), x.ended_ns())
+                            + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns)) : ""),
                           x.attempts() > 1 ? fmt::format(", attempt {}", x.attempts()) : "");
   if (x.status() == gpu_sim::FAILED)
     return fmt::format("{} failed in epoch {}{} ({})", where, x.epoch(), because(x.error()), what);
@@ -131,7 +132,7 @@ std::string text(const proto::CommandEnded& x) {
   return fmt::format("{}: {} of {} in {}", where, plain(x.kind()), bytes_text(x.bytes()), took);
 }
 
-std::string event_text(const Record& record) {
+std::string event_text(const Record& record, const record_text_options& opts) {
   switch (record.event_case()) {
     case Record::kCoordinatorStarted:
       return fmt::format("coordinator started, process {}", record.coordinator_started().pid());
@@ -165,7 +166,7 @@ std::string event_text(const Record& record) {
                          x.world_size());
     }
     case Record::kRankEnded: return text(record.rank_ended());
-    case Record::kOperationEnded: return text(record.operation_ended());
+    case Record::kOperationEnded: return text(record.operation_ended(), opts.ranks_took_ns);
     case Record::kInputCheckpoint: {
       auto& x = record.input_checkpoint();
       return fmt::format("{}: the host keeps the input of device {:#x}, {} at {:#x}",
@@ -203,7 +204,7 @@ std::string time_text(const Record& record, const record_text_options& opts) {
 } // namespace
 
 std::string text_of(const Record& record, const record_text_options& opts) {
-  return fmt::format("{}  {}", time_text(record, opts), event_text(record));
+  return fmt::format("{}  {}", time_text(record, opts), event_text(record, opts));
 }
 
 std::string day_of(const Record& record, std::chrono::seconds utc_offset) {

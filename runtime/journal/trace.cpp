@@ -3,6 +3,7 @@
 #include "runtime/text/json_writer.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
+#include "runtime/journal/unfinished_ranks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 namespace ringmaster {
 namespace {
@@ -68,8 +70,11 @@ public:
 private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
+  void learn_unfinished(std::span<const Record> context);
   void write_names();
-  void write_rank(const proto::RankReport& x, interval when);
+  /// `fate`: how it went with a rank that has not reported; else empty.
+  void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
+  void write_unfinished(const unfinished_rank& x);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
   /// Begins one, on a line of its own.
@@ -94,6 +99,7 @@ private:
 
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
+  std::vector<unfinished_rank> unfinished_; // of what is shown
   std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
   uint64_t base_ns_ = UINT64_MAX;
   json_writer json_;
@@ -104,6 +110,27 @@ trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record
     learn_operation(record);
   for (auto& record : shown)
     learn_track(record);
+  learn_unfinished(context);
+}
+
+/// Shown with what else is shown of the operation, and with the end of the device.
+void trace_writer::learn_unfinished(std::span<const Record> context) {
+  std::set<operation_key> operations;
+  std::set<device_id> ended;
+  for (auto& record : shown_) {
+    if (auto operation = operation_of(record))
+      operations.insert(*operation);
+    if (record.has_device_died())
+      ended.insert(device_id{record.device_died().device_id()});
+    else if (record.has_device_left())
+      ended.insert(device_id{record.device_left().device_id()});
+  }
+  unfinished_ = unfinished_ranks(context);
+  std::erase_if(unfinished_, [&](auto& x) { return operations.count(x.operation) == 0 && ended.count(x.device) == 0; });
+  for (auto& x : unfinished_) {
+    streams_[x.device.value];
+    base_ns_ = std::min(base_ns_, x.started_ns);
+  }
 }
 
 void trace_writer::learn_operation(const Record& record) {
@@ -144,6 +171,8 @@ std::string trace_writer::write() {
     else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint")
       write_instant(record);
   }
+  for (auto& x : unfinished_)
+    write_unfinished(x);
   return json_.line().end().end().take() + "\n";
 }
 
@@ -164,10 +193,11 @@ void trace_writer::write_names() {
   }
 }
 
-void trace_writer::write_rank(const proto::RankReport& x, interval when) {
+void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
   auto known = operations_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
   auto label = known == operations_.end() ? operation_label{} : known->second;
-  event("X").member("cat", "operation").member("name", fmt::format("{} {}", label.kind, x.sequence()));
+  auto name = fmt::format("{} {}{}{}", label.kind, x.sequence(), fate.empty() ? "" : ": ", fate);
+  event("X").member("cat", "operation").member("name", name);
   write_place(x.device_id(), x.stream_id());
   write_interval(when);
   json_.object("args")
@@ -175,13 +205,25 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when) {
     .member("epoch", x.epoch())
     .member("sequence", x.sequence())
     .member("rank", x.rank())
-    .member("phase", lower(proto::RankReport::Phase_Name(x.phase())))
+    .member("phase", fate.empty() ? lower(proto::RankReport::Phase_Name(x.phase())) : fate)
     .member("algorithm", label.algorithm)
     .member("bytes", label.bytes)
     .member("bytes_received", x.bytes_received())
     .member("error", x.error())
     .end()
     .end();
+}
+
+/// What the device never said: that it was at this operation when it hung, or died.
+void trace_writer::write_unfinished(const unfinished_rank& x) {
+  proto::RankReport part;
+  part.set_comm_id(x.operation.communicator.value);
+  part.set_epoch(x.epoch);
+  part.set_sequence(x.operation.sequence.value);
+  part.set_rank(x.rank);
+  part.set_device_id(x.device.value);
+  part.set_error(x.cause);
+  write_rank(part, {x.started_ns, x.ended_ns}, to_string(x.how));
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {

@@ -56,6 +56,39 @@ TEST_CASE("processes: a communicator that somebody has left behind is ended by i
   CHECK(run.output.find("there is no communicator\n") != std::string::npos);
 }
 
+TEST_CASE("processes: what a client has taken is free again when it is killed") {
+  auto story = R"("$0" bench --samples 10000 --max-bytes 64 >&2 & client=$!
+                  until "$0" info | grep -q '(0 free)'; do :; done
+                  kill -9 $client
+                  until "$0" info | grep -q '(8 free), 0 communicators'; do :; done
+                  echo released)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(run.output == "released\n");
+}
+
+TEST_CASE("processes: of a node that is killed is told what it took with it, and the end is quiet") {
+  auto story = R"("$0" bench --samples 10000 --max-bytes 64 >&2 &
+                  until "$0" info | grep -q '(0 free)'; do :; done
+                  kill -9 $("$0" info | sed -n 's/^node-3, process \([0-9]*\).*/\1/p')
+                  read x)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+  CHECK(run.await_output("caf-run: node-3 was ended by signal 9 (Killed), and took with it devices 0x"));
+  CHECK(run.await_output("; the program goes on\n"));
+  auto line = run.error.substr(run.error.find("caf-run: node-3"));
+  CAPTURE(line);
+  CHECK(line.find(" of communicator 1 (") != std::string::npos);
+  auto before_end = run.error.size();
+  run.child.stop();
+  run.finish();
+  auto end = run.error.substr(before_end);
+  CAPTURE(end);
+  CHECK(end.find("[node-1] ") != std::string::npos);
+  for (auto part : {"died", "epoch", "was lost"})
+    CHECK(end.find(part) == std::string::npos);
+}
+
 TEST_CASE("processes: the bench does not run a file's schedules on devices that cannot know them") {
   ringmaster::test::temporary_directory dir;
   auto file = (dir.path() / "ring.json").string();

@@ -16,12 +16,11 @@ namespace ringmaster {
 
 namespace {
 
-using cluster_node = proto::ClusterInfo::Node;
-using cluster_device = proto::ClusterInfo::Device;
+using device_entry = proto::ClusterInfo::Device;
 
 /// The free ones, as CommInit takes them: with the lowest ids first.
-std::vector<const cluster_device*> free_devices(const proto::ClusterInfo& cluster) {
-  std::vector<const cluster_device*> result;
+std::vector<const device_entry*> free_devices(const proto::ClusterInfo& cluster) {
+  std::vector<const device_entry*> result;
   for (auto& x : cluster.devices())
     if (x.comm_ids().empty())
       result.push_back(&x);
@@ -92,7 +91,7 @@ std::string ranges_text(const std::vector<uint32_t>& ranks) {
 std::string node_text(uint64_t id, const proto::ClusterInfo& cluster) {
   for (auto& x : cluster.nodes())
     if (x.node_id() == id)
-      return fmt::format("{}, process {}", x.name(), x.pid());
+      return fmt::format("{}{}, process {}", x.name(), x.hostname().empty() ? "" : ", host " + x.hostname(), x.pid());
   return "a node that is gone";
 }
 

@@ -2,16 +2,18 @@
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
+#include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/cluster_connection.hpp"
+#include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <chrono>
+#include <ctime>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -20,43 +22,24 @@ namespace ringmaster {
 
 namespace {
 
-/// The nodes of `wanted` that are not there with all their devices.
-std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<std::string> wanted) {
-  for (auto& x : cluster.nodes()) {
-    auto here = std::ranges::count_if(cluster.devices(), [&](auto& y) { return y.node_id() == x.node_id(); });
-    if (here >= x.devices_announced())
-      wanted.erase(x.name());
-  }
-  return wanted;
-}
-
-std::string json_of(const proto::ClusterInfo& cluster) {
-  google::protobuf::util::JsonPrintOptions how;
-  how.preserve_proto_field_names = true;
-  how.always_print_primitive_fields = true;
-  std::string result;
-  auto status = google::protobuf::util::MessageToJsonString(cluster, &result, how);
-  return status.ok() ? result : "{}";
-}
-
-void print_info(const proto::ClusterInfo& cluster, std::FILE* out) {
-  if (cluster.nodes().empty())
-    fmt::print(out, "no node has joined\n");
-  for (auto& x : cluster.nodes())
-    fmt::print(out, "node {} '{}' (pid {})\n", x.node_id(), x.name(), x.pid());
-  for (auto& x : cluster.devices())
-    fmt::print(out, "device 0x{:x} on node {}, {}\n", x.metadata().deviceid().value(), x.node_id(),
-               x.comm_ids().empty() ? "free" : fmt::format("in communicator {}", fmt::join(x.comm_ids(), ", ")));
+std::chrono::seconds utc_offset() {
+  auto now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return std::chrono::seconds{local.tm_gmtoff};
 }
 
 class info_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("Who is in a cluster, and what it is doing.");
+    table.about("Who is in a cluster: nodes, their devices and what these do, communicators with epoch and ranks, and what "
+                "is gone.");
     key_option(table, "--join", "node.join")
       .says("HOST:PORT", "the cluster's coordinator")
       .otherwise("the one that RINGMASTER_COORDINATOR names");
     table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
     table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
+    table.text("--gone", gone_)
+      .says("A", "wait until node A is known to be gone, and say in one line what it took with it");
     key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
     table.flag("--json", json_).says("one JSON object, with the fields of ClusterInfo in messages/cluster.proto");
     table.closing("The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
@@ -80,33 +63,47 @@ class info_call final : public configured_call {
       end_at_once("ringmaster info", host.error(), to.err);
     client user{system, *host};
     auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
-    for (;;) {
-      auto cluster = user.devices();
+    const auto where = coordinator_elsewhere(opts);
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds{20})) {
+      const bool waiting = std::chrono::steady_clock::now() < give_up;
+      auto cluster = user.info();
       if (!cluster)
         return std::move(cluster.error());
-      auto missing = missing_nodes(*cluster, wanted_);
-      const bool complete = missing.empty() && static_cast<uint64_t>(cluster->devices_size()) >= devices_min_;
-      if (complete || std::chrono::steady_clock::now() >= give_up) {
-        print(*cluster, missing, to);
-        return complete ? exit_ok : exit_failed;
+      if (!gone_.empty()) {
+        if (auto loss = loss_text(*cluster, gone_); loss || !waiting)
+          return tell_loss(loss, to);
+      } else if (!waiting || is_complete(*cluster)) {
+        tell(*cluster, where, to);
+        return is_complete(*cluster) ? exit_ok : exit_failed;
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
     }
   }
 
-  void print(const proto::ClusterInfo& cluster, const std::set<std::string>& missing, const console& to) const {
+  bool is_complete(const proto::ClusterInfo& cluster) const {
+    return missing_nodes(cluster, wanted_).empty() && static_cast<uint64_t>(cluster.devices_size()) >= devices_min_;
+  }
+
+  void tell(const proto::ClusterInfo& cluster, const std::string& coordinator, const console& to) const {
     auto* told = json_ ? to.err : to.out;
-    for (auto& name : missing)
+    for (auto& name : missing_nodes(cluster, wanted_))
       fmt::print(told, "missing: {}\n", name);
     if (auto here = static_cast<uint64_t>(cluster.devices_size()); here < devices_min_)
-      fmt::print(told, "missing: {} of {} devices\n", devices_min_ - here, devices_min_);
+      fmt::print(told, "missing: {} of {}\n", devices_min_ - here, counted(devices_min_, "device"));
     if (json_)
       fmt::print(to.out, "{}\n", json_of(cluster));
     else if (wanted_.empty())
-      print_info(cluster, to.out);
+      fmt::print(to.out, "{}", info_text(cluster, coordinator, utc_offset()));
   }
 
-  std::string nodes_;
+  caf::expected<int> tell_loss(const std::optional<std::string>& loss, const console& to) const {
+    if (!loss)
+      return make_error(errc::timed_out,
+                        fmt::format("node {} is not known to be gone, or not what it took with it", gone_));
+    fmt::print(to.out, "{}\n", *loss);
+    return exit_ok;
+  }
+
+  std::string nodes_, gone_;
   uint64_t devices_min_ = 0;
   bool json_ = false;
   std::set<std::string> wanted_;

@@ -37,12 +37,13 @@ class log_printer {
 public:
   log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), paint_(out) {}
 
-  // False when nobody reads any more.
-  bool print(const proto::Record& record) {
+  // `ranks_took_ns` is told of an operation's end, where the journal knows it. False when nobody reads any more.
+  bool print(const proto::Record& record, std::optional<uint64_t> ranks_took_ns) {
     if (options_.json) {
       put(out_, json_of(record) + '\n');
     } else {
       record_text_options text;
+      text.ranks_took_ns = ranks_took_ns;
       text.utc_offset = utc_offset(record.time_ns());
       if (options_.relative)
         text.relative_to_ns = base_ns_ = base_ns_.value_or(record.time_ns());
@@ -86,6 +87,16 @@ caf::expected<std::unique_ptr<journal_store>> open_journal(const std::filesystem
   return result;
 }
 
+// Of the attempt that decided an operation.
+std::optional<uint64_t> ranks_took_ns(const journal_store& journal, const proto::Record& record) {
+  if (!record.has_operation_ended())
+    return {};
+  auto known = journal.operation(*operation_of(record));
+  if (!known || !*known || (*known)->ranks_ended_ns() <= (*known)->ranks_started_ns())
+    return {};
+  return (*known)->ranks_ended_ns() - (*known)->ranks_started_ns();
+}
+
 caf::error list(const log_options& opts, const console& to) {
   log_printer printer{opts, to.out};
   auto filter = opts.filter;
@@ -96,7 +107,7 @@ caf::error list(const log_options& opts, const console& to) {
       return std::move(journal.error());
     auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
       any = true;
-      return reading = printer.print(record);
+      return reading = printer.print(record, ranks_took_ns(**journal, record));
     });
     if (err)
       return err;

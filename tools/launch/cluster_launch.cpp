@@ -152,6 +152,7 @@ bool cluster_launch::run_program() {
                   .input = child_spec::input_kind::inherited,
                   .output = child_spec::output_kind::inherited,
                   .own_group = false}; // it keeps the terminal, and with it Ctrl-C and Ctrl-Z
+  not_the_programs_ = watch_.strays(); // an ssh that nodes share, for example
   auto program = watch_.start("program", std::move(spec), watched_process::output_use::shown);
   if (!program) {
     say(render(program.error()));
@@ -223,6 +224,10 @@ void cluster_launch::stop_all() {
     program_->signal(SIGKILL);
     wait_until(now() + grace, [&] { return ended(program_); });
   }
+  // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and frees
+  // them, so that nobody takes their leaving for a loss.
+  if (program_ != nullptr)
+    watch_.end_strays(not_the_programs_);
   stop(nodes_);
   if (coordinator_ != nullptr)
     stop({coordinator_});

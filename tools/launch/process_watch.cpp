@@ -92,6 +92,28 @@ void process_watch::reap() {
         process->on_exit(exit_status{raw});
 }
 
+std::vector<pid_t> process_watch::strays() const {
+  std::vector<pid_t> result;
+  std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  for (pid_t pid = 0; children >> pid;)
+    if (std::none_of(processes_.begin(), processes_.end(), [=](auto& x) { return x->running() && x->child().pid() == pid; }))
+      result.push_back(pid);
+  return result;
+}
+
+// Signals stay pending for `step`: hence the short waits.
+void process_watch::end_strays(const std::vector<pid_t>& but) {
+  for (auto give_up = clock::now() + std::chrono::seconds{2}; clock::now() < give_up; ::poll(nullptr, 0, 2)) {
+    reap();
+    auto left = strays();
+    std::erase_if(left, [&](pid_t x) { return std::find(but.begin(), but.end(), x) != but.end(); });
+    if (left.empty())
+      return;
+    for (auto pid : left)
+      ::kill(pid, SIGKILL);
+  }
+}
+
 // Children, and the orphans of children, which are ours by adoption. Killing a process may give us its children: until
 // there is none. A process that the kernel cannot end (it hangs in a device) is not waited for.
 void process_watch::kill_the_rest() {

@@ -31,6 +31,11 @@ public:
   /// Returns the signals that came, oldest first.
   std::vector<received_signal> step(clock::time_point deadline);
 
+  /// What children have left behind when they ended, or when they became daemons.
+  std::vector<pid_t> strays() const;
+  /// Kills all of those but these, and waits until they are gone, for 2 s at most.
+  void end_strays(const std::vector<pid_t>& but);
+
 private:
   process_watch() = default;
 

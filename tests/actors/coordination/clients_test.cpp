@@ -166,6 +166,8 @@ TEST_CASE("clients: info tells of each communicator how it is, and what is gone 
   CHECK(info.gone(0).id() == victim);
   CHECK(info.gone(0).cause() != "");
   CHECK_FALSE(info.gone(0).left());
+  REQUIRE(info.gone(0).comm_ids_size() == 1);
+  CHECK(info.gone(0).comm_ids(0) == first.commid());
 
   // One that fails is told, too.
   auto hung = communicator_of(cluster, second.commid());
@@ -209,5 +211,8 @@ TEST_CASE("clients: a node's name is its alone, in info as in the journal") {
   auto gone = info_of(cluster).gone();
   CHECK(std::count_if(gone.begin(), gone.end(), [](auto& x) {
           return x.what() == proto::ClusterInfo::Gone::NODE && x.left() && x.name().starts_with("node-3");
+        }) == 2);
+  CHECK(std::count_if(gone.begin(), gone.end(), [](auto& x) {
+          return x.what() == proto::ClusterInfo::Gone::DEVICE && x.name().starts_with("node-3");
         }) == 2);
 }

@@ -56,6 +56,10 @@ TEST_CASE("record text: says what happened to whom") {
   CHECK(said(operation_ended(7, 3, gpu_sim::FAILED))
         == "communicator 7 operation 3 failed in epoch 1: device 0x3 died (ring all_reduce over 4 ranks, 4 KiB a rank, "
            "2 ms)");
+  record_text_options both;
+  both.ranks_took_ns = 1'250'000;
+  CHECK(text_of(operation_ended(7, 3, gpu_sim::SUCCESS), both)
+          .ends_with("4 KiB a rank, 2 ms, of that its ranks took 1.25 ms"));
   CHECK(said(command_ended(2, 9, "copy_in")) == "device 0x2 stream 9: copy_in of 1 MiB in 500 us");
   CHECK(said(command_ended(2, 0, "send", "rank 1 is gone"))
         == "device 0x2: send of 1 MiB failed after 500 us: rank 1 is gone");

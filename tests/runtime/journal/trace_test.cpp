@@ -90,6 +90,55 @@ TEST_CASE("trace: shows each rank's part on its device's track") {
   }
 }
 
+TEST_CASE("trace: a device that hangs has a slice of the operation that it was at, which ends when it is given up") {
+  auto created = record_at(0);
+  created.mutable_communicator_created()->set_comm_id(7);
+  for (uint64_t device : {1, 2, 3, 4})
+    created.mutable_communicator_created()->add_device_ids(device);
+  auto hung = device_died(3, "3 of its last 5 answers were late", 900);
+  hung.mutable_device_died()->set_noticed_by("suspicion");
+  std::vector<proto::Record> records{created, operation_enqueued(7, 1, 1), operation_enqueued(7, 2, 2),
+                                     operation_started(7, 1, 1, 2), operation_started(7, 2, 1, 2)};
+  for (uint32_t rank : {0, 1, 2, 3})
+    records.push_back(rank_ended(7, 1, rank, rank + 1, 10 + rank));
+  for (auto& record : {operation_ended(7, 1, gpu_sim::SUCCESS, 14), rank_ended(7, 2, 0, 1, 20), hung})
+    records.push_back(record);
+  auto slices = [](const std::vector<proto::Record>& shown, const std::vector<proto::Record>& context) {
+    std::map<std::string, fields> result; // by the device's track
+    auto all = events(trace_of(shown, context));
+    auto names = tracks(all);
+    for (auto& slice : of_phase(all, "X"))
+      result[names.at({number(slice, "pid"), number(slice, "tid")})] = slice;
+    return result;
+  };
+  auto all = slices(records, records);
+  auto& slice = all.at("device 0x3/default stream");
+  CHECK(text(slice, "name") == "all_reduce 2: hung");
+  CHECK(number(slice, "ts") == doctest::Approx(12'000)); // when it was done with the first one
+  CHECK(number(slice, "dur") == doctest::Approx(888'000));
+  auto& args = slice.at("args").struct_value().fields();
+  CHECK(text(args, "phase") == "hung");
+  CHECK(number(args, "rank") == 2);
+  CHECK(text(args, "error") == "3 of its last 5 answers were late");
+  CHECK(text(all.at("device 0x2/default stream"), "name") == "all_reduce 2: running");
+  CHECK(text(all.at("device 0x1/default stream"), "name") == "all_reduce 2");
+  CHECK(slices({rank_ended(7, 2, 0, 1, 20)}, records).count("device 0x3/default stream") == 1);
+  CHECK(slices({hung}, records).count("device 0x3/default stream") == 1);
+  CHECK(slices({rank_ended(7, 1, 0, 1, 10)}, records).count("device 0x3/default stream") == 0);
+  auto late = records; // the communicator's own words may be written first
+  late.pop_back();
+  auto opened = record_at(899);
+  opened.mutable_epoch_opened()->set_comm_id(7);
+  opened.mutable_epoch_opened()->set_epoch(2);
+  for (uint64_t device : {1, 2, 4})
+    opened.mutable_epoch_opened()->add_device_ids(device);
+  for (auto& record : {opened, operation_started(7, 2, 2, 899), hung})
+    late.push_back(record);
+  CHECK(text(slices(late, late).at("device 0x3/default stream"), "name") == "all_reduce 2: hung");
+  records.back().mutable_device_died()->set_noticed_by("monitor");
+  CHECK(text(slices(records, records).at("device 0x3/default stream"), "name") == "all_reduce 2: died");
+}
+
 TEST_CASE("trace: commands have a track a stream, deaths are instants of the coordinator") {
   std::vector<proto::Record> records{device_died(3, "a \"quoted\" cause\n", 5), command_ended(3, 9, "copy_in", "", 6),
                                      command_ended(3, 4, "copy_out", "", 7), command_ended(1, 0, "copy", "", 8)};

@@ -17,6 +17,7 @@ proto::ClusterInfo cluster_of(uint32_t nodes) {
     node.set_node_id(i);
     node.set_name("node-" + std::to_string(i));
     node.set_pid(100 + i);
+    node.set_hostname("lab");
   }
   for (uint32_t i = 0; i < 2 * nodes; ++i) {
     auto& device = *result.add_devices();
@@ -98,6 +99,6 @@ TEST_CASE("bench group: says which ranks are on which node") {
   for (uint64_t id : {3, 4, 1, 5, 2, 9})
     group.add_devices()->mutable_deviceid()->set_value(id);
   CHECK(placement_text(group, cluster)
-        == "# ranks 0-1 on node-2, process 102\n# ranks 2, 4 on node-1, process 101\n# rank 3 on node-3, process 103\n"
+        == "# ranks 0-1 on node-2, host lab, process 102\n# ranks 2, 4 on node-1, host lab, process 101\n# rank 3 on node-3, host lab, process 103\n"
            "# rank 5 on a node that is gone\n");
 }

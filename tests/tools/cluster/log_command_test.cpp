@@ -88,6 +88,24 @@ TEST_CASE("log command: what failed are operations, commands, calls that were re
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
 }
 
+TEST_CASE("log command: tells what the ranks took of an operation's time, of the attempt that counts") {
+  temporary_directory dir;
+  journal_store::options opts;
+  opts.dir = dir.path();
+  auto journal = journal_store::open(opts);
+  REQUIRE(journal);
+  auto again = operation_started(7, 1, 2, 8);
+  auto first = rank_ended(7, 1, 0, 1, 20), last = rank_ended(7, 1, 1, 2, 31);
+  for (auto* x : {&first, &last})
+    x->mutable_rank_ended()->set_epoch(2);
+  auto end = operation_ended(7, 1, gpu_sim::SUCCESS, 40);
+  std::vector<proto::Record> records{operation_enqueued(7, 1), operation_started(7, 1), rank_ended(7, 1, 0, 1, 6), again,
+                                     rank_ended(7, 1, 2, 3, 9), first, last, end};
+  REQUIRE(!(*journal)->append(records));
+  auto shown = run({dir.path().string(), "--kind", "operation", "--last", "1"});
+  CHECK_MESSAGE(has(shown.out, ", of that its ranks took 12.2 ms"), shown.out); // from 18.75 to 31 ms
+}
+
 TEST_CASE("log command: reads what a living or killed process writes") {
   temporary_directory dir;
   child_process writer{{RINGMASTER_JOURNAL_WRITER, dir.path().string(), "2"}};

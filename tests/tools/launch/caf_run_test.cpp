@@ -70,6 +70,17 @@ TEST_CASE("caf_run: exits with the status of the program and leaves nothing runn
   CHECK(cluster.all_ended());
 }
 
+TEST_CASE("caf_run: what the program has left running is ended before the nodes are told to leave") {
+  fake_cluster cluster;
+  cluster.node = "trap 'kill -0 $(cat $dir/stray) 2>/dev/null && echo too early; echo leaving; exit 0' TERM; join; "
+                 "sleep 1000 & wait";
+  launched_program run(cluster.running("sleep 1000 & echo $! >$dir/stray"));
+  CHECK(run.finish() == 0);
+  CHECK(contains(run.error, "[node-1] leaving\n"));
+  CHECK_FALSE(contains(run.error, "too early"));
+  CHECK(has_ended(std::stoi(cluster.scripts.read("stray"))));
+}
+
 TEST_CASE("caf_run: exits with 128 and the signal that ended the program") {
   fake_cluster cluster;
   launched_program run(cluster.running("kill -9 $$"));

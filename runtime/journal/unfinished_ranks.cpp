@@ -1,0 +1,160 @@
+#include "runtime/journal/unfinished_ranks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+using proto::Record;
+using fate = unfinished_rank::fate;
+
+/// Follows the records: who is at which attempt of which operation.
+class attempts {
+public:
+  void take(const Record& record);
+  /// No record follows.
+  void end(uint64_t time_ns);
+
+  std::vector<unfinished_rank> unfinished;
+
+private:
+  struct attempt {
+    uint64_t epoch = 0;
+    uint64_t started_ns = 0;
+    std::map<uint64_t, uint32_t> pending; ///< Ranks that have not reported, by device.
+  };
+
+  template <class Ids>
+  void set_ranks(uint64_t communicator, uint64_t epoch, const Ids& devices) {
+    ranks_[communicator] = {epoch, {devices.begin(), devices.end()}};
+  }
+  void start(const proto::OperationStarted& x, uint64_t time_ns);
+  void rank_ended(const proto::RankReport& x);
+  void operation_ended(const Record& record);
+  void leave_behind(const operation_key& key, const attempt& old);
+  void lose(uint64_t device, fate how, const std::string& cause, uint64_t time_ns);
+
+  struct ranks {
+    uint64_t epoch = 0;
+    std::vector<uint64_t> devices;
+  };
+  std::map<uint64_t, ranks> ranks_;              ///< By communicator, of its present epoch.
+  std::map<operation_key, attempt> in_flight_;   ///< The latest of each operation.
+  /// Of attempts that are over: the loss of a device may be written down after what became of it.
+  std::map<uint64_t, std::pair<operation_key, attempt>> behind_;
+  std::map<uint64_t, uint64_t> last_end_ns_;     ///< By device: a stream runs one command after the other.
+};
+
+void attempts::take(const Record& record) {
+  switch (record.event_case()) {
+    case Record::kCommunicatorCreated:
+      return set_ranks(record.communicator_created().comm_id(), 1, record.communicator_created().device_ids());
+    case Record::kEpochOpened: {
+      auto& x = record.epoch_opened();
+      return set_ranks(x.comm_id(), x.epoch(), x.device_ids());
+    }
+    case Record::kOperationStarted: return start(record.operation_started(), record.time_ns());
+    case Record::kRankEnded: return rank_ended(record.rank_ended());
+    case Record::kOperationEnded: return operation_ended(record);
+    case Record::kDeviceDied: {
+      auto& x = record.device_died();
+      auto how = x.noticed_by() == "monitor" ? fate::died : fate::hung; // the others notice that it does not answer
+      return lose(x.device_id(), how, x.cause(), x.noticed_ns() == 0 ? record.time_ns() : x.noticed_ns());
+    }
+    case Record::kDeviceLeft:
+      return lose(record.device_left().device_id(), fate::left, record.device_left().cause(), record.time_ns());
+    default: return;
+  }
+}
+
+void attempts::start(const proto::OperationStarted& x, uint64_t time_ns) {
+  auto& known = ranks_[x.comm_id()];
+  attempt begun{x.epoch(), time_ns, {}};
+  if (known.epoch == x.epoch())
+    for (uint32_t rank = 0; rank < known.devices.size(); ++rank)
+      begun.pending.emplace(known.devices[rank], rank);
+  const operation_key key{communicator_id{x.comm_id()}, sequence_number{x.sequence()}};
+  auto& latest = in_flight_[key];
+  leave_behind(key, latest);
+  latest = std::move(begun);
+}
+
+void attempts::operation_ended(const Record& record) {
+  auto i = in_flight_.find(*operation_of(record));
+  if (i == in_flight_.end())
+    return;
+  if (record.operation_ended().device_ids().empty()) // else its ranks were run together, and none of them reports
+    leave_behind(i->first, i->second);
+  in_flight_.erase(i);
+}
+
+void attempts::leave_behind(const operation_key& key, const attempt& old) {
+  for (auto& [device, rank] : old.pending)
+    behind_.emplace(device, std::pair{key, old});
+}
+
+void attempts::rank_ended(const proto::RankReport& x) {
+  auto& last = last_end_ns_[x.device_id()];
+  last = std::max(last, x.ended_ns());
+  behind_.erase(x.device_id()); // it lives
+  auto i = in_flight_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
+  if (i != in_flight_.end() && i->second.epoch == x.epoch())
+    i->second.pending.erase(x.device_id());
+}
+
+void attempts::lose(uint64_t device, fate how, const std::string& cause, uint64_t time_ns) {
+  std::optional<std::pair<operation_key, attempt>> at;
+  if (auto i = behind_.find(device); i != behind_.end())
+    at = i->second;
+  for (auto& [key, x] : in_flight_)
+    if (x.pending.count(device) != 0 && (!at || x.started_ns < at->second.started_ns))
+      at = {key, x};
+  if (!at)
+    return;
+  auto& [key, x] = *at;
+  auto started = std::max(x.started_ns, last_end_ns_[device]);
+  unfinished.push_back({key, x.epoch, x.pending.at(device), device_id{device}, how, cause, started, std::max(started, time_ns)});
+  behind_.erase(device);
+  for (auto& [other, y] : in_flight_)
+    y.pending.erase(device);
+}
+
+void attempts::end(uint64_t time_ns) {
+  std::set<uint64_t> left;
+  behind_.clear();
+  for (auto& [key, x] : in_flight_)
+    for (auto& [device, rank] : x.pending)
+      left.insert(device);
+  for (auto device : left)
+    lose(device, fate::running, {}, time_ns);
+}
+
+} // namespace
+
+std::string to_string(unfinished_rank::fate x) {
+  switch (x) {
+    case fate::hung: return "hung";
+    case fate::died: return "died";
+    case fate::left: return "left";
+    case fate::running: return "running";
+  }
+  return {};
+}
+
+std::vector<unfinished_rank> unfinished_ranks(std::span<const Record> records) {
+  attempts all;
+  uint64_t last_ns = 0;
+  for (auto& record : records) {
+    all.take(record);
+    last_ns = std::max(last_ns, record.time_ns());
+  }
+  all.end(last_ns);
+  return std::move(all.unfinished);
+}
+
+} // namespace ringmaster

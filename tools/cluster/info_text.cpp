@@ -1,0 +1,191 @@
+#include "tools/cluster/info_text.hpp"
+
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <vector>
+
+namespace ringmaster {
+
+namespace {
+
+using proto::ClusterInfo;
+
+uint64_t id_of(const ClusterInfo::Device& x) {
+  return x.metadata().deviceid().value();
+}
+
+const ClusterInfo::Communicator* communicator(const ClusterInfo& cluster, uint64_t id) {
+  auto found = std::ranges::find(cluster.communicators(), id, [](auto& x) { return x.comm_id(); });
+  return found == cluster.communicators().end() ? nullptr : &*found;
+}
+
+/// "rank 2 of communicator 7".
+std::string place_text(const ClusterInfo& cluster, uint64_t device, uint64_t comm_id) {
+  auto known = communicator(cluster, comm_id);
+  auto rank = known == nullptr ? -1 : std::ranges::find(known->device_ids(), device) - known->device_ids().begin();
+  if (known == nullptr || !known->silent().empty() || rank == known->device_ids_size())
+    return fmt::format("in communicator {}", comm_id);
+  return fmt::format("rank {} of communicator {}", rank, comm_id);
+}
+
+std::string device_text(const ClusterInfo& cluster, const ClusterInfo::Device& x) {
+  std::vector<std::string> places;
+  for (auto number : x.comm_ids())
+    places.push_back(place_text(cluster, id_of(x), number));
+  auto& memory = x.metadata();
+  return fmt::format("  device {:#x} {}, {}\n", id_of(x), bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
+                     places.empty() ? "free" : fmt::format("{}", fmt::join(places, ", ")));
+}
+
+std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node) {
+  auto result = fmt::format("{}, process {}", node.name(), node.pid());
+  if (!node.hostname().empty())
+    result += fmt::format(" on {}", node.hostname());
+  if (node.port() != 0)
+    result += fmt::format(", at {}:{}", node.host(), node.port());
+  std::string devices;
+  uint32_t here = 0;
+  for (auto& x : cluster.devices())
+    if (x.node_id() == node.node_id()) {
+      devices += device_text(cluster, x);
+      ++here;
+    }
+  if (here < node.devices_announced())
+    result += fmt::format(", {} of its {} here", here, counted(node.devices_announced(), "device"));
+  return result + '\n' + devices;
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string communicator_text(const ClusterInfo::Communicator& x) {
+  auto ranks = fmt::format("{} on 0x{:x}", counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
+                           fmt::join(x.device_ids(), " 0x"));
+  auto kind = fmt::format("policy {}{}, {}", lower(proto::FailurePolicy_Name(x.policy())),
+                          x.deterministic() ? ", deterministic" : "",
+                          x.outlives_client() ? "stays until it is destroyed" : "goes with its client");
+  if (!x.silent().empty())
+    return fmt::format("communicator {}: {}, {}; it does not say more: {}\n", x.comm_id(), ranks, kind, x.silent());
+  auto result = fmt::format("communicator {}: epoch {}, {}, {} in flight; {}\n", x.comm_id(), x.epoch(), ranks,
+                            counted(x.operations_in_flight(), "operation"), kind);
+  if (!x.async_error().empty())
+    result += fmt::format("  {}\n", x.async_error());
+  if (!x.error().empty())
+    result += fmt::format("  its latest operations: {}\n", x.error());
+  return result;
+}
+
+std::string gone_text(const ClusterInfo::Gone& x, std::chrono::seconds utc_offset) {
+  auto seconds = static_cast<std::time_t>(x.time_ns() / 1'000'000'000) + utc_offset.count();
+  std::tm clock{};
+  ::gmtime_r(&seconds, &clock);
+  auto who = x.what() == ClusterInfo::Gone::NODE     ? "node " + x.name()
+             : x.what() == ClusterInfo::Gone::DEVICE ? fmt::format("device {:#x}", x.id())
+                                                     : fmt::format("communicator {}", x.id());
+  if (x.what() == ClusterInfo::Gone::DEVICE && !x.name().empty())
+    who += " of " + x.name();
+  return fmt::format("  {:%H:%M:%S} {} {}: {}\n", clock, who, x.left() ? "left" : "is lost", x.cause());
+}
+
+/// Of those that were lost with it: it, too, may have lost others before.
+bool is_together(const ClusterInfo::Gone& a, const ClusterInfo::Gone& b) {
+  constexpr uint64_t apart_ns_max = 5'000'000'000;
+  return std::max(a.time_ns(), b.time_ns()) - std::min(a.time_ns(), b.time_ns()) <= apart_ns_max;
+}
+
+/// How it goes on without these devices; empty: that is not known yet.
+std::string state_without(const ClusterInfo& cluster, uint64_t comm_id, const std::vector<uint64_t>& lost) {
+  auto known = communicator(cluster, comm_id);
+  if (known == nullptr || known->async_error().find(" has ended") != std::string::npos)
+    return "ended";
+  if (!known->silent().empty())
+    return "no answer";
+  for (auto device : known->device_ids())
+    if (std::ranges::find(lost, device) != lost.end())
+      return {};
+  return fmt::format("epoch {} on {}", known->epoch(), counted(static_cast<uint64_t>(known->device_ids_size()), "rank"));
+}
+
+} // namespace
+
+std::set<std::string> missing_nodes(const ClusterInfo& cluster, std::set<std::string> wanted) {
+  for (auto& x : cluster.nodes()) {
+    auto here = std::ranges::count_if(cluster.devices(), [&](auto& y) { return y.node_id() == x.node_id(); });
+    if (here >= x.devices_announced())
+      wanted.erase(x.name());
+  }
+  return wanted;
+}
+
+std::string info_text(const ClusterInfo& cluster, const std::string& coordinator, std::chrono::seconds utc_offset) {
+  auto free = std::ranges::count_if(cluster.devices(), [](auto& x) { return x.comm_ids().empty(); });
+  auto result = fmt::format("coordinator at {}: {}, {} ({} free), {}\n", coordinator,
+                            counted(static_cast<uint64_t>(cluster.nodes_size()), "node"),
+                            counted(static_cast<uint64_t>(cluster.devices_size()), "device"), free,
+                            counted(static_cast<uint64_t>(cluster.communicators_size()), "communicator"));
+  std::vector<const ClusterInfo::Node*> nodes;
+  for (auto& x : cluster.nodes())
+    nodes.push_back(&x);
+  std::ranges::sort(nodes, {}, [](auto* x) { return std::pair{x->name().size(), x->name()}; }); // node-9 before node-10
+  for (auto* x : nodes)
+    result += node_text(cluster, *x);
+  for (auto& x : cluster.communicators())
+    result += communicator_text(x);
+  if (!cluster.gone().empty())
+    result += "gone\n";
+  for (auto& x : cluster.gone())
+    result += gone_text(x, utc_offset);
+  return result;
+}
+
+std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::string& node) {
+  const ClusterInfo::Gone* lost = nullptr;
+  for (auto& x : cluster.gone())
+    if (x.what() == ClusterInfo::Gone::NODE && x.name() == node)
+      lost = &x; // the latest
+  if (lost == nullptr
+      || std::ranges::any_of(cluster.devices(), [&](auto& x) { return x.node_id() == lost->id(); }))
+    return {};
+  std::vector<uint64_t> devices;
+  std::set<uint64_t> comm_ids;
+  for (auto& x : cluster.gone())
+    if (x.what() == ClusterInfo::Gone::DEVICE && x.name() == node && is_together(x, *lost)) {
+      devices.push_back(x.id());
+      comm_ids.insert(x.comm_ids().begin(), x.comm_ids().end());
+    }
+  if (devices.empty())
+    return "no device";
+  std::ranges::sort(devices);
+  std::vector<std::string> communicators;
+  for (auto number : comm_ids) {
+    auto state = state_without(cluster, number, devices);
+    if (state.empty())
+      return {};
+    communicators.push_back(fmt::format("{} ({})", number, state));
+  }
+  auto result = fmt::format("device{} 0x{:x}", devices.size() == 1 ? "" : "s", fmt::join(devices, " 0x"));
+  if (communicators.empty())
+    return result + fmt::format(", which {} free", devices.size() == 1 ? "was" : "were");
+  return result + fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s", fmt::join(communicators, ", "));
+}
+
+std::string json_of(const ClusterInfo& cluster) {
+  google::protobuf::util::JsonPrintOptions how;
+  how.preserve_proto_field_names = true;
+  how.always_print_primitive_fields = true;
+  std::string result;
+  auto status = google::protobuf::util::MessageToJsonString(cluster, &result, how);
+  return status.ok() ? result : "{}";
+}
+
+} // namespace ringmaster

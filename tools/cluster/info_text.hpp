@@ -1,0 +1,27 @@
+#pragma once
+
+#include "messages/cluster.pb.h"
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace ringmaster {
+
+/// The nodes of `wanted` that are not there with all their devices.
+std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<std::string> wanted);
+
+/// For people: each node with its devices and what these do, each communicator, what is gone and why; several lines.
+/// `utc_offset`: of the clock on the reader's wall.
+std::string info_text(const proto::ClusterInfo& cluster, const std::string& coordinator, std::chrono::seconds utc_offset);
+
+/// What a node took with it, in one line: "devices 0x3 0x4 of communicator 1 (epoch 2 on 6 ranks)". None as long as the
+/// node, or one of its devices, is not known to be gone, or a communicator of theirs has not come to terms with it.
+std::optional<std::string> loss_text(const proto::ClusterInfo& cluster, const std::string& node);
+
+/// One JSON object in one line: protobuf's own JSON with the field names of messages/cluster.proto. 64-bit numbers are
+/// strings, as JSON numbers lose digits above 2^53.
+std::string json_of(const proto::ClusterInfo& cluster);
+
+} // namespace ringmaster
