@@ -12,6 +12,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -74,11 +75,11 @@ caf::error run(client& host) {
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
-  if (!problem)
-    problem = cfg.check_remainder();
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem && cfg.cli_helptext_printed)
     return 0;
+  if (!problem)
+    problem = cfg.check_remainder();
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   if (!problem) {

@@ -144,11 +144,11 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
-  for (uint32_t i = 0; i < options_.samples + 2; ++i) { // two to warm up
+  for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
     auto time = sample(request, row.operations);
     if (!time)
       return std::move(time.error());
-    if (i >= 2)
+    if (i >= options_.warmups)
       times.push_back(*time);
   }
   std::sort(times.begin(), times.end());

@@ -3,15 +3,18 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
+#include "runtime/configuration/places.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/measured_costs.hpp"
+#include "runtime/training/search/strategy_search.hpp"
 #include "tools/options/nearest_word.hpp"
-#include "tools/options/option_table.hpp"
 #include "tools/console/output_file.hpp"
-#include "tools/training/train_picture.hpp"
+#include "tools/console/progress.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/training/train_report.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -30,43 +33,8 @@ using namespace training;
 
 constexpr uint64_t batch_max = 1 << 30; ///< Samples: with 65536 layers of the lab's, memory still is below 2^63.
 constexpr uint64_t micro_batches_max = 1 << 20;
+constexpr uint64_t simulated_operations_max = 1'000'000'000;
 constexpr uint64_t weights_max = 1 << 24; ///< Some ten gigabytes of handles.
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
-
-constexpr auto train_help = R"(usage: ringmaster simulate train --strategy S [options]
-
-Runs a step of training in virtual time: a strategy's program on every rank, under a published cost model. Prints time,
-memory, MFU, and what each rank did. The strategies:
-
-{0}
-  --strategy S        one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes
-  --ranks N           1 to 65536 (8)
-  --layers L          1 to 65536 (32)
-  --global-batch B    samples of a step, of all ranks (32)
-  --micro-batch B     samples that a rank works on at once (1; ddp, wsdp, zero1, zero2, zero3: all that it has)
-  --chunks V          parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap (2)
-  --tensor T          ranks that share each layer, in tensor, 3d and pipelines (as the strategy likes, 1 in pipelines)
-  --data D            ranks, or groups of them, that have other samples; the rest are a pipeline's stages (the same)
-  --sequence-parallel   between layers, tensor-parallel ranks share the positions
-  --zero Z            what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do (0)
-  --cost-model M      lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT
-                      on a system, seconds and bytes; measured: on hosts like this one, a rank each, with the
-                      collectives' costs that `ringmaster tune` wrote into config/caf-application.conf (lab)
-  of transformer and measured:
-  --model G           gpt3-175b or another known one, whose layers are --layers then ({1})
-  --hidden H --heads A --sequence S --vocabulary V    each as the model's, if it is not given
-  --system S          of transformer: a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
-  --recompute R       none, selective, full: what a backward runs again (none)
-  --json              one object instead of the text
-  --trace FILE        a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the
-                      puzzles' time is a millisecond there
-  --svg FILE          a picture of the schedule as papers draw it: a row a rank, a box for each micro-batch's forward
-                      and backward, and the rank's memory; of at most 32 ranks
-  --help              this text
-
-Time is reported as the published laboratories do, to the start of the last event; the end is given, too.
-)";
 
 struct train_options {
   const known_strategy* which = nullptr;
@@ -74,12 +42,13 @@ struct train_options {
   uint32_t ranks = 8;
   std::string cost_model_name = "lab";
   const cost_model* costs = nullptr;
-  std::unique_ptr<cost_model> own_costs;
+  std::shared_ptr<const cost_model> own_costs;
+  std::optional<uint32_t> layers;
   transformer_options transformer;
   bool json = false;
   std::string trace;
+  uint64_t trace_bytes_max = trace_bytes_usual;
   std::string svg;
-  bool help = false;
   bool all = false;
   bool one_of_all = false; ///< A line of the table.
   std::optional<uint64_t> micro_batch; ///< As told.
@@ -104,6 +73,14 @@ caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
                     fmt::format("there is no strategy \"{}\"{}: {}", text,
                                 near.empty() ? "; there are" : fmt::format(": did you mean {}? There are", near),
                                 fmt::join(names, ", ")));
+}
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> result;
+  for (auto& x : strategies())
+    result.emplace_back(x.name);
+  result.emplace_back("all");
+  return result;
 }
 
 caf::expected<std::string> parse_cost_model(const std::string& text) {
@@ -193,12 +170,12 @@ caf::error misplaced_option(const train_options& x) {
 }
 
 /// The cost model, and the model's layers; then whether the strategy can train it.
-caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
+caf::error choose_costs(train_options& x) {
   const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
-  auto trained = x.transformer.model(layers);
+  auto trained = x.transformer.model(x.layers);
   if (!trained)
     return std::move(trained.error());
-  x.trained.layers = transformer ? trained->layers : layers.value_or(x.trained.layers);
+  x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
   if (auto problem = x.which->check(x.trained, x.ranks))
     return problem;
   if (auto problem = cut_option(x))
@@ -220,7 +197,7 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   how.sequence_parallel = x.trained.sequence_parallel;
   if (here) {
     configuration cfg;
-    if (auto problem = cfg.read({}, "config/caf-application.conf"))
+    if (auto problem = cfg.read({}, find_configuration()))
       return problem;
     auto memory_bandwidth =
       process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
@@ -232,60 +209,24 @@ caf::error choose_costs(train_options& x, std::optional<uint32_t> layers) {
   return caf::none;
 }
 
-caf::expected<train_options> parse(std::span<const std::string> args, bool one_of_all = false) {
-  train_options result;
-  result.one_of_all = one_of_all;
-  std::optional<uint32_t> layers;
-  option_table table{"simulate train"};
-  table.value("--strategy", [&](const std::string& text) -> caf::error {
-    result.all = text == "all";
-    auto which = result.all ? nullptr : parse_strategy(text);
-    if (!which)
-      return std::move(which.error());
-    result.which = *which;
-    return caf::none;
-  });
-  table.number("--ranks", result.ranks, 1, 65536);
-  table.number("--layers", layers, 1, 65536);
-  table.number("--global-batch", result.trained.global_batch, 1, batch_max);
-  table.number("--micro-batch", result.micro_batch, 1, batch_max);
-  table.number("--chunks", result.chunks, 1, 65536);
-  table.number("--tensor", result.trained.tensor, 1, 65536);
-  table.number("--data", result.trained.data, 1, 65536);
-  table.flag("--sequence-parallel", result.trained.sequence_parallel);
-  table.number("--zero", result.trained.zero, 0, 3);
-  table.parsed("--cost-model", result.cost_model_name, parse_cost_model);
-  result.transformer.add_to(table);
-  table.flag("--json", result.json);
-  table.text("--trace", result.trace);
-  table.text("--svg", result.svg);
-  if (auto problem = table.read({args.begin(), args.end()}))
+/// That of one strategy, and all that a run of it wants.
+caf::error check_one(train_options& x) {
+  if (auto problem = choose_costs(x))
     return problem;
-  result.help = table.help();
-  if (result.help)
-    return result;
-  result.trained.micro_batch = result.micro_batch.value_or(result.trained.micro_batch);
-  result.trained.chunks = result.chunks.value_or(result.trained.chunks);
-  if (result.all && !(result.trace.empty() && result.svg.empty()))
-    return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
-  if (auto problem = misplaced_option(result))
-    return problem;
-  if (result.all)
-    return result;
-  if (result.which == nullptr)
-    return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
-  if (auto problem = choose_costs(result, layers))
-    return problem;
-  if (!result.svg.empty() && result.ranks > pictured_ranks_max)
+  if (!x.svg.empty() && x.ranks > pictured_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
-                                  pictured_ranks_max, result.ranks));
-  return result;
+                                  pictured_ranks_max, x.ranks));
+  return caf::none;
 }
 
-caf::expected<training_outcome> run(const train_options& x) {
+/// `watch` is told which part of it is done.
+caf::expected<training_outcome> simulated(const train_options& x, const std::function<void(double part)>& watch) {
   const bool with_events = !x.trace.empty() || !x.svg.empty();
-  return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, with_events);
+  const auto expected = static_cast<double>(operations_expected(*x.which, x.trained, x.ranks));
+  return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, with_events,
+                  simulated_operations_max,
+                  [&](uint64_t operations) { watch(static_cast<double>(operations) / expected); });
 }
 
 train_run about(const train_options& x) {
@@ -293,65 +234,164 @@ train_run about(const train_options& x) {
 }
 
 /// All strategies with the same options, one after the other.
-int compare(std::span<const std::string> args, bool json, std::FILE* out) {
-  std::string text = json ? "[" : comparison_header();
+int compare(const train_options& opts, std::FILE* out) {
+  if (!opts.json)
+    fmt::print(out, "{}", comparison_header());
+  json_writer json, one;
+  json.list();
   bool any = false;
+  progress shown{"simulate train"};
+  const auto whole = static_cast<double>(strategies().size());
+  double done = 0;
   for (auto& which : strategies()) {
-    std::vector<std::string> its{args.begin(), args.end()};
-    its.insert(its.end(), {"--strategy", std::string{which.name}});
-    auto opts = parse(its, true);
-    auto found = opts ? run(*opts) : caf::expected<training_outcome>{opts.error()};
+    auto its = opts;
+    its.which = &which;
+    its.one_of_all = true;
+    auto problem = check_one(its);
+    auto found = problem ? caf::expected<training_outcome>{std::move(problem)}
+                         : simulated(its, [&](double part) { shown.at((done + part) / whole); });
+    ++done;
     any = any || found.engaged();
-    if (json)
-      text.append(text.size() == 1 ? "" : ",")
-        .append(found ? json_of(about(*opts), *found)
-                      : fmt::format(R"({{"strategy":"{}","error":{}}})", which.name, json_text(render(found.error()))));
+    if (opts.json && found) {
+      write_json(one, about(its), *found);
+      json.literal(one.take() + "\n");
+    } else if (opts.json)
+      json.object().member("strategy", which.name).member("error", render(found.error())).end();
     else
-      text += found ? comparison_row(about(*opts), *found)
-                    : fmt::format("| {} | {} |\n", which.name, render(found.error()));
+      shown.print(out, found ? comparison_row(about(its), *found)
+                             : fmt::format("| {} | {} |\n", which.name, render(found.error())));
   }
-  fmt::print(out, "{}{}", text, json ? "]\n" : "");
-  return any ? 0 : exit_failed;
+  if (opts.json)
+    fmt::print(out, "{}\n", json.end().take());
+  return any ? exit_ok : exit_failed;
 }
 
 /// The files that are asked for beside the report.
-caf::error write_files(const train_options& opts, const train_run& what, const training_outcome& found) {
-  if (!opts.trace.empty())
-    if (auto problem = write_output_file(opts.trace, trace_of(found, *opts.costs), "the trace"))
+caf::error write_files(const train_options& opts, const training_outcome& found) {
+  if (!opts.trace.empty()) {
+    auto trace = trace_of(found, *opts.costs, opts.trace_bytes_max);
+    if (!trace)
+      return make_error(code_of(trace.error()), "--trace-limit: " + render(trace.error()));
+    if (auto problem = write_output_file(opts.trace, *trace, "the trace"))
       return problem;
+  }
   if (opts.svg.empty())
     return caf::none;
-  auto picture = picture_of(what, found);
+  auto picture = picture_of(about(opts), found);
   return picture ? write_output_file(opts.svg, *picture, "the picture") : std::move(picture.error());
 }
 
+void add_strategy_options(option_table& table, train_options& x) {
+  table.value("--strategy",
+              [&x](const std::string& text) -> caf::error {
+                x.all = text == "all";
+                auto which = x.all ? nullptr : parse_strategy(text);
+                if (!which)
+                  return std::move(which.error());
+                x.which = *which;
+                return caf::none;
+              })
+    .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes")
+    .offers(strategy_names())
+    .needed();
+  table.number("--ranks", x.ranks, 1, 65536).says("N", "1 to 65536");
+  table.number("--layers", x.layers, 1, 65536).says("L", "1 to 65536").otherwise("32; the model's");
+  table.number("--global-batch", x.trained.global_batch, 1, batch_max).says("B", "samples of a step, of all ranks");
+  table.number("--micro-batch", x.micro_batch, 1, batch_max)
+    .says("B", "samples that a rank works on at once")
+    .otherwise("1; ddp, wsdp, zero1, zero2, zero3: all that it has");
+  table.number("--chunks", x.chunks, 1, 65536)
+    .otherwise(std::to_string(training::model{}.chunks))
+    .says("V", "parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap");
+  table.number("--tensor", x.trained.tensor, 1, 65536)
+    .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
+    .otherwise("as the strategy likes, 1 in pipelines");
+  table.number("--data", x.trained.data, 1, 65536)
+    .says("D", "ranks, or groups of them, that have other samples; the rest are a pipeline's stages")
+    .otherwise("the same");
+  table.flag("--sequence-parallel", x.trained.sequence_parallel)
+    .says("between layers, tensor-parallel ranks share the positions");
+  table.number("--zero", x.trained.zero, 0, 3)
+    .says("Z", "what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do");
+}
+
+class train_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& x = opts_;
+    table.about("Runs a step of training in virtual time: a strategy's program on every rank, under a published cost "
+                "model. Prints time, memory, MFU, and what each rank did. The strategies:\n\n"
+                + known_strategies());
+    add_strategy_options(table, x);
+    table.parsed("--cost-model", x.cost_model_name, parse_cost_model)
+      .says("M", "lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a "
+                 "system, seconds and bytes; measured: on hosts like this one, a rank each, with the collectives' costs "
+                 "that `ringmaster tune` wrote into the configuration")
+      .offers({"lab", "puzzles", "transformer", "measured"})
+      .otherwise("lab");
+    table.flag("--json", x.json).says("one object instead of the text");
+    table.file("--trace", x.trace)
+      .says("FILE", "a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the "
+                    "puzzles' time is a millisecond there");
+    table.bytes("--trace-limit", x.trace_bytes_max).says("SIZE", "how large a trace may be");
+    table.file("--svg", x.svg)
+      .says("FILE", fmt::format("a picture of the schedule as papers draw it: a row a rank, a box for each micro-batch's "
+                                "forward and backward, and the rank's memory; of at most {} ranks",
+                                pictured_ranks_max));
+    table.begin_group("Of the cost models transformer and measured:");
+    x.transformer.add_to(table);
+    table.closing(
+      "Time is reported as the published laboratories do, to the start of the last event; the end is given, too.");
+    table.add_example("ringmaster simulate train --strategy 1f1b --ranks 4 --svg 1f1b.svg", "a pipeline and its picture");
+  }
+
+  caf::error check() override {
+    opts_.trained.micro_batch = opts_.micro_batch.value_or(opts_.trained.micro_batch);
+    opts_.trained.chunks = opts_.chunks.value_or(opts_.trained.chunks);
+    if (opts_.all && !(opts_.trace.empty() && opts_.svg.empty()))
+      return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
+    if (auto problem = misplaced_option(opts_))
+      return problem;
+    if (opts_.all)
+      return caf::none;
+    if (opts_.which == nullptr)
+      return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
+    return check_one(opts_);
+  }
+
+  caf::expected<int> run(const console& to) override {
+    if (opts_.all)
+      return compare(opts_, to.out);
+    auto found = simulated_alone();
+    if (!found)
+      return std::move(found.error());
+    if (auto problem = write_files(opts_, *found))
+      return problem;
+    if (opts_.json) {
+      json_writer json;
+      write_json(json, about(opts_), *found);
+      fmt::print(to.out, "{}\n", json.take());
+      return exit_ok;
+    }
+    fmt::print(to.out, "{}", report_of(about(opts_), *found));
+    if (!opts_.trace.empty())
+      fmt::print(to.out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts_.trace);
+    if (!opts_.svg.empty())
+      fmt::print(to.out, "Wrote {}.\n", opts_.svg);
+    return exit_ok;
+  }
+
+  caf::expected<training_outcome> simulated_alone() const {
+    progress shown{"simulate train"};
+    return simulated(opts_, [&](double part) { shown.at(part); });
+  }
+
+  train_options opts_;
+};
+
 } // namespace
 
-int train_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster simulate train: {}\n", render(problem));
-    return code;
-  };
-  auto opts = parse(args);
-  if (!opts)
-    return failed(opts.error(), exit_usage);
-  if (opts->help) {
-    fmt::print(out, fmt::runtime(train_help), known_strategies(), transformer_options{}.name);
-    return 0;
-  }
-  if (opts->all)
-    return compare(args, opts->json, out);
-  auto found = run(*opts);
-  if (!found)
-    return failed(found.error(), exit_failed);
-  if (auto problem = write_files(*opts, about(*opts), *found))
-    return failed(problem, exit_failed);
-  fmt::print(out, "{}", opts->json ? json_of(about(*opts), *found) : report_of(about(*opts), *found));
-  if (!opts->trace.empty() && !opts->json)
-    fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts->trace);
-  if (!opts->svg.empty() && !opts->json)
-    fmt::print(out, "Wrote {}.\n", opts->svg);
-  return 0;
+tool_command train_command() {
+  return tool_command::of<train_call>("simulate train", "a step of training in virtual time");
 }
 
 } // namespace ringmaster

@@ -18,10 +18,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-using command = int (*)(std::span<const std::string>, std::FILE*, std::FILE*);
-
-outcome run(command which, const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return which(args, out, err); });
+outcome run(tool_command (*which)(), const std::vector<std::string>& args) {
+  return run_command(which(), args);
 }
 
 bool has(const std::string& text, const std::string& part) {

@@ -18,7 +18,7 @@ namespace {
 
 outcome train(std::vector<std::string> args) {
   args.insert(args.begin(), "train");
-  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+  return run_command(simulate_command(), args);
 }
 
 std::string sentence_of(const std::vector<std::string>& args) {
