@@ -37,7 +37,7 @@ caf::error run(client& host) {
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = comm->devices(static_cast<int>(rank));
     std::vector<double> input(count, 1 << rank);
-    if (auto problem = host.copy_to_device(device.deviceid().value(), device.minmemaddr().value(),
+    if (auto problem = host.copy_to_device(id_of(device), device.minmemaddr().value(),
                                            byte_block::of(std::move(input))))
       return problem;
     (*request.mutable_memaddrs())[rank] = device.minmemaddr();
@@ -45,12 +45,12 @@ caf::error run(client& host) {
   proto::FaultRequest fault; // KILL; HANG and SLOW are its siblings
   fault.set_at_step(true);
   fault.set_step(3);
-  if (auto problem = host.inject(comm->devices(victim).deviceid().value(), fault))
+  if (auto problem = host.inject(id_of(comm->devices(victim)), fault))
     return problem;
   fmt::print("rank {} will die after 3 of {} rounds\n", victim, 2 * (ranks - 1));
   if (auto sequence = host.all_reduce_ring(request); !sequence)
     return sequence.error();
-  auto status = host.wait(comm->commid(), std::chrono::seconds{30});
+  auto status = host.wait(id_of(*comm), std::chrono::seconds{30});
   if (!status)
     return status.error();
   if (status->status() != gpu_sim::SUCCESS)
@@ -60,7 +60,7 @@ caf::error run(client& host) {
     fmt::print(" 0x{:x}", device.deviceid().value());
   fmt::print("\nwhy: {}\n", status->asyncerror());
   for (auto& device : status->devices()) {
-    auto output = host.copy_to_host(device.deviceid().value(), device.minmemaddr().value(), count * sizeof(double));
+    auto output = host.copy_to_host(id_of(device), device.minmemaddr().value(), count * sizeof(double));
     if (!output)
       return output.error();
     auto values = output->as<double>();
@@ -68,7 +68,7 @@ caf::error run(client& host) {
       return make_error(errc::corrupt, fmt::format("device 0x{:x} has a wrong result", device.deviceid().value()));
   }
   fmt::print("every survivor holds 1 + 2 + 8 = 11\n");
-  return host.destroy(comm->commid());
+  return host.destroy(id_of(*comm));
 }
 
 } // namespace

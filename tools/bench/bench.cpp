@@ -44,7 +44,7 @@ caf::error bench::open() {
 }
 
 caf::error bench::close() {
-  return user_.destroy(comm_.commid());
+  return user_.destroy(id_of(comm_));
 }
 
 plan_request bench::world(uint64_t count) const {
@@ -105,7 +105,7 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
 caf::error bench::ended() {
   if (auto problem = user_.finish_calls())
     return problem;
-  auto status = user_.wait(comm_.commid(), std::chrono::seconds{120});
+  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120});
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)

@@ -56,7 +56,7 @@ void bench_arguments::add_to(option_table& table) {
   table.bytes("--max-bytes", max_bytes_, bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
   table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
   add_chunk_and_datatype(table, told_);
-  table.parsed("--op", x.op, parse_reduce_op).also("-o").says("OP", "{words}").offers(reduce_op_names()).otherwise("sum");
+  table.parsed("--op", op_, parse_reduce_op).also("-o").says("OP", "{words}").offers(reduce_op_names()).otherwise("sum");
   add_schedule_option(table, told_.schedule);
   table.number("--iterations", x.iterations, 0, communicator_options{}.operations_max).also("-n")
     .says("K", "operations in a sample, enqueued back to back, 1024 at most").otherwise("by size");
@@ -113,7 +113,7 @@ caf::error bench_arguments::take_collective() {
   if (x.algorithm != "auto" && x.algorithm != "all")
     if (auto known = find_algorithm(x.kind, x.algorithm); !known)
       return std::move(known.error());
-  if (x.op == gpu_sim::PREMUL_SUM && reduces(x.kind))
+  if (op_ == gpu_sim::PREMUL_SUM)
     return invalid("--op premul_sum: it wants a factor of each rank, which the bench has no option for");
   x.peer = request->peer;
   x.chunk_count = request->chunk;
@@ -170,8 +170,11 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
 
 caf::expected<bench_options> bench_arguments::options() {
   result_.datatype = told_.datatype;
+  result_.op = op_.value_or(result_.op);
   if (auto problem = told_.schedule.empty() ? take_collective() : take_schedule())
     return problem;
+  if (!reduces(result_.kind) && (op_ || result_.deterministic))
+    return invalid(fmt::format("{}: {} does not reduce", op_ ? "--op" : "--deterministic", name_of(result_.kind)));
   return result_;
 }
 

@@ -58,6 +58,7 @@ private:
   bench_options result_;
   collective_options told_;
   std::optional<uint64_t> min_bytes_, max_bytes_;
+  std::optional<gpu_sim::ReduceOp> op_;
 };
 
 } // namespace ringmaster

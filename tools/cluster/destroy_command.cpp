@@ -78,7 +78,7 @@ class destroy_call final : public configured_call {
     }
     int status = exit_ok;
     for (auto number : communicators_)
-      if (auto problem = user.destroy(number)) {
+      if (auto problem = user.destroy(communicator_id{number})) {
         fmt::print(to.err, "ringmaster destroy: {}\n", render(problem));
         status = exit_failed;
       } else {

@@ -54,6 +54,8 @@ void demo_options::add_to(option_table& table) {
 caf::error demo_options::check() {
   devices_given = told_devices_.has_value();
   devices = told_devices_.value_or(devices);
+  if (kill_rank && !kill)
+    return make_error(errc::invalid_argument, "--kill-rank: with --kill none nobody dies");
   if (kill_rank && *kill_rank >= devices)
     return make_error(errc::invalid_argument, fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}",
                                                           *kill_rank, devices, devices - 1));

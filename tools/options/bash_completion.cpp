@@ -38,6 +38,7 @@ _{0}() {{
     words*) mapfile -t COMPREPLY < <(compgen -W "${{kind#words}}" -- "$current") ;;
     file) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    command) mapfile -t COMPREPLY < <(compgen -c -f -- "$current") ;;
     *) COMPREPLY=() ;;
   esac
   case $kind in file | directory) compopt -o filenames 2>/dev/null ;; esac
@@ -119,7 +120,7 @@ public:
     if (!without_dash.empty())
       values_ += line(name + "|", fmt::format("words {}", fmt::join(without_dash, " ")));
     else if (free != nullptr)
-      values_ += line(name + "|", kind_of(*free));
+      values_ += line(name + "|", x.program.empty() ? "command" : kind_of(*free)); // a program runs others
     for (auto& inner : x.below)
       add(inner, inner.name);
   }

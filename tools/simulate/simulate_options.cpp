@@ -34,7 +34,8 @@ caf::error add_link(network& net, const std::string& text, bool slow) {
   return caf::none;
 }
 
-void add_network_options(option_table& table, network& net) {
+void add_network_options(option_table& table, simulate_options& x) {
+  auto& net = x.net;
   table.begin_group("The network. Each rank has one way out and one way in; a message occupies both for its bytes / "
                     "bandwidth, and is there a latency later.");
   table.duration("--latency", net.link.latency).says("T", "of a message");
@@ -44,8 +45,8 @@ void add_network_options(option_table& table, network& net) {
   table.number("--hosts", net.hosts, 1, UINT32_MAX)
     .says("H", "the ranks fill H hosts, each with one network card, which has the above for what goes to other hosts and is "
                "shared by all ranks of the host");
-  table.duration("--intra-latency", net.inside_host.latency).says("T", "between ranks of one host, with --hosts");
-  table.bandwidth("--intra-bandwidth", net.inside_host.bandwidth).says("B", "the same").otherwise("300GB/s");
+  table.duration("--intra-latency", x.intra_latency).says("T", "between ranks of one host, with --hosts").otherwise("1us");
+  table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("300GB/s");
   table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); })
     .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower; may be repeated");
   table.value("--broken-link", [&net](auto& text) { return add_link(net, text, false); })
@@ -67,7 +68,7 @@ void simulate_options::add_to(option_table& table) {
   table.option_named("--algorithm").otherwise("all of them, one a line");
   add_size_options(table, collective);
   add_schedule_option(table, collective.schedule);
-  add_network_options(table, net);
+  add_network_options(table, *this);
   table.begin_group("What is shown.");
   table.flag("--deterministic", deterministic).says("floats are added in rank order, as by a deterministic communicator");
   table.flag("--json", json).says("one JSON object a line");
@@ -78,7 +79,14 @@ void simulate_options::add_to(option_table& table) {
   table.add_example("ringmaster simulate all_reduce --algorithm ring --ranks 4096 --bytes 1G --latency 5us", "a large ring");
 }
 
-caf::error simulate_options::check() const {
+caf::error simulate_options::check() {
+  if (net.hosts == 1 && (intra_latency || intra_bandwidth))
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: all ranks are on one host, whose network is --latency's and --bandwidth's; it goes "
+                                  "with --hosts",
+                                  intra_latency ? "--intra-latency" : "--intra-bandwidth"));
+  net.inside_host.latency = intra_latency.value_or(net.inside_host.latency);
+  net.inside_host.bandwidth = intra_bandwidth.value_or(net.inside_host.bandwidth);
   if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())
     return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
   return caf::none;

@@ -9,13 +9,15 @@ namespace ringmaster {
 struct simulate_options {
   collective_options collective;
   network net;
+  std::optional<int64_t> intra_latency;
+  std::optional<double> intra_bandwidth;
   bool deterministic = false; ///< Floats are added in rank order.
   bool json = false;
   std::string trace; ///< A file; empty: none.
 
   void add_to(option_table& table);
   /// What there is to say before it is known how many ranks there are. Errors: invalid_argument.
-  caf::error check() const;
+  caf::error check();
 };
 
 /// Whether so many ranks can be connected and traced as told. Errors: invalid_argument.

@@ -74,6 +74,7 @@ TEST_CASE("bash completion: what an option's value may be, also behind an equals
 
 TEST_CASE("bash completion: behind caf-run's program its own words are left alone") {
   CHECK(caf_run_offers("--local 4 --po") == words{"--port"});
+  CHECK(has(caf_run_offers("--local 4 ca"), "cat"));
   CHECK(caf_run_offers("--local 4 -- ringmaster --po") != words{"--port"});
   CHECK(caf_run_offers("--local = 4 prog --po") != words{"--port"});
 }

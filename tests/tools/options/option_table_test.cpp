@@ -143,6 +143,14 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
   CHECK(bench_refusal({"broadcast", "--root", "8"}).find("8") != std::string::npos);
   CHECK(bench_refusal({"broadcast", "--peer", "1"}) == "--peer: broadcast has no peer; send_recv has one");
+  CHECK(bench_refusal({"broadcast", "--op", "max"}) == "--op: broadcast does not reduce");
+  CHECK(bench_refusal({"all_gather", "--deterministic"}) == "--deterministic: all_gather does not reduce");
+  CHECK(bench_refusal({"all_gather", "--min-bytes", "8"})
+        == "--min-bytes 8: less than an element of float32 for each of 8 ranks; 32 would be one");
+  CHECK(bench_refusal({"--min-bytes", "0"})
+        == "--min-bytes 0: less than an element of float32 for each of 8 ranks; 4 would be one");
+  CHECK(bench_of({"all_gather"})->min_bytes == 64); // 8 is less, and the next one is 8 times as much
+  CHECK(bench_of({"-b", "1K", "-e2M", "-f", "2", "-n=7", "-w", "0"})->max_bytes == 2 << 20);
   CHECK(bench_refusal({"--devices", "1"}) == "--devices: \"1\" is not an integer from 2 to 1024");
   CHECK(bench_refusal({"--max-bites", "8"})
         == "there is no option --max-bites; did you mean --max-bytes? Or see ringmaster bench --help");
@@ -166,6 +174,7 @@ TEST_CASE("demo options: read, and refused with a sentence") {
         == "--kill: \"soon\" is neither random, nor none, nor a number of rounds from 0 to 1000");
   CHECK(demo_refusal({"--kill", "15"}) == "--kill is 15, but this all-reduce has 14 rounds");
   CHECK(demo_refusal({"--kill-rank", "8"}) == "--kill-rank is 8, but 8 devices have ranks 0 to 7");
+  CHECK(demo_refusal({"--kill=none", "--kill-rank", "1"}) == "--kill-rank: with --kill none nobody dies");
   CHECK(demo_refusal({"--algorithm", "tree"}) == "--algorithm: \"tree\" is none of ring, naive");
   CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, and the demo has none");
   CHECK(demo_refusal({"--element", "9"})
