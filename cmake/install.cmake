@@ -64,3 +64,19 @@ install(CODE [[
     file(INSTALL "${ringmaster_configuration}" DESTINATION "${ringmaster_etc}")
   endif()]]
   COMPONENT programs)
+
+# Manual pages and completion are what a program itself says of its options.
+function(install_texts program man completion)
+  set(texts "${PROJECT_BINARY_DIR}/texts")
+  install(CODE "
+  file(MAKE_DIRECTORY \"${texts}\")
+  execute_process(COMMAND \"$<TARGET_FILE:${program}>\" ${man}
+    OUTPUT_FILE \"${texts}/${program}.1\" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND \"$<TARGET_FILE:${program}>\" ${completion}
+    OUTPUT_FILE \"${texts}/${program}\" COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT programs)
+  install(FILES "${texts}/${program}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT programs)
+  install(FILES "${texts}/${program}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT programs)
+endfunction()
+install_texts(ringmaster "man" "completion bash")
+install_texts(caf-run "--man" "--completion")
