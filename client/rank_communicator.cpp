@@ -65,6 +65,8 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
       }
       auto number = ++self->state.calls;
       self->state.under_way[number] = entry.calls;
+      // No limit of its own: an operation that goes on may take for ever, and if the communicator or the coordinator dies
+      // each call ends by that.
       self->request(coordinator, caf::infinite, std::move(entry.call))
         .then([self, number](proto::RankCallResponse& x) {
                 auto calls = self->state.under_way.extract(number);
@@ -74,8 +76,9 @@ caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor 
               },
               [self, number](const caf::error& problem) {
                 auto calls = self->state.under_way.extract(number);
+                auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem);
                 if (calls)
-                  finish(*calls.mapped(), {}, make_error(errc::device_lost, "the communicator is gone: " + render(problem)));
+                  finish(*calls.mapped(), {}, make_error(code, "the communicator is gone: " + render(problem)));
               });
     }
   }};

@@ -10,15 +10,22 @@ set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
 # A folder of our own below include/: sources name headers as in the tree, "client/client.hpp".
 target_include_directories(ringmaster_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
-# Whoever links the client writes strategies, too.
+# What these two link, however the floors are divided.
+set(ringmaster_libraries)
+set(libraries_to_see ringmaster_client ringmaster_laboratory)
+while(libraries_to_see)
+  list(POP_FRONT libraries_to_see library)
+  string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
+  if(library MATCHES "^ringmaster_(.*)$" AND NOT library IN_LIST ringmaster_libraries)
+    set_target_properties(${library} PROPERTIES EXPORT_NAME ${CMAKE_MATCH_1})
+    add_library(ringmaster::${CMAKE_MATCH_1} ALIAS ${library})
+    list(APPEND ringmaster_libraries ${library})
+    get_target_property(linked ${library} INTERFACE_LINK_LIBRARIES)
+    list(APPEND libraries_to_see ${linked})
+  endif()
+endwhile()
+# Whoever links the client from outside writes strategies, too.
 target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_laboratory>")
-
-set(ringmaster_libraries options messages runtime laboratory actors client)
-foreach(library IN LISTS ringmaster_libraries)
-  set_target_properties(ringmaster_${library} PROPERTIES EXPORT_NAME ${library})
-  add_library(ringmaster::${library} ALIAS ringmaster_${library})
-endforeach()
-list(TRANSFORM ringmaster_libraries PREPEND ringmaster_)
 install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(DIRECTORY messages runtime actors client "${PROJECT_BINARY_DIR}/messages"

@@ -134,6 +134,8 @@ private:
     bool restorable = true;      ///< The host has all inputs.
     bool expired = false;        ///< It waits no longer for a device.
     size_t copies_pending = 0;   ///< 0: no device has been found yet.
+    uint64_t last_resort = 0;    ///< Seems to live, but could not take its inputs; 0: none.
+    std::string last_problem;    ///< Why not.
   };
 
   /// `noticed_by` is empty where the device has left in good order.
@@ -152,6 +154,7 @@ private:
   void find_spare(uint64_t number);
   void restore(uint64_t number, uint64_t id);
   void restored(uint64_t number, uint64_t id, const std::string& problem);
+  void hand_over(uint64_t number, uint64_t id, const std::string& inputs_error);
   void end_search(uint64_t number, const std::string& error);
   void search_expired(uint64_t number);
   /// Devices have joined, or left their communicators.

@@ -75,6 +75,10 @@ void coordinator_state::find_spare(uint64_t number) {
     return restore(number, id);
   if (!search.expired)
     return; // one may join, or leave a communicator
+  if (auto last = devices.find(search.last_resort); last != devices.end() && last->second.communicators.empty()) {
+    last->second.communicators.insert(x.comm_id());
+    return hand_over(number, last->first, search.last_problem);
+  }
   auto free = std::count_if(devices.begin(), devices.end(), [](auto& y) { return y.second.communicators.empty(); });
   auto limit_s = std::chrono::duration<double>{request_limit(x.timeout_ns())}.count();
   end_search(number, fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
@@ -128,17 +132,29 @@ void coordinator_state::restored(uint64_t number, uint64_t id, const std::string
     search.answer.set_inputs_error(problem);
   if (--search.copies_pending > 0)
     return;
-  bool whole = search.answer.inputs_error().empty();
-  bool alive = devices.count(id) != 0;
-  if (!alive || (!whole && search.restorable && free_device(search) != 0)) {
-    copies.forget(device_id{id}); // it has died, or could not take its inputs: another one may
-    if (alive)
-      devices.at(id).communicators.erase(search.request.comm_id());
-    return find_spare(number);
+  auto why = search.answer.inputs_error();
+  if (bool alive = devices.count(id) != 0; alive && (why.empty() || !search.restorable))
+    return hand_over(number, id, why);
+  // It has died, or could not take its inputs, and may be dying: its streams' refusals come before word of its death.
+  // Another one may, also one that is not free yet.
+  copies.forget(device_id{id});
+  if (auto i = devices.find(id); i != devices.end()) {
+    i->second.communicators.erase(search.request.comm_id());
+    search.last_resort = id;
+    search.last_problem = why;
   }
-  search.answer.set_inputs_restored(whole);
-  device_id lost{search.request.lost().deviceid().value()};
-  forget_lost(lost.value, search.request.comm_id());
+  find_spare(number);
+}
+
+void coordinator_state::hand_over(uint64_t number, uint64_t id, const std::string& inputs_error) {
+  auto& search = searches_.at(number);
+  search.answer.Clear();
+  search.answer.set_success(true);
+  *search.answer.mutable_device() = devices.at(id).metadata;
+  search.answer.set_inputs_restored(inputs_error.empty());
+  search.answer.set_inputs_error(inputs_error);
+  search.handle = devices.at(id).handle;
+  forget_lost(search.request.lost().deviceid().value(), search.request.comm_id());
   end_search(number, {});
 }
 

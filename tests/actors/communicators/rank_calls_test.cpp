@@ -161,6 +161,28 @@ TEST_CASE("rank calls: a rank that never calls is named to every waiter when the
   CHECK(x.all_well(call_on_all(x, [&](uint32_t r) { return x.handles[r].barrier(); })));
 }
 
+TEST_CASE("rank calls: a communicator that dies alone ends its ranks' calls with its reason, matched or not") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    four_ranks x{seed};
+    auto open = call_on_all(x, [&](uint32_t r) {
+      return x.handles[r].all_reduce(x.buffers(r, in, out), 8, proto::FLOAT32, {}, {.algorithm = "ring"});
+    });
+    for (uint32_t rank : {0, 2})
+      open.push_back(x.handles[rank].broadcast(x.buffers(rank, in, out), 1, proto::FLOAT32, 1));
+    x.run_messages(seed * 5);
+    auto running = std::count_if(open.begin(), open.end(), [](auto& call) { return !call.test(); });
+    REQUIRE(running > 0);
+    caf::anon_send_exit(communicator_of(x.cluster), make_error(errc::corrupt, "a fault of its own"));
+    auto failed = 0;
+    for (auto& error : x.ended(open)) {
+      failed += !error.empty();
+      CHECK((error.empty() || contains(error, "a fault of its own")));
+    }
+    CHECK(failed >= 2); // the broadcasts, at least
+  }
+}
+
 TEST_CASE("rank calls: an operation that takes longer than a caller's limit fails on every rank") {
   four_ranks x;
   proto::FaultRequest slow;

@@ -107,6 +107,25 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
   }
 }
 
+TEST_CASE("replace: where the only spare dies while it gets its inputs, one that joins within the limit replaces it") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed)};
+    all_reduce_trial trial{cluster, three_ranks()};
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == "");
+    auto& host = state_of<coordinator_state>(cluster.host);
+    cluster.run_until([&] { return !host.devices.at(4).communicators.empty(); });
+    for (uint64_t i = 0; i < seed % 7; ++i)
+      cluster.step();
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL));
+    cluster.run_until([&] { return host.devices.count(4) == 0; });
+    cluster.scheduler.advance_time(1s);
+    cluster.add_devices(1);
+    judge(trial, cluster.wait(1));
+  }
+}
+
 TEST_CASE("replace: where there is no spare the communicator is aborted and says why") {
   simulated_cluster cluster{with_spares(1, 0)};
   all_reduce_trial trial{cluster, three_ranks()};

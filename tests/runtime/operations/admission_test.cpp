@@ -310,3 +310,22 @@ TEST_CASE("admission: any order in which the ranks' calls come gives the same op
       CHECK(counts[i] == 100 + i);
   }
 }
+
+TEST_CASE("admission: a spare that joins behind a collective that was given up counts with the others") {
+  ranks_of_four x;
+  auto first = x.call(0, {collective()});
+  x.calls.give_up(first, errc::timed_out, "too late");
+  CHECK(x.one().problem == "too late");
+  for (uint32_t rank : {1, 2}) { // they hear of it when they call
+    x.call(rank, {collective()});
+    CHECK(x.one().problem == "too late");
+  }
+  x.calls.set_ranks(2, {10, 11, 12, 20}); // rank 3 was lost before it called
+  CHECK(x.nothing());
+  for (uint32_t rank : {0, 1, 2})
+    x.call(rank, {collective()}, 2);
+  CHECK(x.calls.call(99, 20, 2, {collective()}) == "");
+  auto met = x.one();
+  CHECK(met.problem == "");
+  CHECK(met.parts.size() == 4);
+}

@@ -476,3 +476,65 @@ TEST_CASE("epoch change: every order of losses and data of joint operations on i
       CHECK(explore(ranks, policy, {.losses = 2, .calls = 3 - ranks, .overdue = 1, .aborts = 1, .spares = 1, .joint = true}) > 100);
     }
 }
+
+TEST_CASE("epoch change: what a failed operation may have written in part is told before it ends") {
+  for (bool in_place : {false, true}) {
+    CAPTURE(in_place);
+    epoch_change x{{1}, proto::REPLACE, devices(2)};
+    auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
+    op.begin(1, 2, 0);
+    auto told = x.reported(report(1, 1, 1, proto::RankReport::BROKEN));
+    for (uint64_t id : {1, 2})
+      for (auto& more : x.quiesced(id, x.epoch()))
+        told.push_back(more);
+    std::vector<std::string> order;
+    for (auto& y : told)
+      if (auto changed = std::get_if<epoch_change::outputs_changed>(&y)) {
+        REQUIRE(changed->ranges.size() == 2);
+        CHECK(changed->ranges[1].address == 2 * memory_bytes + 1024);
+        CHECK(changed->ranges[1].bytes == 32);
+        order.push_back("changed");
+      } else if (std::get_if<epoch_change::operation_ended>(&y)) {
+        order.push_back("ended");
+      }
+    // In place a result is put into the shadow of its buffer first: what lies there is the input still.
+    CHECK(order == (in_place ? std::vector<std::string>{"ended"} : std::vector<std::string>{"changed", "ended"}));
+  }
+}
+
+TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the others run again") {
+  epoch_change x{{1}, proto::SHRINK, devices(3)};
+  for (auto kind : {proto::BROADCAST, proto::ALL_REDUCE})
+    x.operations().add(sum_of(x.ranks(), false, kind), 0).begin(1, 3, 0);
+  auto told = x.lost(1, "a test");
+  REQUIRE(told.size() == 1);
+  auto& stop = std::get<epoch_change::stop_streams>(told[0]);
+  CHECK(stop.devices == std::vector<uint64_t>{2, 3});
+  CHECK(stop.cancelled == std::vector<uint64_t>{1});
+  CHECK(x.quiesced(2, 2).empty());
+  told = x.quiesced(3, 2);
+  REQUIRE(told.size() == 2);
+  auto& ended = std::get<epoch_change::operation_ended>(told[0]);
+  CHECK(ended.error == "operation #1: its root, rank 0 (device 0x1), was lost");
+  CHECK(ended.what.code == errc::device_lost);
+  auto& opened = std::get<epoch_change::epoch_opened>(told[1]);
+  CHECK(opened.rerun == std::vector<uint64_t>{2});
+  CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
+}
+
+TEST_CASE("epoch change: a spare is to hold what runs again, but not what an earlier operation makes anew") {
+  epoch_change x{{1}, proto::REPLACE, devices(2)};
+  auto first = sum_of(x.ranks(), false);
+  auto second = first;
+  for (auto& slot : second.slots)
+    slot.input = slot.output, slot.output += 1024;
+  x.operations().add(std::move(first), 0).begin(1, 2, 0);
+  x.operations().add(std::move(second), 0).begin(1, 2, 0);
+  x.lost(2, "a test");
+  auto told = x.quiesced(1, 2);
+  REQUIRE(told.size() == 1);
+  auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
+  CHECK(wanted.lost.deviceid().value() == 2);
+  REQUIRE(wanted.inputs.size() == 1);
+  CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
+}

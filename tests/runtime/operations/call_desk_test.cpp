@@ -1,0 +1,280 @@
+#include "runtime/operations/call_desk.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace ringmaster;
+using namespace std::chrono_literals;
+
+namespace {
+
+proto::RankCall sum(uint64_t device, uint32_t parts = 1, uint64_t count = 8, uint64_t epoch = 1) {
+  proto::RankCall result;
+  result.set_device_id(device);
+  result.set_epoch(epoch);
+  for (uint32_t i = 0; i < parts; ++i) {
+    auto& part = *result.add_parts();
+    part.mutable_collective()->set_count(count);
+    part.set_in_place(true);
+    part.set_input(device * 1000);
+  }
+  return result;
+}
+
+/// A desk over devices 10, 11, ..., and what came of its decisions.
+struct fixture {
+  call_desk desk{communicator_id{7}};
+  call_desk::time_point now{};
+  std::map<uint64_t, proto::RankCallResponse> answers;
+  std::vector<call_desk::begin_operation> begun;
+  std::vector<call_desk::begin_split> splits;
+  std::vector<std::string> refused;
+  uint64_t sequences = 0;
+
+  explicit fixture(uint32_t ranks) {
+    std::vector<uint64_t> devices;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      devices.push_back(10 + rank);
+    desk.set_ranks(1, devices);
+  }
+
+  void serve() {
+    while (auto found = desk.next())
+      std::visit([this](auto& x) { take(x); }, *found);
+  }
+  void call(uint64_t ticket, const proto::RankCall& x, bool limited = false) {
+    desk.call(ticket, x, limited, now);
+    serve();
+  }
+  void end(uint64_t sequence, const std::string& error = {}) {
+    desk.operation_ended(sequence, error.empty() ? errc::ok : errc::device_lost, error);
+    serve();
+  }
+  std::string error(uint64_t ticket) {
+    REQUIRE(answers.count(ticket) == 1);
+    return answers[ticket].error();
+  }
+
+private:
+  void take(call_desk::begin_operation& x) {
+    begun.push_back(x);
+    desk.began(++sequences, x.parts);
+  }
+  void take(call_desk::begin_split& x) { splits.push_back(x); }
+  void take(call_desk::refuse& x) { refused.push_back(x.reason); }
+  void take(call_desk::answer_call& x) {
+    CHECK_MESSAGE(answers.emplace(x.ticket, x.answer).second, "a call is answered once");
+    CHECK(!desk.has(x.ticket));
+  }
+};
+
+bool has(const std::string& text, const std::string& piece) {
+  return text.find(piece) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("call desk: calls that match begin one operation, and each is answered when it has ended") {
+  fixture x{2};
+  x.call(1, sum(10));
+  CHECK(x.begun.empty());
+  x.call(2, sum(11));
+  REQUIRE(x.begun.size() == 1);
+  CHECK(x.begun[0].request.comm_id() == 7);
+  CHECK(x.begun[0].request.inputs(1) == 11000);
+  CHECK(x.answers.empty());
+  x.end(1);
+  CHECK(x.answers.at(1).success());
+  CHECK(x.answers.at(2).success());
+  x.call(3, sum(10));
+  x.call(4, sum(11));
+  x.end(2, "rank 1 was lost");
+  CHECK(x.error(3) == "rank 1 was lost");
+  CHECK(x.answers.at(4).code() == static_cast<uint32_t>(errc::device_lost));
+}
+
+TEST_CASE("call desk: a group is answered once, behind the last of its parts, with each error") {
+  fixture x{2};
+  x.call(1, sum(10, 2));
+  x.call(2, sum(11, 2));
+  REQUIRE(x.begun.size() == 2);
+  CHECK(x.begun[0].group == x.begun[1].group);
+  CHECK(x.begun[0].group >= uint64_t{1} << 63);
+  x.end(2, "the second");
+  CHECK(x.answers.empty());
+  x.end(1, "the first");
+  CHECK(x.error(1) == "the second; the first");
+  x.call(3, sum(10, 1));
+  x.call(4, sum(11, 1));
+  CHECK(x.begun[2].group != x.begun[0].group);
+  x.call(5, proto::RankCall{});
+  CHECK(x.answers.at(5).success()); // an empty group
+}
+
+TEST_CASE("call desk: calls that differ are refused with the reason, and the next ones match") {
+  fixture x{2};
+  x.call(1, sum(10, 1, 8));
+  x.call(2, sum(11, 1, 9));
+  CHECK(has(x.error(1), "count: 8 on rank 0; 9 on rank 1"));
+  CHECK(x.answers.at(2).code() == static_cast<uint32_t>(errc::invalid_argument));
+  REQUIRE(x.refused.size() == 1);
+  CHECK(x.refused[0] == x.error(1));
+  x.call(3, sum(10));
+  x.call(4, sum(11));
+  CHECK(x.begun.size() == 1);
+  x.call(5, sum(99));
+  CHECK(has(x.error(5), "device 0x63 has no rank in this communicator"));
+}
+
+TEST_CASE("call desk: a limit says who is missing, and ends what is under way only if it is the caller's") {
+  fixture x{2};
+  x.call(1, sum(10), true);
+  x.now += 2s;
+  auto missing = x.desk.expire(1, 5, "it last finished all_reduce #4", x.now);
+  CHECK(missing.late.empty());
+  x.serve();
+  CHECK(x.error(1) == "rank 1 (device 0xb) has not called all_reduce #5; it last finished all_reduce #4; waiting since 2.0 s");
+  CHECK(x.answers.at(1).code() == static_cast<uint32_t>(errc::timed_out));
+  x.call(2, sum(11));
+  CHECK(x.error(2) == x.error(1));
+  x.call(3, sum(10), true);
+  x.call(4, sum(11), false);
+  x.now += 1s;
+  CHECK(x.desk.expire(4, 6, "", x.now).late.empty());
+  auto late = x.desk.expire(3, 6, "", x.now);
+  CHECK(late.late == std::vector<uint64_t>{1});
+  CHECK(late.waited == "1.0 s");
+}
+
+TEST_CASE("call desk: while members change nothing is begun") {
+  fixture x{2};
+  x.desk.pause(true);
+  x.call(1, sum(10));
+  x.call(2, sum(11));
+  CHECK(x.begun.empty());
+  x.desk.set_ranks(2, {10, 11});
+  x.desk.pause(false);
+  x.serve();
+  REQUIRE(x.begun.size() == 1);
+  CHECK(x.begun[0].epoch == 1);
+}
+
+TEST_CASE("call desk: a split's parts go to those who called, and what nobody waits for is told") {
+  fixture x{3};
+  for (uint64_t rank = 0; rank < 3; ++rank) {
+    proto::RankCall call;
+    call.set_device_id(10 + rank);
+    call.set_epoch(1);
+    call.add_parts()->set_split(true);
+    call.mutable_parts(0)->set_color(rank == 2 ? 1 : 0);
+    x.call(rank + 1, call);
+  }
+  REQUIRE(x.splits.size() == 1);
+  CHECK(x.splits[0].request.split().colors(2) == 1);
+  proto::CommDeriveResponse made;
+  for (uint64_t id : {20, 21})
+    made.add_parts()->mutable_comm()->set_commid(id);
+  for (uint64_t device : {10, 11})
+    made.mutable_parts(0)->mutable_comm()->add_devices()->mutable_deviceid()->set_value(device);
+  made.mutable_parts(1)->mutable_comm()->add_devices()->mutable_deviceid()->set_value(12);
+  SUBCASE("they wait") {
+    CHECK(x.desk.split_made(made, x.splits[0].parts).empty());
+    x.serve();
+    CHECK(x.answers.at(2).split_comm_id() == 20);
+    CHECK(x.answers.at(2).split_rank() == 1);
+    CHECK(x.answers.at(3).split_comm_id() == 21);
+  }
+  SUBCASE("the communicator has ended meanwhile") {
+    x.desk.fail_all(errc::aborted, "it has ended");
+    x.serve();
+    CHECK(x.error(3) == "it has ended");
+    CHECK(x.desk.split_made(made, x.splits[0].parts) == std::vector<uint64_t>{20, 21});
+    x.serve();
+  }
+}
+
+namespace {
+
+/// Every order of the ranks' calls, a limit that passes, a loss and the operations' ends.
+struct order {
+  uint32_t ranks;
+  std::vector<uint32_t> calls;
+  bool expired = false, lost = false, open_again = false;
+  std::set<uint64_t> ended;
+  size_t paths = 0;
+
+  void explore(const fixture& x) {
+    auto step = [&](auto change) {
+      auto saved = *this;
+      auto next = x;
+      change(next);
+      explore(next);
+      auto count = paths;
+      *this = saved;
+      paths = count;
+    };
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      if (calls[rank] < 2 && !(lost && rank == 1))
+        step([&](fixture& y) {
+          auto ticket = rank * 10 + ++calls[rank];
+          y.call(ticket, sum(10 + rank), rank == 0);
+        });
+    if (!expired && x.desk.has(1))
+      step([&](fixture& y) {
+        expired = true;
+        auto late = y.desk.expire(1, y.sequences + 1, "", y.now);
+        y.serve();
+        for (auto sequence : late.late)
+          if (ended.insert(sequence).second)
+            y.end(sequence, "too late");
+      });
+    if (!lost)
+      step([&](fixture& y) {
+        lost = true;
+        y.desk.pause(true);
+        y.serve();
+      });
+    if (lost && !open_again)
+      step([&](fixture& y) {
+        open_again = true;
+        std::vector<uint64_t> left{10};
+        for (uint32_t rank = 2; rank < ranks; ++rank)
+          left.push_back(10 + rank);
+        y.desk.set_ranks(2, left);
+        y.desk.pause(false);
+        y.serve();
+      });
+    for (uint64_t sequence = 1; sequence <= x.sequences; ++sequence)
+      if (ended.count(sequence) == 0)
+        step([&](fixture& y) {
+          ended.insert(sequence);
+          y.end(sequence);
+        });
+    finish(x); // it may end at any moment
+  }
+
+  void finish(fixture x) {
+    ++paths;
+    x.desk.fail_all(errc::aborted, "it has ended");
+    x.serve();
+    for (uint64_t sequence = 1; sequence <= x.sequences; ++sequence)
+      if (ended.count(sequence) == 0)
+        x.end(sequence, "it has ended");
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      for (uint32_t i = 1; i <= calls[rank]; ++i)
+        if (x.answers.count(rank * 10 + i) == 0)
+          FAIL("call ", i, " of rank ", rank, " is never answered");
+  }
+};
+
+} // namespace
+
+TEST_CASE("call desk: whatever the order of calls, limits, losses and ends, every call is answered once") {
+  order two{2, {0, 0}, false, false, false, {}, 0};
+  two.explore(fixture{2});
+  CHECK(two.paths > 100);
+}
