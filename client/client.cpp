@@ -9,9 +9,9 @@ namespace ringmaster {
 
 namespace {
 
-gpu_sim::DeviceId id_of(uint64_t device) {
+gpu_sim::DeviceId to_wire(device_id device) {
   gpu_sim::DeviceId result;
-  result.set_value(device);
+  result.set_value(device.value);
   return result;
 }
 
@@ -58,21 +58,21 @@ caf::expected<proto::ClusterInfo> client::info() {
   return ask<proto::ClusterInfo>(std::move(request));
 }
 
-caf::expected<uint64_t> client::allocate(uint64_t device, uint64_t bytes, uint64_t alignment) {
+caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint64_t alignment) {
   proto::AllocateRequest request;
   request.set_bytes(bytes);
   request.set_alignment(alignment);
   request.set_outlives_client(let_stay_);
-  auto answer = ask<proto::AllocateResponse>(id_of(device), std::move(request));
+  auto answer = ask<proto::AllocateResponse>(to_wire(device), std::move(request));
   if (!answer)
     return std::move(answer.error());
   return answer->address().value();
 }
 
-caf::error client::free(uint64_t device, uint64_t address) {
+caf::error client::free(device_id device, uint64_t address) {
   proto::FreeRequest request;
   request.mutable_address()->set_value(address);
-  return error_from(ask<proto::FreeResponse>(id_of(device), std::move(request)));
+  return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
 caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
@@ -91,16 +91,16 @@ caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest req
   return result;
 }
 
-caf::error client::copy_to_device(uint64_t device, uint64_t address, byte_block block) {
+caf::error client::copy_to_device(device_id device, uint64_t address, byte_block block) {
   gpu_sim::MemcpyRequest request;
-  *request.mutable_hosttodevice()->mutable_dstdeviceid() = id_of(device);
+  *request.mutable_hosttodevice()->mutable_dstdeviceid() = to_wire(device);
   request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
   return error_from(memcpy(std::move(request), block));
 }
 
-caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address, uint64_t bytes) {
+caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t address, uint64_t bytes) {
   gpu_sim::MemcpyRequest request;
-  *request.mutable_devicetohost()->mutable_srcdeviceid() = id_of(device);
+  *request.mutable_devicetohost()->mutable_srcdeviceid() = to_wire(device);
   request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
   request.mutable_devicetohost()->set_numbytes(bytes);
   byte_block block;
@@ -109,8 +109,8 @@ caf::expected<byte_block> client::copy_to_host(uint64_t device, uint64_t address
   return block;
 }
 
-caf::error client::inject(uint64_t device, const proto::FaultRequest& fault) {
-  return error_from(ask<proto::FaultResponse>(id_of(device), fault));
+caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
+  return error_from(ask<proto::FaultResponse>(to_wire(device), fault));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::optional<bool> deterministic) {
@@ -134,18 +134,19 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<uint64_t>& devices) {
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<device_id>& devices) {
   gpu_sim::CommInitRequest request;
-  request.mutable_deviceids()->Add(devices.begin(), devices.end());
+  for (auto id : devices)
+    request.add_deviceids(id.value);
   request.set_defaultpolicy(true);
   request.set_outlivesclient(let_stay_);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
 caf::expected<std::vector<gpu_sim::CommInitResponse>>
-client::split(uint64_t communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
+client::split(communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
   request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
   request.set_outlives_client(let_stay_);
@@ -166,43 +167,44 @@ caf::expected<gpu_sim::CommInitResponse> client::derive_one(proto::CommDeriveReq
   return answer->parts(0).comm();
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::duplicate(uint64_t communicator) {
+caf::expected<gpu_sim::CommInitResponse> client::duplicate(communicator_id communicator) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_split(); // without colours all have one
   return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::shrink(uint64_t communicator, const std::vector<uint32_t>& ranks) {
+caf::expected<gpu_sim::CommInitResponse> client::shrink(communicator_id communicator, const std::vector<uint32_t>& ranks) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
   return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, uint32_t devices) {
+caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator, uint32_t devices) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.mutable_grow()->set_devices(devices);
   return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::grow(uint64_t communicator, const std::vector<uint64_t>& devices) {
+caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator, const std::vector<device_id>& devices) {
   proto::CommDeriveRequest request;
-  request.set_comm_id(communicator);
-  request.mutable_grow()->mutable_device_ids()->Add(devices.begin(), devices.end());
+  request.set_comm_id(communicator.value);
+  for (auto id : devices)
+    request.mutable_grow()->add_device_ids(id.value);
   return derive_one(std::move(request));
 }
 
-caf::error client::group_start(uint64_t communicator) {
+caf::error client::group_start(communicator_id communicator) {
   gpu_sim::GroupStartRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return error_from(ask<gpu_sim::GroupStartResponse>(std::move(request)));
 }
 
-caf::error client::group_end(uint64_t communicator) {
+caf::error client::group_end(communicator_id communicator) {
   gpu_sim::GroupEndRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
 }
 
@@ -247,15 +249,15 @@ caf::error client::finish_calls() {
   return std::exchange(call_error_, {});
 }
 
-caf::expected<gpu_sim::GetCommStatusResponse> client::status(uint64_t communicator) {
+caf::expected<gpu_sim::GetCommStatusResponse> client::status(communicator_id communicator) {
   gpu_sim::GetCommStatusRequest request;
-  request.set_commid(communicator);
+  request.set_commid(communicator.value);
   return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
 }
 
-caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator, caf::timespan within) {
+caf::expected<gpu_sim::GetCommStatusResponse> client::wait(communicator_id communicator, caf::timespan within) {
   proto::CommWaitRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto answer = ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
   if (answer && answer->status() == gpu_sim::IN_PROGRESS)
@@ -263,16 +265,16 @@ caf::expected<gpu_sim::GetCommStatusResponse> client::wait(uint64_t communicator
   return answer;
 }
 
-caf::error client::abort(uint64_t communicator, const std::string& reason) {
+caf::error client::abort(communicator_id communicator, const std::string& reason) {
   proto::CommAbortRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   request.set_reason(reason);
   return error_from(ask<proto::CommAbortResponse>(std::move(request)));
 }
 
-caf::error client::destroy(uint64_t communicator) {
+caf::error client::destroy(communicator_id communicator) {
   proto::CommDestroyRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   return error_from(ask<proto::CommDestroyResponse>(std::move(request)));
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "messages/interfaces.hpp"
+#include "messages/wire_ids.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <caf/actor_system.hpp>
@@ -36,13 +37,13 @@ public:
   /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
   caf::expected<proto::ClusterInfo> info();
   /// A range in the device's memory. `bytes` > 0.
-  caf::expected<uint64_t> allocate(uint64_t device, uint64_t bytes, uint64_t alignment = 256);
-  caf::error free(uint64_t device, uint64_t address);
+  caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
+  caf::error free(device_id device, uint64_t address);
   /// Copies the whole block to `address` on the device, behind what its default stream has queued.
-  caf::error copy_to_device(uint64_t device, uint64_t address, byte_block block);
+  caf::error copy_to_device(device_id device, uint64_t address, byte_block block);
   /// Copies `bytes` from `address` on the device.
-  caf::expected<byte_block> copy_to_host(uint64_t device, uint64_t address, uint64_t bytes);
-  caf::error inject(uint64_t device, const proto::FaultRequest& fault);
+  caf::expected<byte_block> copy_to_host(device_id device, uint64_t address, uint64_t bytes);
+  caf::error inject(device_id device, const proto::FaultRequest& fault);
 
   // -- communicators --
 
@@ -52,19 +53,19 @@ public:
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
                                                      std::optional<bool> deterministic = {});
   /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
-  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<uint64_t>& devices);
+  caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<device_id>& devices);
   /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
   /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
-  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(uint64_t communicator, const std::vector<int32_t>& colors,
+  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(communicator_id communicator, const std::vector<int32_t>& colors,
                                                               const std::vector<int64_t>& keys = {});
-  caf::expected<gpu_sim::CommInitResponse> duplicate(uint64_t communicator);
+  caf::expected<gpu_sim::CommInitResponse> duplicate(communicator_id communicator);
   /// Without these ranks.
-  caf::expected<gpu_sim::CommInitResponse> shrink(uint64_t communicator, const std::vector<uint32_t>& ranks);
+  caf::expected<gpu_sim::CommInitResponse> shrink(communicator_id communicator, const std::vector<uint32_t>& ranks);
   /// With so many free devices more, or with these; they get the ranks behind the old ones.
-  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, uint32_t devices);
-  caf::expected<gpu_sim::CommInitResponse> grow(uint64_t communicator, const std::vector<uint64_t>& devices);
-  caf::error group_start(uint64_t communicator);
-  caf::error group_end(uint64_t communicator);
+  caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, uint32_t devices);
+  caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, const std::vector<device_id>& devices);
+  caf::error group_start(communicator_id communicator);
+  caf::error group_end(communicator_id communicator);
   /// Enqueues; returns the operation's sequence number.
   caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
@@ -74,11 +75,11 @@ public:
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.
-  caf::expected<gpu_sim::GetCommStatusResponse> status(uint64_t communicator);
+  caf::expected<gpu_sim::GetCommStatusResponse> status(communicator_id communicator);
   /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
-  caf::expected<gpu_sim::GetCommStatusResponse> wait(uint64_t communicator, caf::timespan within);
-  caf::error abort(uint64_t communicator, const std::string& reason);
-  caf::error destroy(uint64_t communicator);
+  caf::expected<gpu_sim::GetCommStatusResponse> wait(communicator_id communicator, caf::timespan within);
+  caf::error abort(communicator_id communicator, const std::string& reason);
+  caf::error destroy(communicator_id communicator);
 
   // -- the journal --
 

@@ -1,6 +1,7 @@
 #include "client/cluster.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "client/client.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <caf/io/middleman.hpp>
@@ -100,6 +101,9 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   result->root_ = system.spawn(supervisor, std::move(root));
   if (auto problem = result->find_coordinator())
     return problem;
+  if (with_node)
+    if (auto problem = result->await_devices(opts.device.count))
+      return problem;
   return result;
 }
 
@@ -125,6 +129,30 @@ caf::error cluster::find_coordinator() {
   if (coordinator_)
     return caf::none;
   return make_error(errc::timed_out, "the coordinator did not start within 10 s: " + render(problem));
+}
+
+caf::error cluster::await_devices(uint32_t count) {
+  constexpr caf::timespan limit = std::chrono::seconds{30}; // as a device has for its id
+  constexpr caf::timespan look = std::chrono::milliseconds{500};
+  caf::scoped_actor self{system_};
+  self->monitor(root_);
+  client host{system_, coordinator_};
+  for (auto give_up = std::chrono::steady_clock::now() + limit;;) {
+    auto there = host.devices(count, look);
+    if (there)
+      return caf::none;
+    caf::error problem;
+    self->receive([&](const caf::down_msg& x) {
+                    problem = make_error(errc::gave_up, fmt::format("the {} devices of this process did not start: {}", count,
+                                                                    render(x.reason)));
+                  },
+                  caf::after(caf::timespan{0}) >> [] {});
+    if (!problem && std::chrono::steady_clock::now() >= give_up)
+      problem = make_error(errc::timed_out, fmt::format("the devices of this process did not start within {:.0f} s: {}",
+                                                        std::chrono::duration<double>{limit}.count(), render(there.error())));
+    if (problem)
+      return problem;
+  }
 }
 
 cluster::~cluster() {

@@ -21,8 +21,8 @@ namespace ringmaster {
 /// Ends them all when it goes.
 class cluster {
 public:
-  /// Starts journal and coordinator, and a node if `with_node`. Errors: those of the journal and of the memory directory,
-  /// timed_out.
+  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices are there. Errors: those of the
+  /// journal and of the memory directory, timed_out, gave_up.
   static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node);
 
   /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
@@ -41,6 +41,8 @@ private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
 
   caf::error find_coordinator();
+  /// Waits until so many devices have joined.
+  caf::error await_devices(uint32_t count);
 
   caf::actor_system& system_;
   std::optional<memory_directory> memory_; ///< Of the node's devices.

@@ -38,56 +38,72 @@ struct caller_state {
 
   std::map<uint64_t, std::shared_ptr<work::state>> under_way;
   uint64_t calls = 0;
-  std::string gone; ///< Why nobody answers any more.
+  caf::error gone; ///< Why nobody answers any more.
 
-  void fail_all(const std::string& why) {
+  void fail_all(const caf::error& why) {
     for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
-      finish(*calls_of_it, {}, make_error(errc::device_lost, why));
+      finish(*calls_of_it, {}, why);
   }
 };
+
+/// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under way
+/// then; without one it fails what makes no progress.
+caf::timespan answer_limit(const proto::RankCall& x) {
+  constexpr caf::timespan to_stop = std::chrono::minutes{2};
+  constexpr caf::timespan without_limit = std::chrono::hours{24};
+  return x.timeout_ns() == 0 ? without_limit : request_limit(x.timeout_ns()) + to_stop;
+}
+
+caf::error no_answer(const caf::error& problem, caf::timespan limit) {
+  if (problem == caf::sec::request_timeout)
+    return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
+                                                   std::chrono::duration<double>{limit}.count()));
+  auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's last words have one
+  return make_error(code, "the communicator is gone: " + render(problem));
+}
 
 template <class Outbox>
 caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor coordinator, std::shared_ptr<Outbox> box) {
   self->monitor(coordinator);
   self->set_down_handler([self](const caf::down_msg& x) {
-    self->state.gone = "the coordinator is gone: " + render(x.reason);
+    self->state.gone = make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason));
     self->state.fail_all(self->state.gone);
   });
   self->set_exit_handler([self](const caf::exit_msg& x) {
-    self->state.fail_all("the rank's handle is gone");
+    self->state.fail_all(make_error(errc::aborted, "the rank's handle is gone"));
     self->quit(x.reason);
   });
-  return {[self, coordinator, box](atom::flush) {
+  auto make_calls = [self, coordinator, box](atom::flush) {
     for (auto& entry : box->take_all()) {
-      if (!self->state.gone.empty()) {
-        finish(*entry.calls, {}, make_error(errc::device_lost, self->state.gone));
+      if (self->state.gone) {
+        finish(*entry.calls, {}, self->state.gone);
         continue;
       }
       auto number = ++self->state.calls;
       self->state.under_way[number] = entry.calls;
-      // No limit of its own: an operation that goes on may take for ever, and if the communicator or the coordinator dies
-      // each call ends by that.
-      self->request(coordinator, caf::infinite, std::move(entry.call))
+      auto limit = answer_limit(entry.call);
+      self->request(coordinator, limit, std::move(entry.call))
         .then([self, number](proto::RankCallResponse& x) {
                 auto calls = self->state.under_way.extract(number);
                 auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
                 if (calls)
                   finish(*calls.mapped(), std::move(x), std::move(problem));
               },
-              [self, number](const caf::error& problem) {
+              [self, number, limit](const caf::error& problem) {
                 auto calls = self->state.under_way.extract(number);
-                auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem);
                 if (calls)
-                  finish(*calls.mapped(), {}, make_error(code, "the communicator is gone: " + render(problem)));
+                  finish(*calls.mapped(), {}, no_answer(problem, limit));
               });
     }
-  }};
+  };
+  return {make_calls};
 }
 
 } // namespace
 
 caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system, const coordinator_actor& coordinator,
-                                                           uint64_t communicator, uint32_t rank, caf::timespan limit) {
+                                                           communicator_id communicator, uint32_t rank,
+                                                           caf::timespan limit) {
   client host{system, coordinator, limit};
   auto members = host.status(communicator);
   if (!members)
@@ -98,7 +114,7 @@ caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& sy
   return rank_communicator{system, coordinator, communicator, *members, rank};
 }
 
-rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator, uint64_t communicator,
+rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator, communicator_id communicator,
                                      const gpu_sim::GetCommStatusResponse& members, uint32_t rank)
   : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{std::make_shared<outbox>()} {
   take_members(members, rank);
@@ -128,7 +144,7 @@ rank_communicator::~rank_communicator() {
 
 void rank_communicator::close() {
   if (group_)
-    finish(*group_->calls, {}, make_error(errc::refused, "the rank's handle is gone, and its group was not ended"));
+    finish(*group_->calls, {}, make_error(errc::aborted, "the rank's handle is gone, and its group was not ended"));
   group_.reset();
   if (caller_)
     caf::anon_send_exit(caller_, caf::exit_reason::user_shutdown);
@@ -148,18 +164,18 @@ caf::error rank_communicator::update(caf::timespan limit) {
   if (!members)
     return std::move(members.error());
   for (int rank = 0; rank < members->devices_size(); ++rank)
-    if (members->devices(rank).deviceid().value() == device_.deviceid().value()) {
+    if (id_of(members->devices(rank)) == id_of(device_)) {
       take_members(*members, static_cast<uint32_t>(rank));
       return caf::none;
     }
   return make_error(errc::device_lost, fmt::format("device 0x{:x} is no member of communicator {} any more: {}",
-                                                   device_.deviceid().value(), id_, members->asyncerror()));
+                                                   id_of(device_), id_, members->asyncerror()));
 }
 
 proto::RankCall rank_communicator::new_call() const {
   proto::RankCall result;
-  result.set_comm_id(id_);
-  result.set_device_id(device_.deviceid().value());
+  result.set_comm_id(id_.value);
+  result.set_device_id(id_of(device_).value);
   result.set_epoch(epoch_);
   return result;
 }
@@ -218,7 +234,7 @@ caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t
   auto answer = made.answer();
   if (answer.split_comm_id() == 0)
     return std::optional<rank_communicator>{};
-  auto part_of = attach(*system_, coordinator_, answer.split_comm_id(), answer.split_rank(), limit);
+  auto part_of = attach(*system_, coordinator_, communicator_id{answer.split_comm_id()}, answer.split_rank(), limit);
   if (!part_of)
     return std::move(part_of.error());
   return std::optional<rank_communicator>{std::move(*part_of)};

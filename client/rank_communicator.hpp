@@ -2,6 +2,7 @@
 
 #include "client/work.hpp"
 #include "messages/interfaces.hpp"
+#include "messages/wire_ids.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/expected.hpp>
@@ -44,19 +45,19 @@ struct call_options {
 /// Counts are in elements, as in runtime/schedule/collective.hpp. One thread at a time uses a handle; it can be moved.
 class rank_communicator {
 public:
-  /// The handle of rank `rank` of the communicator. Errors: refused for one that there is not; invalid_argument for a rank that
-  /// it does not have; timed_out, device_lost.
+  /// The handle of rank `rank` of the communicator. Errors: unknown_communicator for one that there is not;
+  /// invalid_argument for a rank that it does not have; timed_out, device_lost.
   static caf::expected<rank_communicator> attach(caf::actor_system& system, const coordinator_actor& coordinator,
-                                                 uint64_t communicator, uint32_t rank,
+                                                 communicator_id communicator, uint32_t rank,
                                                  caf::timespan limit = std::chrono::seconds{30});
   /// The same, for one that knows the members, as CommInit and GetCommStatus tell them.
-  rank_communicator(caf::actor_system& system, coordinator_actor coordinator, uint64_t communicator,
+  rank_communicator(caf::actor_system& system, coordinator_actor coordinator, communicator_id communicator,
                     const gpu_sim::GetCommStatusResponse& members, uint32_t rank);
   rank_communicator(rank_communicator&&) noexcept = default;
   rank_communicator& operator=(rank_communicator&&) noexcept;
   ~rank_communicator();
 
-  uint64_t id() const noexcept { return id_; }
+  communicator_id id() const noexcept { return id_; }
   uint32_t rank() const noexcept { return rank_; }
   uint32_t size() const noexcept { return size_; }
   /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers of
@@ -130,7 +131,7 @@ private:
 
   caf::actor_system* system_;
   coordinator_actor coordinator_;
-  uint64_t id_ = 0;
+  communicator_id id_;
   uint32_t rank_ = 0;
   uint32_t size_ = 0;
   uint64_t epoch_ = 0;

@@ -29,8 +29,9 @@ public:
   /// Waits until they have ended. Errors: `error()`; timed_out where they have not within `limit`: they go on.
   caf::error wait(caf::timespan limit) const;
 
-  /// Why they failed, or that nothing has. While they go on: none. Errors: refused, with the communicator's sentence, which
-  /// names ranks and values; device_lost where the coordinator is gone.
+  /// Why they failed, or that nothing has. While they go on: none. Errors: the communicator's, with its code and its
+  /// sentence, which names ranks and values; device_lost where the coordinator is gone, unknown_communicator where the
+  /// communicator is.
   caf::error error() const;
 
   /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go on.

@@ -14,6 +14,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
 
@@ -36,30 +37,30 @@ caf::error run(client& host) {
   request.set_op(gpu_sim::SUM);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = comm->devices(static_cast<int>(rank));
-    auto address = host.allocate(device.deviceid().value(), count * sizeof(double));
+    auto address = host.allocate(id_of(device), count * sizeof(double));
     if (!address)
       return address.error();
     std::vector<double> input(count);
     for (uint64_t i = 0; i < count; ++i)
       input[i] = static_cast<double>(rank * 1000 + i % 1000);
-    if (auto problem = host.copy_to_device(device.deviceid().value(), *address, byte_block::of(std::move(input))))
+    if (auto problem = host.copy_to_device(id_of(device), *address, byte_block::of(std::move(input))))
       return problem;
     (*request.mutable_memaddrs())[rank].set_value(*address);
   }
-  if (auto problem = host.group_start(comm->commid()))
+  if (auto problem = host.group_start(id_of(*comm)))
     return problem;
   if (auto sequence = host.all_reduce_ring(request); !sequence)
     return sequence.error();
-  if (auto problem = host.group_end(comm->commid()))
+  if (auto problem = host.group_end(id_of(*comm)))
     return problem;
-  auto status = host.wait(comm->commid(), std::chrono::seconds{30});
+  auto status = host.wait(id_of(*comm), std::chrono::seconds{30});
   if (!status)
     return status.error();
   if (status->status() != gpu_sim::SUCCESS)
     return make_error(errc::aborted, status->error());
   fmt::print("{} devices, {} float64 each: {}\n", ranks, count, gpu_sim::Status_Name(status->status()));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    auto device = comm->devices(static_cast<int>(rank)).deviceid().value();
+    auto device = id_of(comm->devices(static_cast<int>(rank)));
     auto output = host.copy_to_host(device, request.memaddrs().at(rank).value(), count * sizeof(double));
     if (!output)
       return output.error();
@@ -70,18 +71,18 @@ caf::error run(client& host) {
     if (right != count)
       return make_error(errc::corrupt, "a result is wrong");
   }
-  return host.destroy(comm->commid());
+  return host.destroy(id_of(*comm));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
-  if (!problem)
-    problem = cfg.check_remainder();
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem && cfg.cli_helptext_printed)
     return 0;
+  if (!problem)
+    problem = cfg.check_remainder();
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   if (!problem) {

@@ -12,6 +12,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ caf::error run(client& host) {
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = comm->devices(static_cast<int>(rank));
     std::vector<double> input(count, 1 << rank);
-    if (auto problem = host.copy_to_device(device.deviceid().value(), device.minmemaddr().value(),
+    if (auto problem = host.copy_to_device(id_of(device), device.minmemaddr().value(),
                                            byte_block::of(std::move(input))))
       return problem;
     (*request.mutable_memaddrs())[rank] = device.minmemaddr();
@@ -44,12 +45,12 @@ caf::error run(client& host) {
   proto::FaultRequest fault; // KILL; HANG and SLOW are its siblings
   fault.set_at_step(true);
   fault.set_step(3);
-  if (auto problem = host.inject(comm->devices(victim).deviceid().value(), fault))
+  if (auto problem = host.inject(id_of(comm->devices(victim)), fault))
     return problem;
   fmt::print("rank {} will die after 3 of {} rounds\n", victim, 2 * (ranks - 1));
   if (auto sequence = host.all_reduce_ring(request); !sequence)
     return sequence.error();
-  auto status = host.wait(comm->commid(), std::chrono::seconds{30});
+  auto status = host.wait(id_of(*comm), std::chrono::seconds{30});
   if (!status)
     return status.error();
   if (status->status() != gpu_sim::SUCCESS)
@@ -59,7 +60,7 @@ caf::error run(client& host) {
     fmt::print(" 0x{:x}", device.deviceid().value());
   fmt::print("\nwhy: {}\n", status->asyncerror());
   for (auto& device : status->devices()) {
-    auto output = host.copy_to_host(device.deviceid().value(), device.minmemaddr().value(), count * sizeof(double));
+    auto output = host.copy_to_host(id_of(device), device.minmemaddr().value(), count * sizeof(double));
     if (!output)
       return output.error();
     auto values = output->as<double>();
@@ -67,18 +68,18 @@ caf::error run(client& host) {
       return make_error(errc::corrupt, fmt::format("device 0x{:x} has a wrong result", device.deviceid().value()));
   }
   fmt::print("every survivor holds 1 + 2 + 8 = 11\n");
-  return host.destroy(comm->commid());
+  return host.destroy(id_of(*comm));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
-  if (!problem)
-    problem = cfg.check_remainder();
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem && cfg.cli_helptext_printed)
     return 0;
+  if (!problem)
+    problem = cfg.check_remainder();
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   if (!problem) {

@@ -16,9 +16,11 @@
 #include "runtime/schedule/blocks.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string>
 
 using namespace ringmaster;
 
@@ -78,8 +80,14 @@ proof prove_swap(uint32_t world_size, void (*spoil)(std::vector<schedule>&) = nu
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    fmt::print(stderr, "my_algorithm: \"{}\" is no option here; there are none\n", argv[1]);
-    return 1;
+    const std::string option = argv[1];
+    if (option == "--help" || option == "--version") {
+      fmt::print("{}", option == "--version" ? version_text("my_algorithm")
+                                             : "usage: my_algorithm\n\nRegisters an algorithm of your own, and proves it.\n");
+      return 0;
+    }
+    fmt::print(stderr, "my_algorithm: \"{}\" is no option here; there are --help and --version\n", option);
+    return 2;
   }
   auto problem = register_algorithm({"swap", proto::ALL_GATHER, "N rounds of one block", plan_swap, cost_of_swap});
   if (problem) {

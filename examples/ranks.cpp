@@ -14,6 +14,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "actors/configuration/configuration.hpp"
+#include "runtime/configuration/places.hpp"
 #include "client/rank_communicator.hpp"
 
 #include <fmt/format.h>
@@ -37,13 +38,13 @@ struct findings {
   std::string missing_rank;
 };
 
-caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordinator, uint64_t comm, uint32_t rank,
+caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordinator, communicator_id comm, uint32_t rank,
                     findings& found) {
   auto world = rank_communicator::attach(system, coordinator, comm, rank);
   if (!world)
     return world.error();
   client host{system, coordinator};
-  auto device = world->device().deviceid().value();
+  auto device = id_of(world->device());
   auto memory = host.allocate(device, 3 * sizeof(float));
   if (!memory)
     return memory.error();
@@ -97,7 +98,7 @@ caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) 
   std::array<findings, ranks> all;
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] { all[rank].problem = run_rank(system, coordinator, comm->commid(), rank, all[rank]); });
+    threads.emplace_back([&, rank] { all[rank].problem = run_rank(system, coordinator, id_of(*comm), rank, all[rank]); });
   for (auto& thread : threads)
     thread.join();
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -112,18 +113,18 @@ caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) 
   fmt::print("ring: every rank has its neighbour's number\n");
   fmt::print("wrong count: rank 0 hears: {}\n", all[0].wrong_count);
   fmt::print("missing rank: rank 0 hears: {}\n", all[0].missing_rank);
-  return host.destroy(comm->commid());
+  return host.destroy(id_of(*comm));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   configuration cfg;
-  caf::error problem = cfg.read(argc, argv, "config/caf-application.conf");
-  if (!problem)
-    problem = cfg.check_remainder();
+  caf::error problem = cfg.read(argc, argv, find_configuration());
   if (!problem && cfg.cli_helptext_printed)
     return 0;
+  if (!problem)
+    problem = cfg.check_remainder();
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   if (!problem) {

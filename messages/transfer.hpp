@@ -3,6 +3,7 @@
 #include "messages/byte_block.hpp"
 #include "messages/cluster.pb.h"
 #include "messages/collective.pb.h"
+#include "messages/errc.hpp"
 #include "messages/ids.hpp"
 #include "messages/protobuf_inspect.hpp"
 
@@ -57,6 +58,12 @@ struct refused {
   transfer_key key;
   std::string reason;
   caf::strong_actor_ptr sender;
+  uint32_t code = 0; ///< Of the reason, as error_from_wire takes it.
+
+  static refused by(const transfer_key& key, const caf::error& why, caf::strong_actor_ptr sender = nullptr) {
+    return {key, render(why), std::move(sender), wire_code(why)};
+  }
+  caf::error why() const { return error_from_wire(code, reason); }
 };
 
 /// RECEIVER -> SENDER, where it cannot read the sender's memory: send me these bytes of the block. Of no bytes: I am
@@ -133,7 +140,7 @@ typename Inspector::result_type inspect(Inspector& f, taken& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, refused& x) {
-  return f(caf::meta::type_name("refused"), x.key, x.reason, x.sender);
+  return f(caf::meta::type_name("refused"), x.key, x.reason, x.sender, x.code);
 }
 
 template <class Inspector>

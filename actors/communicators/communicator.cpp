@@ -66,8 +66,10 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   result.set_status(in_flight       ? gpu_sim::IN_PROGRESS
                     : error.empty() ? gpu_sim::SUCCESS
                                     : gpu_sim::FAILED);
-  if (!in_flight)
-    result.set_error(error);
+  if (!in_flight && !error.empty()) {
+    auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
+    set_error_in(result, make_error(code, error));
+  }
   result.set_asyncerror(epochs_->async_error());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
   result.set_epoch(epochs_->opened());
@@ -106,6 +108,12 @@ std::string communicator_state::group_end() {
   }
   keep_ticking();
   return {};
+}
+
+caf::error communicator_state::group_problem(const std::string& text) const {
+  if (text.empty())
+    return caf::none;
+  return make_error(epochs_->ending() ? errc::aborted : errc::group_misuse, text);
 }
 
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
@@ -176,7 +184,9 @@ void communicator_state::expire(uint64_t number) {
   if (!waiter)
     return;
   auto answer = status();
-  answer.set_error(fmt::format("waited {:.1f} s: {}", std::chrono::duration<double>{waiter.mapped().second}.count(), explain()));
+  set_error_in(answer, make_error(errc::timed_out, fmt::format("waited {:.1f} s: {}",
+                                                               std::chrono::duration<double>{waiter.mapped().second}.count(),
+                                                               explain())));
   waiter.mapped().first.deliver(std::move(answer));
 }
 
@@ -262,9 +272,11 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   return {
     [&state](const gpu_sim::GetCommStatusRequest&) { return state.status(); },
     [&state](const gpu_sim::GroupStartRequest&) {
-      return verdict<gpu_sim::GroupStartResponse>(state.group_start());
+      return verdict<gpu_sim::GroupStartResponse>(state.group_problem(state.group_start()));
     },
-    [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
+    [&state](const gpu_sim::GroupEndRequest&) {
+      return verdict<gpu_sim::GroupEndResponse>(state.group_problem(state.group_end()));
+    },
     [&state](proto::CollectiveRequest& x) { return state.collective(x); },
     [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
       auto promise = state.self->make_response_promise<proto::RankCallResponse>();
@@ -278,7 +290,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     },
     [&state](const proto::CommAbortRequest& x) {
       state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
-      return verdict<proto::CommAbortResponse>({});
+      return verdict<proto::CommAbortResponse>(caf::none);
     },
     [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
       auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();

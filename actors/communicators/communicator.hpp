@@ -65,6 +65,8 @@ public:
   gpu_sim::GetCommStatusResponse status() const;
   std::string group_start();
   std::string group_end();
+  /// What the two have said, with its code.
+  caf::error group_problem(const std::string& text) const;
   caf::result<proto::CollectiveResponse> collective(proto::CollectiveRequest& request);
   void wait(caf::timespan limit, status_promise promise);
   void abort(const std::string& reason);
@@ -165,6 +167,7 @@ private:
   std::map<uint64_t, std::pair<status_promise, caf::timespan>> waiters_; ///< By the number of their limit.
   std::vector<destroy_promise> destroyers_;
   std::string error_;                               ///< Of the latest operations.
+  errc error_code_ = errc::ok;                      ///< Its code.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.
   uint64_t last_ended_ = 0;                         ///< Its sequence.
   std::deque<epoch_change::decision> decisions_;    ///< That are to be carried out.

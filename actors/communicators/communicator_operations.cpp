@@ -33,8 +33,8 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   if (epochs_->ending())
     return make_error(errc::aborted, epochs_->async_error());
   if (operations().size() >= options.operations_max)
-    return make_error(errc::invalid_argument, fmt::format("communicator {} has {} operations in flight, its limit",
-                                                          options.id.value, options.operations_max));
+    return make_error(errc::too_many, fmt::format("communicator {} has {} operations in flight, its limit",
+                                                  options.id.value, options.operations_max));
   auto made = operation_for(request, in_epoch);
   if (!made && epochs_->async_error().empty())
     return std::move(made.error());
@@ -153,7 +153,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
       ended.add_device_ids(slot.device);
   outbox_->journal(std::move(record));
   if (!x.error.empty())
-    error_ = x.error;
+    error_ = x.error, error_code_ = op.code;
   else
     last_kind_ = op.what().kind(), last_ended_ = op.sequence;
   if (op.limit_number != 0) {

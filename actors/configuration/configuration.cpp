@@ -3,6 +3,7 @@
 #include "actors/configuration/ini_keys.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <caf/config_value.hpp>
 #include <caf/deep_to_string.hpp>
@@ -10,9 +11,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <sstream>
 
 namespace ringmaster {
@@ -44,6 +47,46 @@ std::string place_of(const caf::error& err) {
   return fmt::format("line {}", caf::get_or(place, "line", int64_t{0}));
 }
 
+/// How CAF reads and writes a number of ours that may have a unit: a text as well as an integer.
+template <option_entry::unit CountedIn>
+struct counted_option {
+  static caf::expected<uint64_t> read(const caf::config_value& x) {
+    if (auto plain = caf::get_if<int64_t>(&x))
+      return *plain >= 0 ? caf::expected<uint64_t>{static_cast<uint64_t>(*plain)}
+                         : caf::expected<uint64_t>{caf::make_error(caf::pec::type_mismatch)};
+    if (auto text = caf::get_if<std::string>(&x))
+      return parse_counted(CountedIn, *text);
+    return caf::make_error(caf::pec::type_mismatch);
+  }
+
+  static caf::error check(const caf::config_value& x) {
+    auto value = read(x);
+    return value ? caf::error{} : std::move(value.error());
+  }
+  static void store(void* target, const caf::config_value& x) { *static_cast<uint64_t*>(target) = *read(x); }
+  static caf::config_value get(const void* target) {
+    return caf::config_value{static_cast<int64_t>(*static_cast<const uint64_t*>(target))};
+  }
+  static caf::expected<caf::config_value> parse(void* target, caf::string_view text) {
+    auto value = parse_counted(CountedIn, to_std(text));
+    if (!value)
+      return std::move(value.error());
+    if (target != nullptr)
+      *static_cast<uint64_t*>(target) = *value;
+    return caf::config_value{static_cast<int64_t>(*value)};
+  }
+
+  static inline caf::config_option::meta_state state{check, store, get, parse, "size"};
+};
+
+void add_counted(caf::config_option_set& all, const option_entry& entry, uint64_t& target) {
+  auto* state = entry.counted_in == option_entry::unit::bytes
+                  ? &counted_option<option_entry::unit::bytes>::state
+                  : &counted_option<option_entry::unit::bytes_a_second>::state;
+  all.add(caf::config_option{{entry.section.data(), entry.section.size()}, {entry.key.data(), entry.key.size()},
+                             {entry.purpose.data(), entry.purpose.size()}, state, &target});
+}
+
 } // namespace
 
 configuration::configuration() {
@@ -53,6 +96,10 @@ configuration::configuration() {
   });
   load<caf::io::middleman>();
   for (const auto& entry : option_entries(values_)) {
+    if (entry.counted_in != option_entry::unit::none) {
+      add_counted(custom_options_, entry, *std::get<uint64_t*>(entry.value));
+      continue;
+    }
     auto in_section = [&](auto* value) {
       opt_group{custom_options_, {entry.section.data(), entry.section.size()}}.add(
         *value, {entry.key.data(), entry.key.size()}, {entry.purpose.data(), entry.purpose.size()});
@@ -75,6 +122,13 @@ caf::error configuration::read(int argc, char** argv, const std::optional<std::f
 
 caf::error configuration::read(std::vector<std::string> args,
                                const std::optional<std::filesystem::path>& default_file) {
+  const std::string program = program_invocation_short_name;
+  for (auto& arg : std::span{args.begin(), std::find(args.begin(), args.end(), "--")})
+    if (arg == "--help" || arg == "-h" || arg == "--version") {
+      fmt::print("{}", arg == "--version" ? version_text(program) : help_text(program, default_file));
+      cli_helptext_printed = true;
+      return caf::none;
+    }
   // CAF takes options only in front of the first other argument.
   auto end = std::find(args.begin(), args.end(), "--");
   auto others = std::stable_partition(args.begin(), end, [&](const std::string& x) { return is_ours_or_cafs(x); });
@@ -134,6 +188,20 @@ caf::error configuration::check_remainder() const {
   if (remainder.empty())
     return caf::none;
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", remainder[0]));
+}
+
+std::string configuration::help_text(const std::string& program,
+                                     const std::optional<std::filesystem::path>& default_file) const {
+  auto text = fmt::format("usage: {} [--section.key=VALUE...]\n\n", program);
+  options defaults;
+  for (const auto& entry : option_entries(defaults))
+    text += fmt::format("  --{:<38} {}\n", fmt::format("{}.{}={}", entry.section, entry.key, value_text(entry)),
+                        entry.purpose);
+  return text
+         + fmt::format("  --{:<38} {}\n  --{:<38} {}\n  --{:<38} {}\n", "config-file=FILE",
+                       fmt::format("the configuration, in place of {}",
+                                   default_file ? default_file->string() : "none, since none is there"),
+                       "version", "which versions these are", "help", "this text");
 }
 
 std::string configuration::origin_of(const std::string& section) const {

@@ -15,7 +15,7 @@ namespace ringmaster {
 /// before the defaults. Loads our message types and the middleman.
 ///
 ///   configuration cfg;
-///   if (auto err = cfg.read(argc, argv, "config/caf-application.conf"))
+///   if (auto err = cfg.read(argc, argv, find_configuration()))
 ///     return report(err);
 ///   if (cfg.cli_helptext_printed)
 ///     return EXIT_SUCCESS;
@@ -27,7 +27,8 @@ public:
 
   /// Reads the command line (without the program's name) and the file. `--config-file=PATH` replaces
   /// `default_file` and must exist; `default_file` need not. Options of ours and of CAF's, "--section.key=value",
-  /// may stand anywhere before a "--"; all other arguments are left in `remainder`, in order.
+  /// may stand anywhere before a "--"; all other arguments are left in `remainder`, in order. --help and --version print
+  /// what they ask for, and set `cli_helptext_printed`: there is nothing else to do then.
   /// Errors: invalid_config with a sentence: a key that does not exist or is there twice, a value of the wrong
   /// type or out of range, text that is no INI; io_error where the file cannot be read.
   caf::error read(std::vector<std::string> args, const std::optional<std::filesystem::path>& default_file);
@@ -45,6 +46,9 @@ public:
   /// Who has set keys of the section, for people: "config/caf-application.conf", "the command line", both, or "the
   /// defaults".
   std::string origin_of(const std::string& section) const;
+
+  /// What --help prints: every key of ours with its default, and the file that is read unless it is told another.
+  std::string help_text(const std::string& program, const std::optional<std::filesystem::path>& default_file) const;
 
   /// The file that `read` has read; none if there was none.
   const std::optional<std::filesystem::path>& file() const noexcept { return file_; }

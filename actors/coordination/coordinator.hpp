@@ -1,13 +1,15 @@
 #pragma once
 
 #include "actors/communicators/communicator.hpp"
+#include "runtime/coordination/communicator_registry.hpp"
+#include "runtime/coordination/device_registry.hpp"
 #include "runtime/coordination/ownership.hpp"
+#include "runtime/coordination/pending_calls.hpp"
+#include "runtime/coordination/spare_desk.hpp"
 #include "runtime/memory/host_copies.hpp"
 
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <set>
 
 namespace ringmaster {
@@ -23,161 +25,120 @@ struct coordinator_options {
   journal_actor journal;                                  ///< May be invalid.
 };
 
-/// The state of the COORDINATOR: who is there, and who belongs to which communicator. It answers clients for devices
-/// that die while they are asked.
+/// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what happens
+/// and asked what to do; here messages are taken apart, sent and answered. It answers clients for devices that die while
+/// they are asked, and gives back what clients leave behind.
 class coordinator_state {
 public:
   static inline const char* name = "coordinator";
 
-  struct device_entry {
-    gpu_sim::DeviceMetadata metadata;
-    device_handle handle;
-    uint64_t node = 0;
-    std::set<uint64_t> communicators; ///< None: free.
-    std::map<uint64_t, std::function<void(const std::string&)>> calls; ///< Unanswered: how to answer if it dies.
-  };
-
-  struct node_entry {
-    proto::NodeJoinRequest about; ///< With the name that it goes by.
-    caf::strong_actor_ptr handle;
-  };
-
-  struct communicator_entry {
-    communicator_actor handle;
-    proto::FailurePolicy policy = proto::SHRINK;
-    bool deterministic = false;
-    bool outlives_client = false;
-    std::vector<uint64_t> lost; ///< Devices whose copies a spare may want.
-  };
-
-  struct info_waiter {
-    proto::ClusterInfoRequest request;
-    caf::typed_response_promise<proto::ClusterInfo> promise;
-  };
-
   coordinator_actor::pointer self = nullptr;
   coordinator_options options;
-  std::map<uint64_t, device_entry> devices;
-  std::map<uint64_t, node_entry> nodes;
-  std::map<uint64_t, communicator_entry> communicators;
+  device_registry devices;
+  communicator_registry communicators;
+  pending_calls<device_id> device_calls;
+  pending_calls<communicator_id> communicator_calls;
   host_copies copies{0};
+
+  void start(coordinator_options opts);
+  void on_down(const caf::down_msg& x);
+  void expire(uint64_t number);
+  void journal(proto::Record record);
+
+  // -- nodes and devices (coordinator_devices.cpp) --
+  proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
+  /// Tells every node where the others are.
+  void introduce_nodes();
+  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
+  void member_lost(const proto::MemberLost& x);
+  /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its communicators
+  /// says so.
+  bool may_replace(device_id device) const;
+  /// A command that has been called will change the range, if it lies within the device's memory.
+  void will_change(device_id device, uint64_t address, uint64_t bytes);
 
   // -- communicators (coordinator_communicators.cpp) --
   gpu_sim::CommInitResponse comm_init(const gpu_sim::CommInitRequest& x);
   /// Communicators of another one's devices.
   caf::result<proto::CommDeriveResponse> derive(const proto::CommDeriveRequest& x);
   /// Errors: unknown_communicator.
-  caf::expected<communicator_actor> communicator_of(uint64_t id) const;
-  /// Errors: unknown_device, saying how it went if it was there once.
-  caf::expected<device_entry*> device_of(uint64_t id);
-
-  /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its communicators
-  /// says so.
-  bool may_replace(uint64_t device) const;
-  /// Keeps how to answer a client if the device dies first.
-  uint64_t note_call(device_entry& device, std::function<void(const std::string&)> fail);
-  /// Whether the client still waits for this answer.
-  bool call_ended(uint64_t device, uint64_t call);
-
-  proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
-  /// Tells every node where the others are.
-  void introduce_nodes();
-  uint64_t give_device_id(const proto::DeviceJoinRequest& x);
-  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
-  void on_down(const caf::down_msg& x);
+  caf::expected<communicator_actor> communicator_of(communicator_id id) const;
   /// Its devices are free. `reason`: empty where it has stopped them itself.
-  void communicator_ended(uint64_t id, const std::string& reason);
-  void member_lost(const proto::MemberLost& x);
-  caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
-  void outputs_written(const proto::OutputsWritten& x);
-  /// A command that has been called will change the range, if it lies within the device's memory.
-  void will_change(uint64_t device, uint64_t address, uint64_t bytes);
+  void communicator_ended(communicator_id id, const std::string& reason);
   /// Notes which inputs of an operation the host could give to a spare.
   void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
-  proto::ClusterInfo info() const;
-  caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
+  void outputs_written(const proto::OutputsWritten& x);
+
+  // -- spares (coordinator_spares.cpp) --
+  caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
 
   // -- what clients have made (coordinator_clients.cpp) --
   /// Whose will be what the message that is being handled asks for. None: it will outlive whoever asks.
   caf::actor_addr calling_client() const;
-  /// A communicator_id or an owned_range; the client is monitored as long as it owns something.
-  template <class What>
-  void own(const caf::actor_addr& client, What what);
+  void own(const caf::actor_addr& client, communicator_id what);
+  void own(const caf::actor_addr& client, owned_range what);
   void freed(owned_range what);
 
-  void expire(uint64_t waiter);
-  void journal(proto::Record record);
-  void start_ids_above(const proto::JournalState& known);
+  // -- who is there (coordinator_info.cpp) --
+  caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
 
 private:
-  using device_ids = std::vector<uint64_t>;
+  struct info_waiter {
+    proto::ClusterInfoRequest request;
+    caf::typed_response_promise<proto::ClusterInfo> promise;
+  };
 
-  /// The free devices with the lowest ids. Errors: refused, with the numbers.
-  caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
-  /// Whether communicators of these ranks can be made. Errors: a device that is not there, or twice in one; too many.
-  caf::error check_new(const std::vector<device_ids>& groups);
+  /// How a device went. `noticed_by` is empty where it has left in good order.
+  struct departure {
+    std::string cause;
+    std::string noticed_by;
+    uint64_t noticed_ns = 0;
+  };
+
+  uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
+  void node_gone(node_id id, const caf::error& reason, bool left);
+  void device_gone(device_id id, const departure& how);
+  /// It may still be running: ends it.
+  void fence(device_id id, const departure& how);
+
   /// Ranks 0..n-1 on these devices, which have been checked.
-  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, const communicator_entry& like);
+  gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, known_communicator like);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.
   proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x,
                                         const caf::actor_addr& owner);
-  /// A place in this communicator is not waiting for the device's copies any more.
-  void forget_lost(uint64_t device, uint64_t communicator);
+  /// It cannot stop its streams, nor answer whoever waits for it.
+  void communicator_failed(communicator_id id, const std::string& reason, const device_ids& members);
+  /// A place in this communicator does not wait for the device's inputs any more.
+  void place_filled(device_id device, communicator_id communicator);
 
-  /// A lost member's place that waits for a device, or for the device's inputs.
-  struct spare_search {
-    proto::SpareRequest request;
-    caf::typed_response_promise<proto::SpareResponse, device_handle> promise;
-    std::set<uint64_t> tried;
-    proto::SpareResponse answer; ///< With the device whose inputs are being restored.
-    device_handle handle;
-    bool restorable = true;      ///< The host has all inputs.
-    bool expired = false;        ///< It waits no longer for a device.
-    size_t copies_pending = 0;   ///< 0: no device has been found yet.
-    uint64_t last_resort = 0;    ///< Seems to live, but could not take its inputs; 0: none.
-    std::string last_problem;    ///< Why not.
-  };
+  /// Devices have joined, or left their communicators.
+  void serve_spares();
+  /// Does for a request what the desk says.
+  void act(uint64_t number, const spare_desk::step& step);
+  void restore(uint64_t number, device_id id);
+  bool spare_wanted(uint64_t number) const;
 
-  /// `noticed_by` is empty where the device has left in good order.
-  void device_gone(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
-  uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
-  void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
-  void note_gone(proto::ClusterInfo::Gone x);
+  void monitor_client(const caf::actor_addr& client, client_id id);
+  client_id id_of_client(const caf::actor_addr& client);
   void client_gone(client_id client, const std::string& why);
   void give_back(const std::set<owned_range>& ranges);
-  /// It owns nothing any more: it may go unnoticed.
+  /// Who owns nothing any more may go unnoticed.
   void forget_idle_clients();
-  /// It may still be running: ends it.
-  void fence(uint64_t id, const std::string& cause, const std::string& noticed_by, uint64_t noticed_ns);
-  /// Any with enough memory that is in no communicator; 0: none.
-  uint64_t free_device(const spare_search& search) const;
-  void find_spare(uint64_t number);
-  void restore(uint64_t number, uint64_t id);
-  void restored(uint64_t number, uint64_t id, const std::string& problem);
-  void hand_over(uint64_t number, uint64_t id, const std::string& inputs_error);
-  void end_search(uint64_t number, const std::string& error);
-  void search_expired(uint64_t number);
-  /// Devices have joined, or left their communicators.
-  void serve_searches();
 
-  std::map<uint64_t, std::string> gone_; ///< How devices went, the latest of them.
+  proto::ClusterInfo info() const;
+  void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
+  void serve_info_waiters();
+  void note_gone(proto::ClusterInfo::Gone x);
+
+  spare_desk spares_{devices};
+  std::map<uint64_t, caf::typed_response_promise<proto::SpareResponse, device_handle>> spare_promises_;
+  std::map<uint64_t, info_waiter> info_waiters_;
+  uint64_t waits_ = 0;
   std::deque<proto::ClusterInfo::Gone> latest_gone_;
   ownership owned_;
-  std::map<caf::actor_addr, client_id> clients_; ///< Monitored.
-  uint64_t client_ids_ = 0;
-  std::map<uint64_t, std::string> failed_; ///< Communicators that ended by themselves, and why.
-  std::map<uint64_t, info_waiter> waiters_;
-  std::map<uint64_t, spare_search> searches_;
-  uint64_t waits_ = 0;
-  uint64_t calls_ = 0;
-  uint64_t device_ids_ = 0;      ///< The highest.
-  std::set<uint64_t> given_ids_; ///< Every one ever given: eight bytes for a device that has lived is not much.
-  uint64_t node_ids_ = 0;
-  uint64_t communicator_ids_ = 0;
+  std::map<caf::actor_addr, client_id> clients_; ///< Monitored: those that own something.
+  client_id last_client_;
 };
-
-/// Whether the range lies within the device's memory.
-bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t bytes);
 
 coordinator_actor::behavior_type coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
                                              coordinator_options options);

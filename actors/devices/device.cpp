@@ -33,14 +33,14 @@ void device_state::start(device_id given) {
     return;
   }
   memory = std::move(*opened);
-  uint64_t stream = 0;
+  stream_id stream;
   for (uint32_t i = 0; i < std::max(options.streams, 1u); ++i)
     add_stream(false, stream);
   if (!options.coordinator)
     return;
   proto::DeviceReady ready;
   *ready.mutable_metadata() = metadata_of(*this);
-  ready.set_node_id(options.node);
+  ready.set_node_id(options.node.value);
   device_handle handle{self->ctrl(), caf::actor_cast<caf::strong_actor_ptr>(streams.begin()->second)};
   self->send(options.coordinator, std::move(ready), std::move(handle));
 }
@@ -49,57 +49,57 @@ caf::error device_state::not_joined() const {
   return make_error(errc::unknown_device, "the device has not joined the cluster yet");
 }
 
-uint64_t device_state::next_stream_id() {
-  return (id.value << 40) + ++streams_made_; // a transfer takes one, too: 2^24 were used up in an hour
+stream_id device_state::next_stream_id() {
+  return stream_id{(id.value << 40) + ++streams_made_}; // a transfer takes one, too: 2^24 were used up in an hour
 }
 
-stream_actor device_state::add_stream(bool ends_when_idle, uint64_t& stream_number) {
-  stream_number = next_stream_id();
-  auto handle = self->spawn<caf::linked>(stream, options.streams_options, stream_id{stream_number}, memory,
+stream_actor device_state::add_stream(bool ends_when_idle, stream_id& made) {
+  made = next_stream_id();
+  auto handle = self->spawn<caf::linked>(stream, options.streams_options, made, memory,
                                          device_actor{self}, ends_when_idle);
   if (!ends_when_idle)
-    streams.emplace(stream_number, handle);
+    streams.emplace(made, handle);
   return handle;
 }
 
-caf::expected<stream_actor> device_state::stream_of(uint64_t stream_number) const {
+caf::expected<stream_actor> device_state::stream_of(stream_id wanted) const {
   if (streams.empty())
     return not_joined();
-  if (stream_number == 0)
+  if (wanted.value == 0)
     return streams.begin()->second;
-  auto i = streams.find(stream_number);
+  auto i = streams.find(wanted);
   if (i != streams.end())
     return i->second;
-  std::vector<uint64_t> known;
+  std::vector<stream_id> known;
   for (auto& entry : streams)
     known.push_back(entry.first);
-  return make_error(errc::unknown_stream, fmt::format("device 0x{:x} has no stream {}; it has {}", id.value, stream_number,
+  return make_error(errc::unknown_stream, fmt::format("device 0x{:x} has no stream {}; it has {}", id, wanted,
                                                       fmt::join(known, ", ")));
 }
 
-caf::expected<stream_actor> device_state::runner_for(bool has_stream, uint64_t stream_number, uint64_t& own) {
-  own = 0;
+caf::expected<stream_actor> device_state::runner_for(bool has_stream, stream_id wanted, stream_id& own) {
+  own = {};
   if (has_stream)
-    return stream_of(stream_number);
+    return stream_of(wanted);
   auto running = std::count_if(transfers.begin(), transfers.end(), [](auto& x) { return x.second.runner; });
   if (static_cast<uint64_t>(running) >= options.streams_max)
-    return make_error(errc::out_of_memory, fmt::format("device 0x{:x} has {} transfers under way, its limit",
-                                                       id.value, options.streams_max));
+    return make_error(errc::too_many, fmt::format("device 0x{:x} has {} transfers under way, its limit", id,
+                                                  options.streams_max));
   return add_stream(true, own);
 }
 
-caf::expected<std::pair<device_id, device_handle>> device_state::member(uint64_t communicator,
+caf::expected<std::pair<device_id, device_handle>> device_state::member(communicator_id communicator,
                                                                         uint32_t rank) const {
   if (communicators.empty())
-    return make_error(errc::unknown_communicator, fmt::format("device 0x{:x} is in no communicator", id.value));
-  if (communicator == 0 && communicators.size() > 1)
+    return make_error(errc::unknown_communicator, fmt::format("device 0x{:x} is in no communicator", id));
+  if (communicator.value == 0 && communicators.size() > 1)
     return make_error(errc::invalid_argument,
-                      fmt::format("device 0x{:x} is in {} communicators: say which one's rank {} is meant", id.value,
+                      fmt::format("device 0x{:x} is in {} communicators: say which one's rank {} is meant", id,
                                   communicators.size(), rank));
-  auto i = communicator == 0 ? communicators.begin() : communicators.find(communicator);
+  auto i = communicator.value == 0 ? communicators.begin() : communicators.find(communicator);
   if (i == communicators.end())
     return make_error(errc::unknown_communicator,
-                      fmt::format("device 0x{:x} is not in communicator {}", id.value, communicator));
+                      fmt::format("device 0x{:x} is not in communicator {}", id, communicator));
   auto& members = *i->second.members;
   auto& handles = *i->second.handles;
   if (rank >= handles.size())
@@ -108,15 +108,16 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(uint64_t
   return std::make_pair(device_id{members.devices(static_cast<int>(rank)).deviceid().value()}, handles[rank]);
 }
 
-std::string device_state::inject(const proto::FaultRequest& x) {
+caf::error device_state::inject(const proto::FaultRequest& x) {
   if (!proto::FaultRequest::Kind_IsValid(x.kind()))
-    return fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind()));
+    return make_error(errc::invalid_argument,
+                      fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind())));
   if (x.at_step() || x.stream_id() != 0) {
-    auto target = stream_of(x.stream_id());
+    auto target = stream_of(stream_id{x.stream_id()});
     if (!target)
-      return render(target.error());
+      return std::move(target.error());
     self->send(*target, x);
-    return {};
+    return caf::none;
   }
   if (x.kind() != proto::FaultRequest::KILL)
     for (auto& entry : streams)
@@ -125,38 +126,38 @@ std::string device_state::inject(const proto::FaultRequest& x) {
     self->send(streams.begin()->second, x); // its death is ours
   if (x.kind() == proto::FaultRequest::HANG)
     hang(self);
-  return {};
+  return caf::none;
 }
 
 caf::result<proto::EventRecordResponse> device_state::record_event(const proto::EventRecordRequest& x) {
-  auto target = stream_of(x.stream_id().value());
+  auto target = stream_of(stream_id{x.stream_id().value()});
   if (!target)
-    return refusal<proto::EventRecordResponse>(render(target.error()));
-  auto& entry = events[x.event_id()];
+    return refusal<proto::EventRecordResponse>(target.error());
+  auto& entry = events[event_id{x.event_id()}];
   entry.latest = ++records_;
   entry.pending.insert(records_);
   return self->delegate(*target, x, records_);
 }
 
 caf::result<proto::EventWaitResponse> device_state::wait_event(const proto::EventWaitRequest& x) {
-  auto target = stream_of(x.stream_id().value());
+  auto target = stream_of(stream_id{x.stream_id().value()});
   if (!target)
-    return refusal<proto::EventWaitResponse>(render(target.error()));
-  auto i = events.find(x.event_id());
+    return refusal<proto::EventWaitResponse>(target.error());
+  auto i = events.find(event_id{x.event_id()});
   if (i == events.end() || i->second.pending.count(i->second.latest) == 0)
-    return verdict<proto::EventWaitResponse>({}); // never recorded, or made already
+    return verdict<proto::EventWaitResponse>(caf::none); // never recorded, or made already
   i->second.waiters.emplace_back(i->second.latest, *target);
   return self->delegate(*target, x, i->second.latest);
 }
 
-void device_state::recorded(uint64_t number, uint64_t record) {
-  auto i = events.find(number);
+void device_state::recorded(event_id event, uint64_t record) {
+  auto i = events.find(event);
   if (i == events.end())
     return;
   auto& [latest, pending, waiters] = i->second;
   for (auto& waiter : waiters)
     if (waiter.first == record)
-      self->send(waiter.second, atom::recorded_v, number, record);
+      self->send(waiter.second, atom::recorded_v, event.value, record);
   std::erase_if(waiters, [=](auto& waiter) { return waiter.first == record; });
   pending.erase(record);
   if (pending.empty())
@@ -172,7 +173,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     state.start(state.options.id);
   } else {
     proto::DeviceJoinRequest join;
-    join.set_node_id(state.options.node);
+    join.set_node_id(state.options.node.value);
     join.set_wanted_id(state.options.wanted_id.value);
     self->request(state.options.coordinator, state.options.join_limit, std::move(join))
       .then([&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); },
@@ -184,75 +185,74 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const gpu_sim::GetDeviceMetadataRequest&) {
       gpu_sim::GetDeviceMetadataResponse result;
       if (!state.memory)
-        return refusal<gpu_sim::GetDeviceMetadataResponse>(render(state.not_joined()));
+        return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
       *result.mutable_metadata() = metadata_of(state);
       return result;
     },
     [&state](const gpu_sim::BeginSendRequest& x) { return state.begin_send(x); },
     [&state](const gpu_sim::BeginReceiveRequest& x) { return state.begin_receive(x); },
     [&state](const gpu_sim::DataChunk& x) -> caf::result<gpu_sim::StreamSendResponse> {
-      auto i = state.transfers.find(x.streamid().value());
+      auto i = state.transfers.find(stream_id{x.streamid().value()});
       if (i == state.transfers.end() || !i->second.runner)
-        return verdict<gpu_sim::StreamSendResponse>(
-          fmt::format("no receive is posted for transfer {} on device 0x{:x}", x.streamid().value(), state.id.value));
+        return refusal<gpu_sim::StreamSendResponse>(
+          errc::unknown_stream,
+          fmt::format("no receive is posted for transfer {} on device 0x{:x}", x.streamid().value(), state.id));
       return state.self->delegate(i->second.runner, x);
     },
     [&state](const gpu_sim::GetStreamStatusRequest& x) -> caf::result<gpu_sim::GetStreamStatusResponse> {
-      auto i = state.transfers.find(x.streamid().value());
+      stream_id asked{x.streamid().value()};
+      auto i = state.transfers.find(asked);
       if (i != state.transfers.end())
         return i->second.status;
-      auto target = state.stream_of(x.streamid().value());
-      if (target)
-        return state.self->delegate(*target, x);
-      auto result = refusal<gpu_sim::GetStreamStatusResponse>(render(target.error()));
-      result.set_status(gpu_sim::FAILED);
-      return result;
+      auto target = state.stream_of(asked);
+      if (!target)
+        return refusal<gpu_sim::GetStreamStatusResponse>(target.error());
+      return state.self->delegate(*target, x);
     },
     [&state](const gpu_sim::MemcpyRequest& x,
              const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
-      auto target = state.stream_of(x.onstream().value());
+      auto target = state.stream_of(stream_id{x.onstream().value()});
       if (!target)
-        return {refusal<gpu_sim::MemcpyResponse>(render(target.error())), byte_block{}};
+        return {refusal<gpu_sim::MemcpyResponse>(target.error()), byte_block{}};
       return state.self->delegate(*target, x, block);
     },
     [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
-      auto target = state.stream_of(x.on_stream().value());
+      auto target = state.stream_of(stream_id{x.on_stream().value()});
       if (!target)
-        return refusal<proto::CopyResponse>(render(target.error()));
+        return refusal<proto::CopyResponse>(target.error());
       return state.self->delegate(*target, x);
     },
     [&state](const proto::AllocateRequest& x) {
       if (!state.memory)
-        return refusal<proto::AllocateResponse>(render(state.not_joined()));
+        return refusal<proto::AllocateResponse>(state.not_joined());
       auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
       if (!address)
-        return refusal<proto::AllocateResponse>(render(address.error()));
+        return refusal<proto::AllocateResponse>(address.error());
       proto::AllocateResponse result;
       result.mutable_address()->set_value(*address);
       return result;
     },
     [&state](const proto::FreeRequest& x) {
       if (!state.memory)
-        return refusal<proto::FreeResponse>(render(state.not_joined()));
-      auto problem = state.memory->free(x.address().value());
-      return verdict<proto::FreeResponse>(problem ? render(problem) : "");
+        return refusal<proto::FreeResponse>(state.not_joined());
+      return verdict<proto::FreeResponse>(state.memory->free(x.address().value()));
     },
     [&state](const proto::StreamCreateRequest&) {
-      proto::StreamCreateResponse result;
       if (!state.memory)
-        return refusal<proto::StreamCreateResponse>(render(state.not_joined()));
+        return refusal<proto::StreamCreateResponse>(state.not_joined());
       if (state.streams.size() >= state.options.streams_max)
-        result.set_error(fmt::format("device 0x{:x} has {} streams, its limit", state.id.value, state.streams.size()));
-      uint64_t made = 0;
-      if (result.error().empty())
-        state.add_stream(false, made);
-      result.mutable_stream_id()->set_value(made);
+        return refusal<proto::StreamCreateResponse>(
+          errc::too_many, fmt::format("device 0x{:x} has {} streams, its limit", state.id, state.streams.size()));
+      stream_id made;
+      state.add_stream(false, made);
+      proto::StreamCreateResponse result;
+      result.mutable_stream_id()->set_value(made.value);
       return result;
     },
     [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
-      auto target = state.stream_of(x.stream_id().value());
+      auto target = state.stream_of(stream_id{x.stream_id().value()});
       if (!target)
-        return refusal<proto::StreamSynchronizeResponse>(render(target.error()));
+        return refusal<proto::StreamSynchronizeResponse>(target.error());
       return state.self->delegate(*target, x);
     },
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
@@ -262,11 +262,11 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const offer& x) { state.route_offer(x); },
     [&state](const refused& x) { state.withdraw_offer(x); },
     [&state](const gpu_sim::StreamId& x, const gpu_sim::GetStreamStatusResponse& status) {
-      state.end_transfer(x.value(), status);
+      state.end_transfer(stream_id{x.value()}, status);
     },
-    [&state](atom::recorded, uint64_t event, uint64_t record) { state.recorded(event, record); },
+    [&state](atom::recorded, uint64_t event, uint64_t record) { state.recorded(event_id{event}, record); },
     [&state](const proto::DeviceJoinResponse& x) { state.start(device_id{x.device_id()}); },
-    [&state](atom::expire, uint64_t channel) { state.early.erase(channel); },
+    [&state](atom::expire, uint64_t transfer) { state.early.erase(stream_id{transfer}); },
   };
 }
 

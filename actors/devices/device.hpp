@@ -16,7 +16,7 @@ struct device_options {
   uint32_t streams = 2;              ///< The default stream and others.
   uint32_t streams_max = 1024;       ///< Transfers included.
   uint32_t transfers_max = 4096;     ///< Outcomes kept for GetStreamStatus.
-  uint64_t node = 0;
+  node_id node;                      ///< That it is one of.
   device_id id;                      ///< 0: ask the coordinator ...
   device_id wanted_id;               ///< ... for this one, if it is free. 0: for any.
   caf::timespan join_limit = std::chrono::seconds{30}; ///< For its answer; then the device gives up.
@@ -25,10 +25,10 @@ struct device_options {
 };
 
 /// One transfer as this device sees it.
-struct transfer {
+struct device_transfer {
   gpu_sim::GetStreamStatusResponse status;
   stream_actor runner; ///< The stream that runs its command; invalid once it has ended.
-  uint64_t communicator = 0;
+  communicator_id communicator; ///< 0: the only one.
   device_id peer;
 };
 
@@ -39,7 +39,7 @@ struct transfer_peer {
 };
 
 /// An event of this device that some stream has yet to record. A wait is for the latest record called before it.
-struct event {
+struct device_event {
   uint64_t latest = 0;        ///< The number of the latest record.
   std::set<uint64_t> pending; ///< Records that no stream has come to yet; never empty.
   std::vector<std::pair<uint64_t, stream_actor>> waiters; ///< With the record they wait for.
@@ -55,23 +55,23 @@ public:
   device_options options;
   device_id id;
   std::shared_ptr<device_memory> memory;
-  std::map<uint64_t, stream_actor> streams; ///< By id; the first is the default stream.
-  std::map<uint64_t, transfer> transfers;   ///< By transfer id.
-  std::map<uint64_t, transfer_peer> peers;  ///< By device id.
-  std::map<uint64_t, offer> early;          ///< Offers of transfers whose receive has not been posted.
-  std::map<uint64_t, event> events;         ///< Those with pending records.
-  std::map<uint64_t, membership> communicators;
+  std::map<stream_id, stream_actor> streams;      ///< The first is the default stream.
+  std::map<stream_id, device_transfer> transfers; ///< By transfer, which is a stream of its own.
+  std::map<device_id, transfer_peer> peers;
+  std::map<stream_id, offer> early;               ///< Offers of transfers whose receive has not been posted.
+  std::map<event_id, device_event> events;        ///< Those with pending records.
+  std::map<communicator_id, membership> communicators;
 
   /// Opens the memory, starts the streams, tells the coordinator.
   void start(device_id given);
-  stream_actor add_stream(bool ends_when_idle, uint64_t& stream);
+  stream_actor add_stream(bool ends_when_idle, stream_id& made);
 
   /// The stream with this id, or the default one for 0. Errors: unknown_stream, naming those that exist.
-  caf::expected<stream_actor> stream_of(uint64_t stream) const;
+  caf::expected<stream_actor> stream_of(stream_id stream) const;
   /// What to say before there is memory.
   caf::error not_joined() const;
   /// The device with `rank` in `communicator` (0: the only one). Errors: unknown_communicator, invalid_argument.
-  caf::expected<std::pair<device_id, device_handle>> member(uint64_t communicator, uint32_t rank) const;
+  caf::expected<std::pair<device_id, device_handle>> member(communicator_id communicator, uint32_t rank) const;
 
   gpu_sim::BeginSendResponse begin_send(const gpu_sim::BeginSendRequest& x);
   gpu_sim::BeginReceiveResponse begin_receive(const gpu_sim::BeginReceiveRequest& x);
@@ -81,24 +81,24 @@ public:
   void withdraw_offer(const refused& x);
   /// The device at the other end of transfers has died.
   void on_down(const caf::down_msg& x);
-  void end_transfer(uint64_t id, const gpu_sim::GetStreamStatusResponse& status);
+  void end_transfer(stream_id transfer, const gpu_sim::GetStreamStatusResponse& status);
   void members_changed(const membership& now);
-  std::string inject(const proto::FaultRequest& x);
+  caf::error inject(const proto::FaultRequest& x);
   caf::result<proto::EventRecordResponse> record_event(const proto::EventRecordRequest& x);
   caf::result<proto::EventWaitResponse> wait_event(const proto::EventWaitRequest& x);
-  void recorded(uint64_t event, uint64_t record);
+  void recorded(event_id event, uint64_t record);
 
 private:
   /// Where a transfer's command goes: the stream asked for, or one of its own.
-  caf::expected<stream_actor> runner_for(bool has_stream, uint64_t stream, uint64_t& own);
-  uint64_t next_stream_id();
-  void start_transfer(uint64_t number, stream_actor runner, uint64_t communicator,
+  caf::expected<stream_actor> runner_for(bool has_stream, stream_id stream, stream_id& own);
+  stream_id next_stream_id();
+  void start_transfer(stream_id transfer, stream_actor runner, communicator_id communicator,
                       const std::pair<device_id, device_handle>& peer);
   /// Ends the transfer at this end, whether its command has begun or not.
-  void call_off(uint64_t number, const transfer& moving, const std::string& why);
+  void call_off(stream_id transfer, const device_transfer& moving, const caf::error& why);
   uint64_t streams_made_ = 0;
   uint64_t records_ = 0;
-  std::deque<uint64_t> ended_; ///< Transfers in the order of their ends: the oldest outcomes are forgotten first.
+  std::deque<stream_id> ended_; ///< Transfers in the order of their ends: the oldest outcomes are forgotten first.
 };
 
 device_actor::behavior_type device(device_actor::stateful_pointer<device_state> self, device_options options);

@@ -1,6 +1,8 @@
 // A DEVICE's side of BeginSend and BeginReceive: who the peer is, which stream runs the command, how it ended.
 #include "actors/devices/device.hpp"
 
+#include "actors/calls/answers.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -17,12 +19,9 @@ gpu_sim::GetStreamStatusResponse in_progress() {
 } // namespace
 
 gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequest& x) {
-  gpu_sim::BeginSendResponse response;
-  auto fail = [&](const caf::error& problem) {
-    response.set_error(render(problem));
-    return response;
-  };
-  auto peer = member(x.commid(), x.dstrank().value());
+  auto fail = [](const caf::error& problem) { return refusal<gpu_sim::BeginSendResponse>(problem); };
+  communicator_id communicator{x.commid()};
+  auto peer = member(communicator, x.dstrank().value());
   if (!peer)
     return fail(peer.error());
   auto range = memory->at(x.sendbuffaddr().value(), x.numbytes()); // who is in a communicator has memory
@@ -31,96 +30,97 @@ gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequ
   if (peer->first == id)
     return fail(make_error(errc::invalid_argument,
                            fmt::format("rank {} is device 0x{:x} itself: use a copy within the device",
-                                       x.dstrank().value(), id.value)));
-  uint64_t own = 0;
-  auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
+                                       x.dstrank().value(), id)));
+  stream_id own;
+  auto runner = runner_for(x.has_onstream(), stream_id{x.onstream().value()}, own);
   if (!runner)
     return fail(runner.error());
-  auto number = own != 0 ? own : next_stream_id();
-  start_transfer(number, *runner, x.commid(), *peer);
+  auto transfer = own.value != 0 ? own : next_stream_id();
+  start_transfer(transfer, *runner, communicator, *peer);
+  gpu_sim::BeginSendResponse response;
   response.set_initiated(true);
-  response.mutable_streamid()->set_value(number);
+  response.mutable_streamid()->set_value(transfer.value);
   self->send(*runner, x, response.streamid(), peer->second);
   return response;
 }
 
 gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginReceiveRequest& x) {
-  gpu_sim::BeginReceiveResponse response;
-  auto fail = [&](const caf::error& problem) {
-    response.set_error(render(problem));
-    return response;
-  };
-  auto number = x.streamid().value();
-  if (number == 0 || streams.count(number) != 0)
+  auto fail = [](const caf::error& problem) { return refusal<gpu_sim::BeginReceiveResponse>(problem); };
+  stream_id transfer{x.streamid().value()};
+  communicator_id communicator{x.commid()};
+  if (transfer.value == 0 || streams.count(transfer) != 0)
     return fail(make_error(errc::invalid_argument,
                            fmt::format("stream id {} names no transfer: BeginReceive wants the one that BeginSend "
                                        "returned on the other device",
-                                       number)));
-  auto peer = member(x.commid(), x.srcrank().value());
+                                       transfer)));
+  auto peer = member(communicator, x.srcrank().value());
   if (!peer)
     return fail(peer.error());
   auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
   if (!range)
     return fail(range.error());
-  if (transfers.count(number) != 0)
+  if (transfers.count(transfer) != 0)
     return fail(make_error(errc::invalid_argument, fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
                                                                "has one BeginReceive, on the other device",
-                                                               id.value, number)));
-  uint64_t own = 0;
-  auto runner = runner_for(x.has_onstream(), x.onstream().value(), own);
+                                                               id, transfer)));
+  stream_id own;
+  auto runner = runner_for(x.has_onstream(), stream_id{x.onstream().value()}, own);
   if (!runner)
     return fail(runner.error());
-  start_transfer(number, *runner, x.commid(), *peer);
+  start_transfer(transfer, *runner, communicator, *peer);
   gpu_sim::DeviceId source;
   source.set_value(peer->first.value);
   self->send(*runner, x, std::move(source));
-  if (auto i = early.find(number); i != early.end()) {
+  if (auto i = early.find(transfer); i != early.end()) {
     self->send(*runner, i->second);
     early.erase(i);
   }
+  gpu_sim::BeginReceiveResponse response;
   response.set_initiated(true);
   return response;
 }
 
 void device_state::route_offer(const offer& x) {
   auto sender = caf::actor_cast<stream_actor>(x.sender);
-  auto i = transfers.find(x.key.channel);
+  stream_id transfer{x.key.channel};
+  auto i = transfers.find(transfer);
   if (i != transfers.end() && i->second.runner) {
     self->send(i->second.runner, x);
   } else if (i != transfers.end()) {
-    self->send(sender, refused{x.key, i->second.status.error(), nullptr});
+    self->send(sender, refused::by(x.key, error_in(i->second.status)));
   } else if (early.size() >= options.transfers_max) {
-    auto reason = fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit", id.value, early.size());
-    self->send(sender, refused{x.key, reason, nullptr});
+    auto reason = fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit", id, early.size());
+    self->send(sender, refused::by(x.key, make_error(errc::too_many, reason)));
   } else {
-    early.emplace(x.key.channel, x);
+    early.emplace(transfer, x);
     self->delayed_send(self, options.streams_options.transfer_limit, atom::expire_v, x.key.channel);
   }
 }
 
 void device_state::withdraw_offer(const refused& x) {
-  early.erase(x.key.channel);
-  auto i = transfers.find(x.key.channel);
+  stream_id transfer{x.key.channel};
+  early.erase(transfer);
+  auto i = transfers.find(transfer);
   if (i != transfers.end() && i->second.runner)
     return self->send(i->second.runner, x); // it answers
   if (i != transfers.end() && i->second.status.status() == gpu_sim::SUCCESS)
     return; // `taken` is on its way
   if (auto sender = caf::actor_cast<stream_actor>(x.sender))
-    self->send(sender, refused{x.key, x.reason, nullptr});
+    self->send(sender, refused::by(x.key, x.why()));
 }
 
-void device_state::start_transfer(uint64_t number, stream_actor runner, uint64_t communicator,
+void device_state::start_transfer(stream_id transfer, stream_actor runner, communicator_id communicator,
                                   const std::pair<device_id, device_handle>& peer) {
-  transfers[number] = {in_progress(), std::move(runner), communicator, peer.first};
-  auto& watched = peers[peer.first.value];
+  transfers[transfer] = {in_progress(), std::move(runner), communicator, peer.first};
+  auto& watched = peers[peer.first];
   if (watched.transfers++ > 0)
     return;
   watched.device = peer.second.device;
   self->monitor(caf::actor_cast<caf::actor>(watched.device)); // if it is dead already we hear at once
 }
 
-void device_state::call_off(uint64_t number, const transfer& moving, const std::string& why) {
-  self->send(moving.runner, refused{{number, 0, 0, 0, 0, 0}, why, nullptr});
+void device_state::call_off(stream_id transfer, const device_transfer& moving, const caf::error& why) {
+  self->send(moving.runner, refused::by({.channel = transfer.value}, why));
 }
 
 void device_state::on_down(const caf::down_msg& x) {
@@ -128,23 +128,24 @@ void device_state::on_down(const caf::down_msg& x) {
                            [&](auto& entry) { return entry.second.device->address() == x.source; });
   if (peer == peers.end())
     return;
-  for (auto& [number, moving] : transfers)
-    if (moving.runner && moving.peer.value == peer->first)
-      call_off(number, moving, fmt::format("device 0x{:x}, the other end of transfer {}, has died: {}", peer->first,
-                                           number, render(x.reason)));
+  for (auto& [transfer, moving] : transfers)
+    if (moving.runner && moving.peer == peer->first)
+      call_off(transfer, moving,
+               make_error(errc::device_lost, fmt::format("device 0x{:x}, the other end of transfer {}, has died: {}",
+                                                         peer->first, transfer, render(x.reason))));
 }
 
-void device_state::end_transfer(uint64_t number, const gpu_sim::GetStreamStatusResponse& status) {
-  auto i = transfers.find(number);
+void device_state::end_transfer(stream_id transfer, const gpu_sim::GetStreamStatusResponse& status) {
+  auto i = transfers.find(transfer);
   if (i == transfers.end())
     return;
   i->second.status = status;
   i->second.runner = nullptr;
-  if (auto peer = peers.find(i->second.peer.value); peer != peers.end() && --peer->second.transfers == 0) {
+  if (auto peer = peers.find(i->second.peer); peer != peers.end() && --peer->second.transfers == 0) {
     self->demonitor(peer->second.device->address());
     peers.erase(peer);
   }
-  ended_.push_back(number);
+  ended_.push_back(transfer);
   if (ended_.size() > options.transfers_max) {
     transfers.erase(ended_.front());
     ended_.pop_front();
@@ -157,14 +158,16 @@ void device_state::members_changed(const membership& now) {
     return std::none_of(x.devices().begin(), x.devices().end(),
                         [&](auto& member) { return member.deviceid().value() == peer.value; });
   };
-  for (auto& [number, moving] : transfers)
-    if (moving.runner && (moving.communicator == 0 || moving.communicator == x.comm_id()) && gone(moving.peer))
-      call_off(number, moving, fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
-                                           moving.peer.value, number, x.comm_id()));
+  communicator_id communicator{x.comm_id()};
+  for (auto& [transfer, moving] : transfers)
+    if (moving.runner && (moving.communicator.value == 0 || moving.communicator == communicator) && gone(moving.peer))
+      call_off(transfer, moving,
+               make_error(errc::device_lost, fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
+                                                         moving.peer, transfer, communicator)));
   if (x.devices_size() == 0)
-    communicators.erase(x.comm_id());
+    communicators.erase(communicator);
   else
-    communicators[x.comm_id()] = now;
+    communicators[communicator] = now;
 }
 
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #include "actors/hosts/journal.hpp"
 
+#include "actors/calls/answers.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -89,10 +91,9 @@ proto::JournalFlushResponse flush_now(journal_state& state) {
   response.set_records(state.written);
   response.set_success(!err && lost == 0);
   if (lost > 0)
-    response.set_error(fmt::format("{} records were lost, since {} were waiting to be written{}{}", lost,
-                                   state.options.queue_records_max, err ? ": " : "", err ? render(err) : ""));
-  else if (err)
-    response.set_error(render(err));
+    err = make_error(errc::io_error, fmt::format("{} records were lost, since {} were waiting to be written{}{}", lost,
+                                                 state.options.queue_records_max, err ? ": " : "", err ? render(err) : ""));
+  set_error_in(response, err);
   return response;
 }
 
@@ -105,16 +106,17 @@ proto::JournalTailResponse tail(journal_state& state, uint32_t count) {
       *response.add_records() = std::move(record);
   else
     err = std::move(records.error());
-  if (err)
-    response.set_error(render(err));
+  set_error_in(response, err);
   return response;
 }
 
-// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. It always is answered.
+// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. What a slow disk keeps it
+// from within the limit is written when the state goes.
 void leave(self_pointer self, caf::error reason) {
+  constexpr caf::timespan leave_limit = std::chrono::minutes{10};
   if (std::exchange(self->state.leaving, true))
     return;
-  self->request(caf::actor_cast<journal_actor>(self), caf::infinite, proto::JournalFlushRequest{})
+  self->request(caf::actor_cast<journal_actor>(self), leave_limit, proto::JournalFlushRequest{})
     .then([self, reason](const proto::JournalFlushResponse&) { self->quit(reason); },
           [self, reason](const caf::error&) { self->quit(reason); });
 }

@@ -21,13 +21,15 @@ void node_state::join(const proto::Adopt& x) {
   request.set_pid(options.pid);
   request.set_devices(options.devices);
   request.set_hostname(options.hostname);
-  std::vector<uint64_t> wanted{x.device_ids().begin(), x.device_ids().end()};
+  std::vector<device_id> wanted;
+  for (auto id : x.device_ids())
+    wanted.push_back(device_id{id});
   self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
     .then([this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
             if (!options.device.streams_options.journal)
               options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
             options.name = y.name();
-            host(y.node_id(), wanted);
+            host(node_id{y.node_id()}, wanted);
           },
           [this](const caf::error& problem) {
             self->quit(make_error(errc::timed_out, fmt::format("the coordinator did not let node {} join within {:.1f} s: {}",
@@ -37,19 +39,19 @@ void node_state::join(const proto::Adopt& x) {
           });
 }
 
-void node_state::host(uint64_t node_id, const std::vector<uint64_t>& wanted_ids) {
+void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   supervisor_options settings;
   settings.name = fmt::format("{}/devices", options.name);
   settings.restarts_max = options.restarts_max;
   settings.period = options.period;
   auto device_settings = options.device;
-  device_settings.node = node_id;
+  device_settings.node = own;
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
-    auto first_id = std::make_shared<uint64_t>(i < wanted_ids.size() ? wanted_ids[i] : 0);
+    auto first_id = std::make_shared<device_id>(i < wanted_ids.size() ? wanted_ids[i] : device_id{});
     settings.children.push_back({fmt::format("device-{}", i), [device_settings, first_id](caf::event_based_actor* parent) {
                                    auto opts = device_settings;
-                                   opts.wanted_id = device_id{std::exchange(*first_id, 0)}; // an id is never used twice
+                                   opts.wanted_id = std::exchange(*first_id, device_id{}); // an id is never used twice
                                    return caf::actor_cast<caf::actor>(parent->spawn(device, opts));
                                  }});
   }

@@ -30,7 +30,7 @@ public:
   caf::actor devices; ///< Their supervisor.
 
   void join(const proto::Adopt& x);
-  void host(uint64_t node_id, const std::vector<uint64_t>& wanted_ids);
+  void host(node_id own, const std::vector<device_id>& wanted_ids);
   void meet(const proto::NodePeers& x);
   void on_down(const caf::down_msg& x);
 };

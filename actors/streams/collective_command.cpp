@@ -1,5 +1,6 @@
 #include "actors/streams/collective_command.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -41,7 +42,7 @@ void collective_command::begin(stream_state& stream) {
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   if (auto problem = prepare())
-    return break_off(stream, render(problem));
+    return break_off(stream, problem);
   advance(stream);
 }
 
@@ -239,7 +240,7 @@ bool collective_command::start_round(stream_state& stream) {
   if (next_step_ == schedule_.steps.size() && steps_behind_) {
     steps_before_ += next_step_;
     if (auto problem = plan_window()) {
-      break_off(stream, render(problem));
+      break_off(stream, problem);
       return false;
     }
   }
@@ -302,7 +303,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   if (state == route::progress::more)
     return turn::over;
   if (state == route::progress::broken) {
-    break_off(stream, std::string{work.bytes->error});
+    break_off(stream, make_error(errc::corrupt, work.bytes->error));
     return turn::goes_on;
   }
   auto current = std::move(work);
@@ -351,8 +352,9 @@ void collective_command::take(stream_state& stream, const offer& x) {
   auto i = awaited_.find(x.key);
   auto& todo = schedule_.steps[i->second];
   if (x.source.bytes != bytes_of(todo.destination))
-    return break_off(stream, fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
-                                         x.source.bytes, rank_, bytes_of(todo.destination), where()));
+    return break_off(stream, make_error(errc::size_mismatch,
+                                        fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
+                                                    x.source.bytes, rank_, bytes_of(todo.destination), where())));
   awaited_.erase(i);
   block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
                   &*combine_};
@@ -372,7 +374,7 @@ void collective_command::on_taken(stream_state& stream, const taken& x) {
 
 void collective_command::on_refused(stream_state& stream, const refused& x) {
   if (stream.outgoing.count(x.key) != 0)
-    break_off(stream, x.reason);
+    break_off(stream, x.why());
 }
 
 void collective_command::on_chunk(stream_state& stream, const chunk& x) {
@@ -389,7 +391,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
       advance(stream);
       break;
     }
-    case route::progress::broken: break_off(stream, std::string{i->second.bytes->error}); break;
+    case route::progress::broken: break_off(stream, make_error(errc::corrupt, i->second.bytes->error)); break;
     default: break;
   }
 }
@@ -430,14 +432,14 @@ void collective_command::quiesce(bool for_good) {
   round_started_ = false;
 }
 
-void collective_command::break_off(stream_state& stream, const std::string& reason) {
+void collective_command::break_off(stream_state& stream, const caf::error& reason) {
   quiesce();
   phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
   report(stream, proto::RankReport::BROKEN, reason);
 }
 
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
-                                const std::string& error) {
+                                const caf::error& error) {
   proto::RankReport x;
   x.set_comm_id(plan_->comm_id());
   x.set_epoch(plan_->epoch());
@@ -446,7 +448,7 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_rank(rank_);
   x.set_stream_id(stream.id.value);
   x.set_phase(how);
-  x.set_error(error);
+  set_error_in(x, error);
   x.set_started_ns(started_ns_);
   x.set_ended_ns(stream.unix_ns());
   x.set_bytes_received(bytes_received_);

@@ -110,8 +110,8 @@ private:
   void end_step(stream_state& stream, const reading& work);
   void commit_done(stream_state& stream);
   void free_scratch();
-  void break_off(stream_state& stream, const std::string& reason);
-  void report(stream_state& stream, proto::RankReport::Phase how, const std::string& error = {});
+  void break_off(stream_state& stream, const caf::error& reason);
+  void report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error = {});
 
   const proto::Collective& what() const { return plan_->collective(); }
   uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }

@@ -43,8 +43,9 @@ void collective_command::accept(stream_state& stream, const std::shared_ptr<cons
   cmd->take_plan(received, plan);
   if (stream.full())
     cmd->report(stream, proto::RankReport::BROKEN,
-                fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id.value,
-                            stream.memory->id().value, stream.options.commands_max));
+                make_error(errc::too_many,
+                           fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id,
+                                       stream.memory->id(), stream.options.commands_max)));
   else
     stream.enqueue(std::move(cmd));
 }

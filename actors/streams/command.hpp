@@ -31,7 +31,7 @@ public:
   /// it by `on_refused`.
   virtual void forewarn(stream_state&, const refused&) {}
   /// A record of an event of this device is made. Told to every command, before it begins, too.
-  virtual void on_recorded(stream_state&, uint64_t /*event*/, uint64_t /*record*/) {}
+  virtual void on_recorded(stream_state&, event_id /*event*/, uint64_t /*record*/) {}
   /// Its limit has passed.
   virtual void on_limit(stream_state&) {}
 

@@ -1,5 +1,6 @@
 #include "actors/streams/local_commands.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "actors/streams/stream.hpp"
 
 #include <algorithm>
@@ -10,7 +11,9 @@ namespace ringmaster {
 
 namespace {
 
-constexpr auto lost_text = "the stream died before it had run this command";
+caf::error lost() {
+  return make_error(errc::device_lost, "the stream died before it had run this command");
+}
 
 /// Bytes from one place to another, a slice at a time.
 class sliced_copy {
@@ -44,15 +47,15 @@ public:
 
   ~memcpy_command() override {
     if (promise_.pending())
-      answer(lost_text);
+      answer(lost());
   }
 
   const char* kind() const override { return request_.has_hosttodevice() ? "copy_in" : "copy_out"; }
 
   void begin(stream_state& stream) override {
     if (auto problem = request_.has_hosttodevice() ? prepare_in(stream) : prepare_out(stream)) {
-      answer(render(problem));
-      stream.done(0, render(problem));
+      answer(problem);
+      stream.done(0, problem);
       return;
     }
     resume(stream);
@@ -92,15 +95,15 @@ private:
     return caf::none;
   }
 
-  void answer(const std::string& error) {
+  void answer(const caf::error& error) {
     gpu_sim::MemcpyResponse response;
-    response.set_error(error);
+    set_error_in(response, error);
     if (request_.has_hosttodevice()) {
-      response.mutable_hosttodevice()->set_success(error.empty());
+      response.mutable_hosttodevice()->set_success(!error);
       promise_.deliver(std::move(response), byte_block{});
     } else {
       response.mutable_devicetohost();
-      promise_.deliver(std::move(response), error.empty() ? block_ : byte_block{});
+      promise_.deliver(std::move(response), !error ? block_ : byte_block{});
     }
   }
 
@@ -119,7 +122,7 @@ public:
 
   ~copy_command() override {
     if (promise_.pending())
-      answer(lost_text);
+      answer(lost());
   }
 
   const char* kind() const override { return "copy"; }
@@ -127,24 +130,17 @@ public:
   void begin(stream_state& stream) override {
     auto source = stream.memory->at(request_.source().value(), request_.bytes());
     auto destination = stream.memory->at(request_.destination().value(), request_.bytes());
-    std::string error = !source        ? render(source.error())
-                        : !destination ? render(destination.error())
-                                       : std::string{};
-    if (error.empty())
+    auto error = !source ? source.error() : !destination ? destination.error() : caf::error{};
+    if (!error)
       stream.memory->expect_bytes(*destination);
-    if (error.empty() && request_.bytes() > 0)
+    if (!error && request_.bytes() > 0)
       std::memmove(destination->data(), source->data(), request_.bytes());
     answer(error);
-    stream.done(error.empty() ? request_.bytes() : 0, error);
+    stream.done(error ? 0 : request_.bytes(), error);
   }
 
 private:
-  void answer(const std::string& error) {
-    proto::CopyResponse response;
-    response.set_success(error.empty());
-    response.set_error(error);
-    promise_.deliver(std::move(response));
-  }
+  void answer(const caf::error& error) { promise_.deliver(verdict<proto::CopyResponse>(error)); }
 
   proto::CopyRequest request_;
   promise_type promise_;
@@ -152,24 +148,24 @@ private:
 
 class event_record_command : public command {
 public:
-  event_record_command(uint64_t event, uint64_t record) : event_(event), record_(record) {}
+  event_record_command(event_id event, uint64_t record) : event_(event), record_(record) {}
 
   const char* kind() const override { return "event_record"; }
 
   void begin(stream_state& stream) override {
     if (stream.device)
-      stream.self->send(stream.device, atom::recorded_v, event_, record_);
+      stream.self->send(stream.device, atom::recorded_v, event_.value, record_);
     stream.done(0, {}, false);
   }
 
 private:
-  uint64_t event_;
+  event_id event_;
   uint64_t record_;
 };
 
 class event_wait_command : public command {
 public:
-  event_wait_command(uint64_t event, uint64_t record) : event_(event), record_(record) {}
+  event_wait_command(event_id event, uint64_t record) : event_(event), record_(record) {}
 
   const char* kind() const override { return "event_wait"; }
 
@@ -180,7 +176,7 @@ public:
     stream.limit_head(stream.options.wait_limit);
   }
 
-  void on_recorded(stream_state& stream, uint64_t event, uint64_t record) override {
+  void on_recorded(stream_state& stream, event_id event, uint64_t record) override {
     if (event != event_ || record != record_)
       return;
     recorded_ = true;
@@ -190,13 +186,14 @@ public:
 
   void on_limit(stream_state& stream) override {
     using seconds = std::chrono::duration<double>;
-    stream.done(0, fmt::format("event {} was not recorded within {:.1f} s; stream {} of device 0x{:x} goes on",
-                               event_, seconds{stream.options.wait_limit}.count(), stream.id.value,
-                               stream.memory->id().value));
+    stream.done(0, make_error(errc::timed_out,
+                              fmt::format("event {} was not recorded within {:.1f} s; stream {} of device 0x{:x} goes on",
+                                          event_, seconds{stream.options.wait_limit}.count(), stream.id,
+                                          stream.memory->id())));
   }
 
 private:
-  uint64_t event_;
+  event_id event_;
   uint64_t record_;
   bool recorded_ = false;
   bool waits_ = false;
@@ -210,7 +207,7 @@ public:
 
   ~synchronize_command() override {
     if (promise_.pending())
-      answer(lost_text);
+      answer(lost());
   }
 
   const char* kind() const override { return "synchronize"; }
@@ -223,18 +220,14 @@ public:
 
   void on_limit(stream_state& stream) override {
     if (promise_.pending())
-      answer(fmt::format("waited {:.1f} s for stream {} of device 0x{:x}: {} commands are queued, the first of them a {}",
-                         limit_s_, stream.id.value, stream.memory->id().value, stream.queue.size(),
-                         stream.queue.front()->kind()));
+      answer(make_error(
+        errc::timed_out,
+        fmt::format("waited {:.1f} s for stream {} of device 0x{:x}: {} commands are queued, the first of them a {}", limit_s_,
+                    stream.id, stream.memory->id(), stream.queue.size(), stream.queue.front()->kind())));
   }
 
 private:
-  void answer(const std::string& error) {
-    proto::StreamSynchronizeResponse response;
-    response.set_success(error.empty());
-    response.set_error(error);
-    promise_.deliver(std::move(response));
-  }
+  void answer(const caf::error& error) { promise_.deliver(verdict<proto::StreamSynchronizeResponse>(error)); }
 
   double limit_s_;
   promise_type promise_;
@@ -252,12 +245,12 @@ std::unique_ptr<command> make_copy(const proto::CopyRequest& request,
   return std::make_unique<copy_command>(request, std::move(promise));
 }
 
-std::unique_ptr<command> make_event_record(uint64_t event, uint64_t count) {
-  return std::make_unique<event_record_command>(event, count);
+std::unique_ptr<command> make_event_record(event_id event, uint64_t record) {
+  return std::make_unique<event_record_command>(event, record);
 }
 
-std::unique_ptr<command> make_event_wait(uint64_t event, uint64_t count) {
-  return std::make_unique<event_wait_command>(event, count);
+std::unique_ptr<command> make_event_wait(event_id event, uint64_t record) {
+  return std::make_unique<event_wait_command>(event, record);
 }
 
 std::unique_ptr<command> make_synchronize(double limit_s,

@@ -20,10 +20,10 @@ std::unique_ptr<command> make_copy(const proto::CopyRequest& request,
                                    caf::typed_response_promise<proto::CopyResponse> promise);
 
 /// Tells the device that the record of `event` with this number is made.
-std::unique_ptr<command> make_event_record(uint64_t event, uint64_t record);
+std::unique_ptr<command> make_event_record(event_id event, uint64_t record);
 
 /// Waits until that record is made; it hears of it from the moment it is queued.
-std::unique_ptr<command> make_event_wait(uint64_t event, uint64_t record);
+std::unique_ptr<command> make_event_wait(event_id event, uint64_t record);
 
 /// Answers when it comes to the head, with the error of the command before it if that failed; or when its limit
 /// passes, saying what the stream is at.

@@ -32,7 +32,7 @@ void stream_state::begin_head() {
     self->quit();
 }
 
-void stream_state::done(uint64_t bytes, const std::string& error, bool journaled) {
+void stream_state::done(uint64_t bytes, const caf::error& error, bool journaled) {
   ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
   queue.pop_front();
   joint_run -= joint_run > 0 ? 1 : 0;
@@ -47,7 +47,7 @@ void stream_state::done(uint64_t bytes, const std::string& error, bool journaled
     entry.set_bytes(bytes);
     entry.set_started_ns(head_began_ns_);
     entry.set_ended_ns(unix_ns());
-    entry.set_error(error);
+    entry.set_error(error ? render(error) : std::string{});
     journal(std::move(record));
   }
   begin_head();
@@ -185,14 +185,16 @@ void on_offer(stream_state& state, const offer& x) {
   else if (x.key.epoch == 0 && std::none_of(state.queue.begin(), state.queue.end(),
                                             [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused{x.key, fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
-                                                x.key.channel, state.memory->id().value), nullptr});
+                     refused::by(x.key, make_error(errc::invalid_argument,
+                                                   fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
+                                                               x.key.channel, state.memory->id()))));
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused{x.key, fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
-                                                state.memory->id().value, state.options.offers_max), nullptr});
+                     refused::by(x.key, make_error(errc::too_many,
+                                                   fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
+                                                               state.memory->id(), state.options.offers_max))));
 }
 
 /// Answers a pull from what was offered; a block that is not on offer any more belongs to a dead epoch.
@@ -225,9 +227,9 @@ Response accepted(stream_state& state, std::unique_ptr<command> cmd) {
   return result;
 }
 
-std::string queue_full(const stream_state& state) {
-  return fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", state.id.value,
-                     state.memory->id().value, state.options.commands_max);
+caf::error queue_full(const stream_state& state) {
+  return make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", state.id,
+                                                state.memory->id(), state.options.commands_max));
 }
 
 } // namespace
@@ -272,13 +274,13 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     },
     [&state](const gpu_sim::BeginSendRequest& x, const gpu_sim::StreamId& transfer, const device_handle& peer) {
       if (state.full())
-        refuse_transfer(state, transfer.value(), queue_full(state));
+        refuse_transfer(state, stream_id{transfer.value()}, queue_full(state));
       else
-        state.enqueue(make_send(x, transfer.value(), peer));
+        state.enqueue(make_send(x, stream_id{transfer.value()}, peer));
     },
     [&state](const gpu_sim::BeginReceiveRequest& x, const gpu_sim::DeviceId& source) {
       if (state.full())
-        refuse_transfer(state, x.streamid().value(), queue_full(state));
+        refuse_transfer(state, stream_id{x.streamid().value()}, queue_full(state));
       else
         state.enqueue(make_receive(x, device_id{source.value()}));
     },
@@ -287,7 +289,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     },
     [&state](const proto::EventRecordRequest& x, uint64_t record) {
       if (!state.full())
-        return accepted<proto::EventRecordResponse>(state, make_event_record(x.event_id(), record));
+        return accepted<proto::EventRecordResponse>(state, make_event_record(event_id{x.event_id()}, record));
       if (state.device) // nobody shall wait for a record that is never made
         state.self->send(state.device, atom::recorded_v, x.event_id(), record);
       return refusal<proto::EventRecordResponse>(queue_full(state));
@@ -295,17 +297,17 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const proto::EventWaitRequest& x, uint64_t record) {
       if (state.full())
         return refusal<proto::EventWaitResponse>(queue_full(state));
-      return accepted<proto::EventWaitResponse>(state, make_event_wait(x.event_id(), record));
+      return accepted<proto::EventWaitResponse>(state, make_event_wait(event_id{x.event_id()}, record));
     },
     [&state](atom::recorded, uint64_t event, uint64_t record) {
-      state.queue_event([&](command& cmd) { cmd.on_recorded(state, event, record); });
+      state.queue_event([&](command& cmd) { cmd.on_recorded(state, event_id{event}, record); });
     },
     [&state](const gpu_sim::GetStreamStatusRequest&) {
       gpu_sim::GetStreamStatusResponse result;
-      result.set_status(!state.queue.empty()        ? gpu_sim::IN_PROGRESS
-                        : state.last_error.empty() ? gpu_sim::SUCCESS
-                                                   : gpu_sim::FAILED);
-      result.set_error(state.queue.empty() ? state.last_error : "");
+      result.set_status(!state.queue.empty() ? gpu_sim::IN_PROGRESS
+                        : !state.last_error  ? gpu_sim::SUCCESS
+                                             : gpu_sim::FAILED);
+      set_error_in(result, state.queue.empty() ? state.last_error : caf::error{});
       return result;
     },
     [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {

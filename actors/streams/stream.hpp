@@ -50,7 +50,7 @@ public:
   void enqueue(std::unique_ptr<command> cmd);
   bool full() const { return queue.size() >= options.commands_max; }
   /// The head has ended; `bytes` and `error` go to the journal. Deletes the head and begins the next command.
-  void done(uint64_t bytes = 0, const std::string& error = {}, bool journaled = true);
+  void done(uint64_t bytes = 0, const caf::error& error = {}, bool journaled = true);
   /// Removes commands that will not run.
   void remove_if(const std::function<bool(const command&)>& condition);
   /// Calls the head's `resume` after everything that is in the mailbox now, or after `delay`.
@@ -96,7 +96,7 @@ public:
   size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
-  std::string last_error;
+  caf::error last_error; ///< Of the latest command that went to the journal; none if it worked.
   bool quitting = false; ///< The actor has been ended by a fault: no command begins any more.
 
 private:

@@ -1,5 +1,6 @@
 #include "actors/streams/transfer_commands.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
 
@@ -15,42 +16,46 @@ double seconds_of(caf::timespan x) {
   return std::chrono::duration<double>{x}.count();
 }
 
+caf::error late(std::string text) {
+  return make_error(errc::timed_out, std::move(text));
+}
+
 /// Tells the device how a transfer has ended.
-void report_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
+void report_transfer(stream_state& stream, stream_id transfer, const caf::error& error) {
   gpu_sim::StreamId id;
-  id.set_value(transfer);
+  id.set_value(transfer.value);
   gpu_sim::GetStreamStatusResponse status;
-  status.set_status(error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
-  status.set_error(error);
+  status.set_status(!error ? gpu_sim::SUCCESS : gpu_sim::FAILED);
+  set_error_in(status, error);
   if (stream.device)
     stream.self->send(stream.device, std::move(id), std::move(status));
 }
 
 /// Tells the device, then the stream.
-void end_transfer(stream_state& stream, uint64_t transfer, uint64_t bytes, const std::string& error) {
+void end_transfer(stream_state& stream, stream_id transfer, uint64_t bytes, const caf::error& error) {
   report_transfer(stream, transfer, error);
   stream.done(bytes, error);
 }
 
 class send_command : public command {
 public:
-  send_command(const gpu_sim::BeginSendRequest& request, uint64_t transfer, const device_handle& destination)
+  send_command(const gpu_sim::BeginSendRequest& request, stream_id transfer, const device_handle& destination)
     : request_(request), destination_(destination) {
-    key_.channel = transfer;
+    key_.channel = transfer.value;
   }
 
   const char* kind() const override { return "send"; }
 
   void forewarn(stream_state&, const refused& x) override {
     if (x.key == key_)
-      doomed_ = x.reason;
+      doomed_ = x.why();
   }
 
   void begin(stream_state& stream) override {
     auto range = stream.memory->at(request_.sendbuffaddr().value(), request_.numbytes());
     if (!range)
-      return withdraw(stream, render(range.error()));
-    if (!doomed_.empty())
+      return withdraw(stream, range.error());
+    if (doomed_)
       return end(stream, 0, doomed_);
     stream.offer_block(destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes());
     pulls_seen_ = stream.pulls_served;
@@ -64,7 +69,7 @@ public:
 
   void on_refused(stream_state& stream, const refused& x) override {
     if (x.key == key_)
-      end(stream, 0, x.reason);
+      end(stream, 0, x.why());
   }
 
   void on_limit(stream_state& stream) override {
@@ -72,28 +77,28 @@ public:
       return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
     auto limit_s = seconds_of(stream.options.transfer_limit);
     if (std::exchange(withdrawn_, true))
-      return end(stream, 0, fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
-                                        request_.dstrank().value(), limit_s, key_.channel));
-    tell_receiver(stream, fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
-                                      request_.dstrank().value(), key_.channel, limit_s));
+      return end(stream, 0, late(fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
+                                             request_.dstrank().value(), limit_s, key_.channel)));
+    tell_receiver(stream, late(fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
+                                           request_.dstrank().value(), key_.channel, limit_s)));
     stream.limit_head(stream.options.transfer_limit);
   }
 
 private:
   /// Ends before anything was offered: the receiver shall not wait for it.
-  void withdraw(stream_state& stream, const std::string& error) {
-    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, nullptr});
+  void withdraw(stream_state& stream, const caf::error& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused::by(key_, error));
     end(stream, 0, error);
   }
 
   /// The receiver may just have begun to read: its answer decides.
-  void tell_receiver(stream_state& stream, const std::string& error) {
-    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused{key_, error, stream.self->ctrl()});
+  void tell_receiver(stream_state& stream, const caf::error& error) {
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused::by(key_, error, stream.self->ctrl()));
   }
 
-  void end(stream_state& stream, uint64_t bytes, const std::string& error) {
+  void end(stream_state& stream, uint64_t bytes, const caf::error& error) {
     stream.retract(key_);
-    end_transfer(stream, key_.channel, bytes, error);
+    end_transfer(stream, stream_id{key_.channel}, bytes, error);
   }
 
   gpu_sim::BeginSendRequest request_;
@@ -101,7 +106,7 @@ private:
   transfer_key key_;
   uint64_t pulls_seen_ = 0;
   bool withdrawn_ = false;
-  std::string doomed_; ///< What was said before it began.
+  caf::error doomed_; ///< What was said before it began.
 };
 
 class receive_command : public command {
@@ -118,9 +123,9 @@ public:
   void forewarn(stream_state& stream, const refused& x) override {
     if (x.key != key_)
       return;
-    doomed_ = x.reason;
+    doomed_ = x.why();
     if (auto sender = caf::actor_cast<stream_actor>(x.sender))
-      stream.self->send(sender, refused{key_, x.reason, nullptr});
+      stream.self->send(sender, refused::by(key_, doomed_));
   }
 
   void begin(stream_state& stream) override {
@@ -129,8 +134,8 @@ public:
       sender_ = early->sender;
     auto range = stream.memory->at(request_.recvbuffaddr().value(), request_.numbytes());
     if (!range)
-      return end(stream, render(range.error()));
-    if (!doomed_.empty())
+      return end(stream, range.error());
+    if (doomed_)
       return end(stream, doomed_);
     sink_.out = range->data();
     stream.limit_head(stream.options.transfer_limit);
@@ -141,8 +146,10 @@ public:
   void on_offer(stream_state& stream, const offer& x) override {
     sender_ = x.sender;
     if (x.source.device != source_)
-      return end(stream, fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
-                                     key_.channel, x.source.device.value, request_.srcrank().value(), source_.value));
+      return end(stream,
+                 make_error(errc::invalid_argument,
+                            fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
+                                        key_.channel, x.source.device, request_.srcrank().value(), source_)));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
     stream.memory->expect_bytes({sink_.out, request_.numbytes()});
@@ -166,24 +173,25 @@ public:
 
   void on_refused(stream_state& stream, const refused& x) override {
     if (x.key == key_)
-      end(stream, x.reason);
+      end(stream, x.why());
   }
 
   void on_limit(stream_state& stream) override {
     if (std::exchange(pieces_seen_, pieces_) != pieces_)
       return stream.limit_head(stream.options.transfer_limit);
     auto limit_s = seconds_of(stream.options.transfer_limit);
-    end(stream, !route_ && arrived_ == 0
-                  ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s", request_.srcrank().value(),
-                                key_.channel, limit_s)
-                  : fmt::format("transfer {} from rank {} was not complete within {:.1f} s", key_.channel,
-                                request_.srcrank().value(), limit_s));
+    end(stream, late(!route_ && arrived_ == 0
+                       ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s", request_.srcrank().value(),
+                                     key_.channel, limit_s)
+                       : fmt::format("transfer {} from rank {} was not complete within {:.1f} s", key_.channel,
+                                     request_.srcrank().value(), limit_s)));
   }
 
   /// Bytes from outside. Returns what is wrong with them.
-  std::string take(stream_state& stream, const std::string& data) {
+  caf::error take(stream_state& stream, const std::string& data) {
     if (route_)
-      return fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_.value);
+      return make_error(errc::invalid_argument,
+                        fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
     if (data.size() > request_.numbytes() - arrived_) {
       auto problem = sizes(arrived_ + data.size());
       end(stream, problem);
@@ -206,23 +214,24 @@ private:
       case route::progress::more: return stream.resume_later();
       case route::progress::waiting: return;
       case route::progress::done: return end(stream, {});
-      case route::progress::broken: return end(stream, route_->error);
+      case route::progress::broken: return end(stream, make_error(errc::corrupt, route_->error));
     }
   }
 
-  std::string sizes(uint64_t sent) const {
-    return fmt::format("transfer {}: the sender sends {} bytes, the receiver (device range at 0x{:x}) expects {}",
-                       key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes());
+  caf::error sizes(uint64_t sent) const {
+    return make_error(errc::size_mismatch,
+                      fmt::format("transfer {}: the sender sends {} bytes, the receiver (device range at 0x{:x}) expects {}",
+                                  key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes()));
   }
 
-  void end(stream_state& stream, const std::string& error) {
+  void end(stream_state& stream, const caf::error& error) {
     if (auto sender = caf::actor_cast<stream_actor>(sender_)) {
-      if (error.empty())
+      if (!error)
         stream.self->send(sender, taken{key_});
       else
-        stream.self->send(sender, refused{key_, error, nullptr});
+        stream.self->send(sender, refused::by(key_, error));
     }
-    end_transfer(stream, key_.channel, error.empty() ? request_.numbytes() : 0, error);
+    end_transfer(stream, stream_id{key_.channel}, error ? 0 : request_.numbytes(), error);
   }
 
   gpu_sim::BeginReceiveRequest request_;
@@ -235,12 +244,12 @@ private:
   uint64_t pieces_ = 0; ///< Progress, for the limit.
   uint64_t pieces_seen_ = 0;
   std::chrono::steady_clock::time_point sign_due_;
-  std::string doomed_; ///< What was said before it began.
+  caf::error doomed_; ///< What was said before it began.
 };
 
 } // namespace
 
-std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uint64_t transfer,
+std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, stream_id transfer,
                                    const device_handle& destination) {
   return std::make_unique<send_command>(request, transfer, destination);
 }
@@ -249,23 +258,21 @@ std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& reques
   return std::make_unique<receive_command>(request, source);
 }
 
-void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error) {
+void refuse_transfer(stream_state& stream, stream_id transfer, const caf::error& error) {
   report_transfer(stream, transfer, error);
 }
 
 gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x) {
-  gpu_sim::StreamSendResponse response;
   auto transfer = x.streamid().value();
   receive_command* head = nullptr;
   if (!stream.queue.empty())
     head = dynamic_cast<receive_command*>(stream.queue.front().get());
-  if (head == nullptr || head->transfer() != transfer)
-    response.set_error(fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}",
-                                   transfer, stream.queue.empty() ? "nothing" : stream.queue.front()->kind()));
-  else
-    response.set_error(head->take(stream, x.data()));
-  response.set_success(response.error().empty());
-  return response;
+  if (head != nullptr && head->transfer() == transfer)
+    return verdict<gpu_sim::StreamSendResponse>(head->take(stream, x.data()));
+  return verdict<gpu_sim::StreamSendResponse>(make_error(
+    errc::invalid_argument,
+    fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}", transfer,
+                stream.queue.empty() ? "nothing" : stream.queue.front()->kind())));
 }
 
 } // namespace ringmaster

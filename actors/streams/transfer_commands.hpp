@@ -10,14 +10,14 @@ namespace ringmaster {
 
 /// Offers the range to the destination and ends when it has been read, refused, or nobody has asked for it within the
 /// transfer limit.
-std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, uint64_t transfer,
+std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, stream_id transfer,
                                    const device_handle& destination);
 
 /// Reads the transfer's block from `source`, or takes chunks from outside, until all its bytes are there.
 std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source);
 
 /// Tells the device that the transfer has failed before it was queued.
-void refuse_transfer(stream_state& stream, uint64_t transfer, const std::string& error);
+void refuse_transfer(stream_state& stream, stream_id transfer, const caf::error& error);
 
 /// Bytes from outside for a posted receive.
 gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x);

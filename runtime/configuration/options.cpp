@@ -1,11 +1,14 @@
 #include "runtime/configuration/options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_parse.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <set>
 #include <utility>
@@ -71,15 +74,16 @@ caf::error validate_cluster(const std::vector<std::string>& devices) {
 } // namespace
 
 std::vector<option_entry> option_entries(options& x) {
+  constexpr auto bytes = option_entry::unit::bytes, rate = option_entry::unit::bytes_a_second;
   return {
     {"device", "count", &x.device.count, "devices of this process", 0, 1024},
-    {"device", "memory-bytes", &x.device.memory_bytes, "memory of each device", 4 * kib, tib},
+    {"device", "memory-bytes", &x.device.memory_bytes, "memory of each device", 4 * kib, tib, {}, bytes},
     {"device", "streams", &x.device.streams, "streams of each device", 1, 64},
     {"device", "memory-dir", &x.device.memory_dir, "where the memory files are; empty: a fresh place in /dev/shm"},
     {"transfers", "timeout", &x.transfers.timeout, "limit of waiting for the other end", shortest, hour},
-    {"transfers", "slice-bytes", &x.transfers.slice_bytes, "a stream looks at its mailbox after so much", 64, gib},
+    {"transfers", "slice-bytes", &x.transfers.slice_bytes, "a stream looks at its mailbox after so much", 64, gib, {}, bytes},
     {"route", "in-process", &x.route.in_process, "how blocks travel within a process", 0, 0, {"memory", "messages"}},
-    {"route", "chunk-bytes", &x.route.chunk_bytes, "size of one message with data", 64, gib},
+    {"route", "chunk-bytes", &x.route.chunk_bytes, "size of one message with data", 64, gib, {}, bytes},
     {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
     {"communicator", "policy", &x.communicator.policy, "what happens when a device is lost", 0, 0,
      {"shrink", "replace", "abort"}},
@@ -97,23 +101,24 @@ std::vector<option_entry> option_entries(options& x) {
     {"supervisor", "period", &x.supervisor.period, "... within this time", shortest, day},
     {"costs", "operation", &x.costs.operation, "between processes: of an operation", 0, ns(1min)},
     {"costs", "latency", &x.costs.latency, "between processes: of a message", 0, ns(1min)},
-    {"costs", "bandwidth", &x.costs.bandwidth, "between processes: bytes a second, each way", 1, rate_max},
+    {"costs", "bandwidth", &x.costs.bandwidth, "between processes: bytes a second, each way", 1, rate_max, {}, rate},
     {"costs", "local-operation", &x.costs.local_operation, "within a process: of an operation", 0, ns(1min)},
     {"costs", "local-rank", &x.costs.local_rank, "within a process: of an operation for each rank", 0, ns(1min)},
     {"costs", "local-step", &x.costs.local_step, "within a process: from a round to the next", 0, ns(1min)},
     {"costs", "local-message", &x.costs.local_message, "within a process: of a block that is offered and read", 0,
      ns(1min)},
     {"costs", "local-bandwidth", &x.costs.local_bandwidth, "within a process: bytes a second that a core copies", 1,
-     rate_max},
+     rate_max, {}, rate},
     {"costs", "local-reduction-rate", &x.costs.local_reduction_rate,
-     "within a process: bytes a second that a core reduces", 1, rate_max},
+     "within a process: bytes a second that a core reduces", 1, rate_max, {}, rate},
     {"costs", "local-memory-bandwidth", &x.costs.local_memory_bandwidth,
-     "within a process: bytes a second, read and written, that all cores together get past their caches", 1, rate_max},
-    {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib},
+     "within a process: bytes a second, read and written, that all cores together get past their caches", 1, rate_max, {},
+     rate},
+    {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib, {}, bytes},
     {"costs", "joint-operation", &x.costs.joint_operation, "joint operations: of one", 0, ns(1min)},
     {"costs", "joint-rank", &x.costs.joint_rank, "joint operations: of one for each rank", 0, ns(1min)},
     {"costs", "joint-bandwidth", &x.costs.joint_bandwidth,
-     "joint operations: bytes a second, inputs and outputs of all ranks", 1, rate_max},
+     "joint operations: bytes a second, inputs and outputs of all ranks", 1, rate_max, {}, rate},
     {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: kept in memory, and gone with the process"},
     {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0,
      {"interval", "always", "never"}},
@@ -124,7 +129,7 @@ std::vector<option_entry> option_entries(options& x) {
     {"coordinator", "host", &x.coordinator.host, "the address on which it listens"},
     {"coordinator", "port", &x.coordinator.port, "the port; 0: any that is free", 0, 65535},
     {"coordinator", "host-copies-bytes-max", &x.coordinator.host_copies_bytes_max,
-     "copies of inputs kept for devices that replace others", 0, tib},
+     "copies of inputs kept for devices that replace others", 0, tib, {}, bytes},
     {"coordinator", "request-timeout", &x.coordinator.request_timeout, "limit of a request to a device", shortest,
      hour},
     {"cluster", "devices", &x.cluster.devices, "devices to connect to, each \"id,host,port\""},
@@ -145,6 +150,10 @@ std::string allowed_text(const option_entry& entry) {
     return "a list of texts in double quotes";
   if (std::holds_alternative<bool*>(entry.value))
     return "true or false";
+  if (entry.counted_in == option_entry::unit::bytes)
+    return fmt::format("a size from {} to {}, such as \"64K\"", size_text(entry.min), size_text(entry.max));
+  if (entry.counted_in == option_entry::unit::bytes_a_second)
+    return "a bandwidth such as \"50GB/s\" or \"400Gbps\", or a number of bytes a second";
   if (!std::holds_alternative<std::string*>(entry.value))
     return fmt::format("an integer from {} to {}", entry.min, entry.max);
   if (entry.words.empty())
@@ -153,6 +162,16 @@ std::string allowed_text(const option_entry& entry) {
   for (auto word : entry.words)
     result += fmt::format("{}\"{}\"", result.empty() ? "" : word == entry.words.back() ? " or " : ", ", word);
   return result;
+}
+
+caf::expected<uint64_t> parse_counted(option_entry::unit counted_in, std::string_view text) {
+  auto plain = std::all_of(text.begin(), text.end(), [](char x) { return x >= '0' && x <= '9'; });
+  if (counted_in != option_entry::unit::bytes_a_second || plain)
+    return parse_bytes(text);
+  auto rate = parse_bandwidth(text);
+  if (!rate)
+    return std::move(rate.error());
+  return static_cast<uint64_t>(std::llround(*rate));
 }
 
 std::string value_text(const option_entry& entry) {

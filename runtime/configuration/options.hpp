@@ -5,6 +5,7 @@
 #include "runtime/health/suspicion.hpp"
 
 #include <caf/error.hpp>
+#include <caf/expected.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -103,6 +104,8 @@ struct options {
 
 /// One key: its place in the struct, what it may be and what it is for.
 struct option_entry {
+  /// How a number may be written beside plain digits: "64K", "10GB/s".
+  enum class unit : uint8_t { none, bytes, bytes_a_second };
   using value_pointer = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*,
                                      std::vector<std::string>*>;
 
@@ -113,6 +116,7 @@ struct option_entry {
   uint64_t min = 0;          ///< Of a number, or of a duration in ns.
   uint64_t max = UINT64_MAX;
   std::vector<std::string_view> words{}; ///< Of a text, all that it may be; none: anything.
+  unit counted_in = unit::none;
 };
 
 /// Every key there is, pointing into `target`, which must outlive the entries.
@@ -120,6 +124,9 @@ std::vector<option_entry> option_entries(options& target);
 
 /// "an integer from 1 to 64", "a duration from 1ms to 60min", "\"memory\" or \"messages\""
 std::string allowed_text(const option_entry& entry);
+
+/// What somebody wrote for a key that is counted in bytes. Errors: invalid_argument.
+caf::expected<uint64_t> parse_counted(option_entry::unit counted_in, std::string_view text);
 
 /// The value as one writes it in the configuration file: 100ms, "shrink", ["1,localhost,7080"].
 std::string value_text(const option_entry& entry);

@@ -1,6 +1,6 @@
 #include "runtime/journal/trace.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
 
@@ -54,6 +54,11 @@ struct operation_label {
   uint64_t bytes = 0;
 };
 
+/// The stream, or 0 for the device's default one.
+static uint64_t other_stream(uint64_t stream_id) {
+  return number_on_device(stream_id) == 1 ? 0 : stream_id;
+}
+
 class trace_writer {
 public:
   trace_writer(std::span<const Record> shown, std::span<const Record> context);
@@ -67,10 +72,13 @@ private:
   void write_rank(const proto::RankReport& x, interval when);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
-  template <class... Ts>
-  void event(fmt::format_string<Ts...> format, Ts&&... xs) {
-    out_ += out_.back() == '[' ? "\n" : ",\n";
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Ts>(xs)...);
+  /// Begins one, on a line of its own.
+  json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
+  void write_place(uint64_t device, uint64_t stream) {
+    json_.member("pid", pid(device)).member("tid", tid(device, other_stream(stream)));
+  }
+  void write_interval(interval when) {
+    json_.key("ts").literal(time(when.started_ns)).key("dur").literal(microseconds(when.ended_ns - when.started_ns));
   }
 
   std::string time(uint64_t ns) const { return microseconds(ns - base_ns_); }
@@ -88,7 +96,7 @@ private:
   std::map<operation_key, operation_label> operations_;
   std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
   uint64_t base_ns_ = UINT64_MAX;
-  std::string out_;
+  json_writer json_;
 };
 
 trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record> context) : shown_(shown) {
@@ -111,11 +119,6 @@ void trace_writer::learn_operation(const Record& record) {
   }
 }
 
-/// The stream, or 0 for the device's default one.
-static uint64_t other_stream(uint64_t stream_id) {
-  return number_on_device(stream_id) == 1 ? 0 : stream_id;
-}
-
 void trace_writer::learn_track(const Record& record) {
   auto track = [&](const auto& x) {
     auto& streams = streams_[x.device_id()];
@@ -131,7 +134,7 @@ void trace_writer::learn_track(const Record& record) {
 }
 
 std::string trace_writer::write() {
-  out_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  json_.object().member("displayTimeUnit", "ns").list("traceEvents");
   write_names();
   for (auto& record : shown_) {
     if (record.has_rank_ended())
@@ -141,19 +144,20 @@ std::string trace_writer::write() {
     else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint")
       write_instant(record);
   }
-  return out_ + "\n]}\n";
+  return json_.line().end().end().take() + "\n";
 }
 
 void trace_writer::write_names() {
   auto name = [&](std::string_view what, int process, int track, std::string_view text) {
-    event(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, track, json_text(text));
+    event("M").member("name", what).member("pid", process).member("tid", track);
+    json_.object("args").member("name", text).end().end();
   };
   name("process_name", coordinator_pid, 0, "coordinator");
   name("thread_name", coordinator_pid, default_stream_tid, "events");
   for (auto& [device, streams] : streams_) {
     name("process_name", pid(device), 0, fmt::format("device {:#x}", device));
-    event(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", pid(device),
-          pid(device));
+    event("M").member("name", "process_sort_index").member("pid", pid(device)).member("tid", 0);
+    json_.object("args").member("sort_index", pid(device)).end().end();
     name("thread_name", pid(device), default_stream_tid, "default stream");
     for (auto stream : streams)
       name("thread_name", pid(device), tid(device, stream), fmt::format("stream {}", number_on_device(stream)));
@@ -163,27 +167,36 @@ void trace_writer::write_names() {
 void trace_writer::write_rank(const proto::RankReport& x, interval when) {
   auto known = operations_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
   auto label = known == operations_.end() ? operation_label{} : known->second;
-  event(R"({{"ph":"X","cat":"operation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"comm":{},"epoch":{},)"
-        R"("sequence":{},"rank":{},"phase":"{}","algorithm":{},"bytes":{},"bytes_received":{},"error":{}}}}})",
-        json_text(fmt::format("{} {}", label.kind, x.sequence())), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())),
-        time(when.started_ns), microseconds(when.ended_ns - when.started_ns), x.comm_id(), x.epoch(),
-        x.sequence(), x.rank(), lower(proto::RankReport::Phase_Name(x.phase())), json_text(label.algorithm), label.bytes,
-        x.bytes_received(), json_text(x.error()));
+  event("X").member("cat", "operation").member("name", fmt::format("{} {}", label.kind, x.sequence()));
+  write_place(x.device_id(), x.stream_id());
+  write_interval(when);
+  json_.object("args")
+    .member("comm", x.comm_id())
+    .member("epoch", x.epoch())
+    .member("sequence", x.sequence())
+    .member("rank", x.rank())
+    .member("phase", lower(proto::RankReport::Phase_Name(x.phase())))
+    .member("algorithm", label.algorithm)
+    .member("bytes", label.bytes)
+    .member("bytes_received", x.bytes_received())
+    .member("error", x.error())
+    .end()
+    .end();
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
-  event(R"({{"ph":"X","cat":"command","name":{},"pid":{},"tid":{},"ts":{},"dur":{},)"
-        R"("args":{{"bytes":{},"error":{}}}}})",
-        json_text(x.kind()), pid(x.device_id()), tid(x.device_id(), other_stream(x.stream_id())), time(when.started_ns),
-        microseconds(when.ended_ns - when.started_ns), x.bytes(), json_text(x.error()));
+  event("X").member("cat", "command").member("name", x.kind());
+  write_place(x.device_id(), x.stream_id());
+  write_interval(when);
+  json_.object("args").member("bytes", x.bytes()).member("error", x.error()).end().end();
 }
 
 void trace_writer::write_instant(const Record& record) {
   record_text_options opts;
   auto line = text_of(record, opts);
   auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
-  event(R"({{"ph":"i","s":"g","cat":"{}","name":{},"pid":{},"tid":{},"ts":{}}})", kind_of(record), json_text(text),
-        coordinator_pid, default_stream_tid, time(record.time_ns()));
+  event("i").member("s", "g").member("cat", kind_of(record)).member("name", text).member("pid", coordinator_pid);
+  json_.member("tid", default_stream_tid).key("ts").literal(time(record.time_ns())).end();
 }
 
 } // namespace

@@ -32,7 +32,7 @@ caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t align
     take(block, aligned, aligned + bytes);
     return aligned;
   }
-  return make_error(errc::out_of_memory,
+  return make_error(bytes > end_ - begin_ ? errc::too_large : errc::out_of_memory,
                     fmt::format("out of memory: asked for {} bytes aligned to {}; {} of {} bytes are free, the "
                                 "largest block has {}",
                                 bytes, alignment, free_bytes(), end_ - begin_, largest()));

@@ -1,6 +1,7 @@
 #include "runtime/schedule/schedule_json.hpp"
 
 #include "runtime/text/json_place.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
@@ -15,23 +16,23 @@ namespace {
 constexpr std::array<std::string_view, 3> buffer_names{"input", "output", "scratch"};
 constexpr std::array<std::string_view, 6> action_names{"send", "recv", "recv_reduce", "copy", "reduce", "fold"};
 
-std::string json_of(std::string_view key, const block_range& x) {
-  return fmt::format(R"(, "{}": ["{}", {}, {}])", key, buffer_names[static_cast<size_t>(x.where)], x.offset, x.count);
+void write_json(json_writer& json, std::string_view key, const block_range& x) {
+  json.list(key).value(buffer_names[static_cast<size_t>(x.where)]).value(x.offset).value(x.count).end();
 }
 
-std::string json_of(const step& x) {
-  auto text = fmt::format(R"({{"round": {}, "do": "{}")", x.round, action_names[static_cast<size_t>(x.what)]);
+void write_json(json_writer& json, const step& x) {
+  json.object().member("round", x.round).member("do", action_names[static_cast<size_t>(x.what)]);
   if (!is_local(x))
-    text += fmt::format(R"(, "peer": {})", x.peer);
+    json.member("peer", x.peer);
   if (reads_own(x))
-    text += json_of(x.what == action::recv_reduce ? "own" : "from", x.source);
+    write_json(json, x.what == action::recv_reduce ? "own" : "from", x.source);
   if (writes(x))
-    text += json_of("to", x.destination);
+    write_json(json, "to", x.destination);
   if (x.finish)
-    text += R"(, "finish": true)";
+    json.member("finish", true);
   if (x.then)
-    text += R"(, "then": true)";
-  return text + '}';
+    json.member("then", true);
+  json.end();
 }
 
 caf::expected<block_range> range_in(const json_place& place) {
@@ -144,24 +145,27 @@ caf::error read_request(const json_place& file, schedule_set& result) {
 } // namespace
 
 std::string to_json(const schedule_set& all) {
-  auto result = fmt::format("{{\"kind\": \"{}\", \"ranks\": {}, \"count\": {}", name_of(all.kind),
-                            all.request.world_size, all.request.count);
-  if (!all.request.counts.empty())
-    result += fmt::format(", \"counts\": [{}]", fmt::join(all.request.counts, ", "));
-  if (has_root(all.kind))
-    result += fmt::format(", \"root\": {}", all.request.root);
-  if (all.kind == proto::SEND_RECV)
-    result += fmt::format(", \"peer\": {}", all.request.peer);
-  result += ", \"schedules\": [";
-  for (size_t rank = 0; rank < all.ranks.size(); ++rank) {
-    const auto& x = all.ranks[rank];
-    result += fmt::format("{}\n  {{\"rounds\": {}, \"scratch\": {}, \"steps\": [", rank == 0 ? "" : ",", x.rounds,
-                          x.scratch_count);
-    for (size_t i = 0; i < x.steps.size(); ++i)
-      result += (i == 0 ? "\n    " : ",\n    ") + json_of(x.steps[i]);
-    result += "]}";
+  json_writer json{json_writer::style::spaced};
+  json.object().member("kind", name_of(all.kind)).member("ranks", all.request.world_size);
+  json.member("count", all.request.count);
+  if (!all.request.counts.empty()) {
+    json.list("counts");
+    for (auto count : all.request.counts)
+      json.value(count);
+    json.end();
   }
-  return result + "]}\n";
+  if (has_root(all.kind))
+    json.member("root", all.request.root);
+  if (all.kind == proto::SEND_RECV)
+    json.member("peer", all.request.peer);
+  json.list("schedules");
+  for (const auto& x : all.ranks) {
+    json.line(2).object().member("rounds", x.rounds).member("scratch", x.scratch_count).list("steps");
+    for (const auto& each : x.steps)
+      write_json(json.line(4), each);
+    json.end().end();
+  }
+  return json.end().end().take() + "\n";
 }
 
 caf::expected<schedule_set> parse_schedules(std::string_view json) {

@@ -16,8 +16,8 @@ namespace {
 /// steps end at once, as far as this class is concerned, and one event a message is enough where it need not wait.
 class simulator {
 public:
-  simulator(timeline times, const network& net, const simulation_observer& observer)
-    : times_(std::move(times)), graph_(times_.graph), observer_(observer), ranks_(graph_.world_size()),
+  simulator(timeline times, const network& net, const simulation_observer& observer, const simulation_watch& watch)
+    : times_(std::move(times)), graph_(times_.graph), observer_(observer), watch_(watch), ranks_(graph_.world_size()),
       resources_(port_count(net, graph_.world_size()) + graph_.world_size()) {}
 
   caf::expected<simulation> run() {
@@ -173,7 +173,9 @@ private:
 
   void end_step(uint32_t rank, uint32_t step_index, picoseconds now, uint32_t by) {
     auto& state = ranks_[rank];
-    ++result_.steps;
+    constexpr uint64_t between_looks = 1 << 16;
+    if (++result_.steps % between_looks == 0 && watch_)
+      watch_(result_.steps, graph_.steps.size());
     if (now >= state.ended_at) {
       state.ended_at = now;
       state.ended_by = by;
@@ -207,6 +209,7 @@ private:
   timeline times_;
   message_graph& graph_;
   const simulation_observer& observer_;
+  const simulation_watch& watch_;
   std::vector<rank_progress> ranks_;
   std::vector<resource> resources_; ///< Ports, then each rank's arithmetic.
   event_queue events_;
@@ -217,7 +220,8 @@ private:
 } // namespace
 
 caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& source, const network& net,
-                                   uint64_t element_bytes, const simulation_observer& observer) {
+                                   uint64_t element_bytes, const simulation_observer& observer,
+                                   const simulation_watch& watch) {
   if (auto problem = check_network(net, world_size))
     return problem;
   auto graph = link_schedules(world_size, source);
@@ -233,7 +237,7 @@ caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& s
     times.reduced_at.resize(times.graph.activities.size());
     times.reduction_cause.resize(times.graph.activities.size());
   }
-  return simulator{std::move(times), net, observer}.run();
+  return simulator{std::move(times), net, observer, watch}.run();
 }
 
 caf::expected<simulation> simulate(std::span<const schedule> schedules, const network& net, uint64_t element_bytes,

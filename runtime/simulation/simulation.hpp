@@ -43,10 +43,14 @@ struct simulated_activity {
 /// Told of every activity when its times are known; of arithmetic only where it takes time or is a step of its own.
 using simulation_observer = std::function<void(const simulated_activity&)>;
 
+/// Told now and then how many of the steps have been simulated.
+using simulation_watch = std::function<void(uint64_t done, uint64_t steps)>;
+
 /// Plans and simulates one rank after the other, so that no more than one schedule is in memory at once. Needs 28 bytes
 /// a step. Errors: those of `source`, `check_network` and `link_schedules`; out_of_range for more than 53 days.
 caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& source, const network& net,
-                                   uint64_t element_bytes, const simulation_observer& observer = {});
+                                   uint64_t element_bytes, const simulation_observer& observer = {},
+                                   const simulation_watch& watch = {});
 
 /// The same for schedules that are there, one for each rank.
 caf::expected<simulation> simulate(std::span<const schedule> schedules, const network& net, uint64_t element_bytes,

@@ -1,8 +1,8 @@
 #include "runtime/simulation/simulation_trace.hpp"
 
-#include <fmt/format.h>
+#include "runtime/text/json_writer.hpp"
 
-#include <iterator>
+#include <fmt/format.h>
 
 namespace ringmaster {
 
@@ -18,6 +18,7 @@ std::string microseconds(picoseconds time) {
 class trace_writer {
 public:
   std::string write(std::span<const simulated_activity> activities, uint32_t world_size) {
+    json_.object().member("displayTimeUnit", "ns").list("traceEvents");
     for (uint32_t rank = 0; rank < world_size; ++rank)
       write_names(rank);
     for (const auto& x : activities)
@@ -25,42 +26,48 @@ public:
         slice(x, x.source, arithmetic, fmt::format("{} {}", x.what == action::copy ? "copy" : "reduce", x.round));
       else
         write_message(x);
-    return out_ + "\n]}\n";
+    return json_.line().end().end().take() + "\n";
   }
 
 private:
-  template <class... Ts>
-  void event(fmt::format_string<Ts...> format, Ts&&... xs) {
-    out_ += out_.back() == '[' ? "\n" : ",\n";
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Ts>(xs)...);
+  /// Begins one, on a line of its own.
+  json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
+
+  void write_name(const char* what, uint32_t rank, int track, std::string_view text) {
+    event("M").member("name", what).member("pid", rank + 1).member("tid", track);
+    json_.object("args").member("name", text).end().end();
   }
 
   void write_names(uint32_t rank) {
-    constexpr auto name = R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":"{}"}}}})";
-    event(name, "process_name", rank + 1, 0, fmt::format("rank {}", rank));
-    event(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", rank + 1, rank);
-    event(name, "thread_name", rank + 1, static_cast<int>(out), "out");
-    event(name, "thread_name", rank + 1, static_cast<int>(in), "in");
-    event(name, "thread_name", rank + 1, static_cast<int>(arithmetic), "arithmetic");
+    write_name("process_name", rank, 0, fmt::format("rank {}", rank));
+    event("M").member("name", "process_sort_index").member("pid", rank + 1).member("tid", 0);
+    json_.object("args").member("sort_index", rank).end().end();
+    write_name("thread_name", rank, out, "out");
+    write_name("thread_name", rank, in, "in");
+    write_name("thread_name", rank, arithmetic, "arithmetic");
   }
 
   void slice(const simulated_activity& x, uint32_t rank, track where, const std::string& name) {
-    event(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"round":{},"from":{},"to":{},)"
-          R"("bytes":{},"ended_us":{}}}}})",
-          name, rank + 1, static_cast<int>(where), microseconds(x.start), microseconds(x.ports_free - x.start),
-          x.round, x.source, x.destination, x.bytes, microseconds(x.end));
+    event("X").member("name", name).member("pid", rank + 1).member("tid", static_cast<int>(where));
+    json_.key("ts").literal(microseconds(x.start)).key("dur").literal(microseconds(x.ports_free - x.start));
+    json_.object("args").member("round", x.round).member("from", x.source).member("to", x.destination);
+    json_.member("bytes", x.bytes).key("ended_us").literal(microseconds(x.end)).end().end();
   }
 
   void write_message(const simulated_activity& x) {
     slice(x, x.source, out, fmt::format("to {}", x.destination));
     slice(x, x.destination, in, fmt::format("{} {}", x.what == action::recv_reduce ? "add" : "from", x.source));
-    constexpr auto arrow
-      = R"({{"ph":"{}","bp":"e","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}}})";
-    event(arrow, "s", ++messages_, x.source + 1, static_cast<int>(out), microseconds(x.start));
-    event(arrow, "f", messages_, x.destination + 1, static_cast<int>(in), microseconds(x.start));
+    ++messages_;
+    arrow("s", x.source, out, x.start);
+    arrow("f", x.destination, in, x.start);
   }
 
-  std::string out_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  void arrow(const char* end, uint32_t rank, track where, picoseconds time) {
+    event(end).member("bp", "e").member("name", "message").member("cat", "message").member("id", messages_);
+    json_.member("pid", rank + 1).member("tid", static_cast<int>(where)).key("ts").literal(microseconds(time)).end();
+  }
+
+  json_writer json_;
   uint64_t messages_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -16,11 +17,16 @@ namespace {
 
 constexpr double largest = 4e18; ///< Fits into 62 bits.
 
-/// The number that the text starts with, which must not be negative, and what follows it.
-std::optional<std::pair<double, std::string_view>> split(std::string_view text) {
-  double value = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (problem != std::errc{} || !(value >= 0) || value > largest)
+caf::error wrong(std::string_view text, std::string_view allowed) {
+  return make_error(errc::invalid_argument, fmt::format("\"{}\" is not {}", text, allowed));
+}
+
+/// The number that the text starts with, which must not be negative, and what follows it: "5", "us" of "5 us".
+template <class Number, class... Format>
+std::optional<std::pair<Number, std::string_view>> split(std::string_view text, Format... format) {
+  Number value = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, format...);
+  if (problem != std::errc{} || !(value >= 0))
     return std::nullopt;
   auto unit = text.substr(static_cast<size_t>(end - text.data()));
   if (unit.starts_with(' '))
@@ -28,27 +34,48 @@ std::optional<std::pair<double, std::string_view>> split(std::string_view text) 
   return std::pair{value, unit};
 }
 
-caf::error wrong(std::string_view text, std::string_view allowed) {
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is not {}", text, allowed));
+std::optional<std::pair<double, std::string_view>> split_number(std::string_view text) {
+  auto parts = split<double>(text, std::chars_format::fixed);
+  return parts && parts->first <= largest ? parts : std::nullopt;
 }
 
-/// What stands before "B" or "bit": "", "K" or "Ki", "M" or "Mi", ...
-std::optional<double> prefix_factor(std::string_view prefix) {
-  if (prefix.empty())
-    return 1;
+/// Of "K" or "Ki", "M" or "Mi", ...: 1000 or 1024, so many times with itself.
+std::optional<uint64_t> prefix_factor(std::string_view prefix, bool binary) {
   constexpr std::string_view letters = "KMGTP";
-  auto letter = prefix[0] == 'k' ? 'K' : prefix[0];
-  auto power = letters.find(letter);
-  if (power == std::string_view::npos || (prefix.size() != 1 && prefix.substr(1) != "i"))
+  auto power = prefix.size() == 1 ? letters.find(prefix == "k" ? 'K' : prefix[0]) : letters.npos;
+  if (power == letters.npos)
     return std::nullopt;
-  return std::pow(prefix.size() == 2 ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+  uint64_t result = 1;
+  for (size_t i = 0; i <= power; ++i)
+    result *= binary ? 1024 : 1000;
+  return result;
 }
 
-std::optional<double> byte_factor(std::string_view unit) {
-  if (!unit.ends_with('B'))
-    return unit.size() == 1 ? prefix_factor(fmt::format("{}i", unit)) : prefix_factor(unit);
-  unit.remove_suffix(1);
-  return prefix_factor(unit);
+/// "", "B", "K", "KiB", "KB", ...
+std::optional<uint64_t> byte_factor(std::string_view unit) {
+  auto counts_bytes = unit.ends_with('B');
+  unit.remove_suffix(counts_bytes);
+  if (unit.empty())
+    return 1;
+  auto binary = unit.ends_with('i');
+  return prefix_factor(unit.substr(0, unit.size() - binary), binary || !counts_bytes);
+}
+
+/// "GB/s", "GiB/s", "Gbit/s", "Gb/s", "Gbps": bytes a second.
+std::optional<double> rate_factor(std::string_view unit) {
+  struct ending {
+    std::string_view text;
+    double bytes;
+  };
+  constexpr std::array<ending, 5> endings{{{"bit/s", 0.125}, {"bps", 0.125}, {"b/s", 0.125}, {"B/s", 1}, {"Bps", 1}}};
+  for (auto& x : endings)
+    if (unit.ends_with(x.text)) {
+      unit.remove_suffix(x.text.size());
+      auto binary = unit.ends_with('i');
+      auto factor = unit.empty() ? 1 : prefix_factor(unit.substr(0, unit.size() - binary), binary);
+      return factor ? std::optional{static_cast<double>(*factor) * x.bytes} : std::nullopt;
+    }
+  return std::nullopt;
 }
 
 } // namespace
@@ -65,42 +92,33 @@ caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_
 }
 
 caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max) {
-  auto parts = split(text);
+  auto parts = split<uint64_t>(text);
   auto factor = parts ? byte_factor(parts->second) : std::nullopt;
-  if (!factor || parts->first * *factor > largest)
-    return wrong(text, "a number of bytes such as 4096, 64K, 1.5M, 1G (powers of 1024) or 1GB (powers of 1000)");
-  auto bytes = parts->first * *factor;
-  if (bytes != std::floor(bytes))
-    return wrong(text, fmt::format("a whole number of bytes: it is {}", bytes));
-  if (static_cast<uint64_t>(bytes) > max)
+  if (!factor || parts->first > static_cast<uint64_t>(largest) / *factor)
+    return wrong(text, "a whole number of bytes such as 4096, 64K or 64KiB (powers of 1024) or 64KB (powers of 1000)");
+  if (parts->first * *factor > max)
     return wrong(text, fmt::format("at most {}", bytes_text(max)));
-  return static_cast<uint64_t>(bytes);
+  return parts->first * *factor;
 }
 
 caf::expected<int64_t> parse_duration_ps(std::string_view text) {
   constexpr std::pair<std::string_view, double> units[]
-    = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
-  auto parts = split(text);
+    = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
+  auto parts = split_number(text);
   if (parts && parts->first == 0 && parts->second.empty())
     return 0;
   for (auto& [unit, factor] : units)
     if (parts && parts->second == unit && parts->first * factor <= largest)
       return std::llround(parts->first * factor);
-  return wrong(text, "a duration such as 5us, 200ns, 1.5ms or 2s, of 46 days at most");
+  return wrong(text, "a duration such as 5us, 200ns, 1.5ms, 2s or 2min, of 46 days at most");
 }
 
 caf::expected<double> parse_bandwidth(std::string_view text) {
-  auto parts = split(text);
-  if (parts && parts->first > 0 && parts->second.ends_with("/s")) {
-    auto unit = parts->second.substr(0, parts->second.size() - 2);
-    auto bits = unit.ends_with("bit");
-    if (bits || unit.ends_with("B")) {
-      auto factor = prefix_factor(unit.substr(0, unit.size() - (bits ? 3 : 1)));
-      if (factor)
-        return parts->first * *factor / (bits ? 8 : 1);
-    }
-  }
-  return wrong(text, "a bandwidth such as 50GB/s, 12.5GiB/s or 400Gbit/s");
+  auto parts = split_number(text);
+  auto factor = parts && parts->first > 0 ? rate_factor(parts->second) : std::nullopt;
+  if (!factor)
+    return wrong(text, "a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
+  return parts->first * *factor;
 }
 
 } // namespace ringmaster

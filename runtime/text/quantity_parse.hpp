@@ -7,16 +7,16 @@
 
 namespace ringmaster {
 
-// Quantities as people write them in options. Errors: invalid_argument, with the text and what is allowed.
+// Quantities as people write them: in options, in the configuration, in a hostfile. Errors: invalid_argument, with the
+// text and what is allowed.
 
 /// A whole number, decimal, or hexadecimal behind 0x as devices are printed.
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max = UINT64_MAX);
-/// "4096", "64K", "1.5M", "1G", "2T": powers of 1024, as in nccl-tests, also as "64KiB"; "64KB", "1MB": powers of 1000.
-/// A whole number of bytes.
+/// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P. Whole numbers only.
 caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max = UINT64_MAX);
-/// "5us", "200ns", "1.5ms", "2s", "700ps", "0"; in picoseconds.
+/// "5us", "200ns", "1.5ms", "2s", "2min", "700ps", "0"; in picoseconds.
 caf::expected<int64_t> parse_duration_ps(std::string_view text);
-/// "50GB/s", "12.5GiB/s", "400Gbit/s"; in bytes a second, more than 0.
+/// "50GB/s", "12.5GiB/s", "400Gbit/s", "400Gbps"; in bytes a second, more than 0.
 caf::expected<double> parse_bandwidth(std::string_view text);
 
 } // namespace ringmaster

@@ -30,6 +30,14 @@ std::string bytes_text(uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{} {}", number(value), units[unit]);
 }
 
+std::string size_text(uint64_t bytes) {
+  constexpr std::array units{"", "K", "M", "G", "T", "P", "E"};
+  size_t unit = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < units.size(); ++unit)
+    bytes /= 1024;
+  return fmt::format("{}{}", bytes, units[unit]);
+}
+
 std::string duration_text(uint64_t ns) {
   if (ns < 1000)
     return fmt::format("{} ns", ns);

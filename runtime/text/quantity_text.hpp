@@ -7,6 +7,8 @@ namespace ringmaster {
 
 /// "512 B", "1.5 KiB", "3 GiB".
 std::string bytes_text(uint64_t bytes);
+/// As one writes it in an option, exactly: "64K", "1G", "1000".
+std::string size_text(uint64_t bytes);
 /// "870 ns", "12.5 us", "3.21 ms", "1.5 s".
 std::string duration_text(uint64_t ns);
 /// "870", "12.5 k", "3.21 M", "1.5 G".

@@ -55,6 +55,25 @@ std::string not_for(const activation& x, const weight& w) {
                 [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
 }
 
+std::string text_of(shard x) {
+  return x.whole() ? "the whole" : fmt::format("shard {} of {}", x.index, x.count);
+}
+
+/// Why the other is not of the same part of the model, and at the same step: what would be.
+std::string misfit(const value_tag& base, const value_tag& other) {
+  if (other.layer != base.layer)
+    return fmt::format("it must be of layer {}", base.layer);
+  if (other.step != base.step)
+    return fmt::format("it is of step {} and must be of step {}", other.step, base.step);
+  if (other.part != base.part)
+    return fmt::format("it is {} and must be {}: gather, scatter or slice one of them", text_of(other.part),
+                       text_of(base.part));
+  if (other.tensor != base.tensor)
+    return fmt::format("of what tensor-parallel ranks share it is {} and must be {}", text_of(other.tensor),
+                       text_of(base.tensor));
+  return {};
+}
+
 std::string no_shard(shard x) {
   return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
 }
@@ -189,9 +208,8 @@ operation<> rank::add(weight_gradient& sum, weight_gradient more) {
     return result;
   } else if (!usable(sum)) {
     result.refuse(expects(sum, "sum"));
-  } else if (sum.layer() != more.layer() || sum.tag().step != more.tag().step || sum.tag().part != more.tag().part
-             || sum.tag().tensor != more.tag().tensor) {
-    result.refuse(fmt::format("the {} and the {} do not go together", text_of(sum.tag()), text_of(more.tag())));
+  } else if (auto problem = misfit(sum.tag(), more.tag()); !problem.empty()) {
+    result.refuse(fmt::format("the {} does not fit the {}: {}", text_of(more.tag()), text_of(sum.tag()), problem));
   } else if (!sum.tag_.samples.add(more.tag().samples)) {
     result.refuse(fmt::format("the {} would count twice: the sum has samples {}", text_of(more.tag()),
                               sum.tag().samples.text()));
@@ -228,10 +246,9 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
   result.refuse(expects(w, "weight"));
   result.refuse(expects(state, "optimizer state"));
   result.refuse(expects(gradient, "gradient"));
-  if (c.layer != a.layer || b.layer != a.layer || c.part != a.part || b.part != a.part || c.tensor != a.tensor
-      || b.tensor != a.tensor || b.step != a.step || c.step != a.step)
-    result.refuse(
-      fmt::format("the {}, the {} and the {} do not go together", text_of(a), text_of(b), text_of(c)));
+  for (auto* other : {&b, &c})
+    if (auto problem = misfit(a, *other); !problem.empty())
+      result.refuse(fmt::format("the {} does not fit the {}: {}", text_of(*other), text_of(a), problem));
   if (!c.samples.contains(all))
     result.refuse(fmt::format("the gradient is incomplete: it has samples {} of 0-{}", c.samples.text(), all.end - 1));
   result.work_.argument = a;

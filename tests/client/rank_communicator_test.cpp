@@ -47,7 +47,7 @@ struct coordinated {
   }
 
   rank_communicator attach(uint32_t rank) {
-    auto handle = rank_communicator::attach(system, coordinator, 5, rank, 10s);
+    auto handle = rank_communicator::attach(system, coordinator, communicator_id{5}, rank, 10s);
     REQUIRE_MESSAGE(handle, render(handle.error()));
     return std::move(*handle);
   }
@@ -117,7 +117,7 @@ TEST_CASE("rank communicator: a communicator that has gone is refused, and the h
   CHECK(render(problem) == "communicator 5 has been destroyed");
   CHECK(place_of(handle) == place{2, 4, 1});
   x.members(1, {101, 102, 103, 104});
-  auto beyond = rank_communicator::attach(x.system, x.coordinator, 5, 4, 10s);
+  auto beyond = rank_communicator::attach(x.system, x.coordinator, communicator_id{5}, 4, 10s);
   REQUIRE(!beyond);
   CHECK(code_of(beyond.error()) == errc::invalid_argument);
   CHECK(render(beyond.error()) == "communicator 5 has no rank 4: it has 4 ranks");

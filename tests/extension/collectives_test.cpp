@@ -90,15 +90,16 @@ caf::expected<std::vector<std::vector<int16_t>>> reduced(gpu_sim::ReduceOp op, c
     return std::move(comm.error());
   proto::CollectiveRequest request;
   request.set_comm_id(comm->commid());
-  request.set_algorithm(algorithm);
-  request.set_datatype(int16_datatype.value);
-  request.set_op(op);
-  request.set_count(count);
+  auto& what = *request.mutable_collective();
+  what.set_algorithm(algorithm);
+  what.set_datatype(int16_datatype.value);
+  what.set_op(op);
+  what.set_count(count);
   if (op == gpu_sim::PREMUL_SUM)
-    request.add_factors(factor);
-  std::vector<std::pair<uint64_t, uint64_t>> buffers;
+    what.add_factors(factor);
+  std::vector<std::pair<device_id, uint64_t>> buffers;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    const auto device = comm->devices(static_cast<int>(rank)).deviceid().value();
+    const auto device = id_of(comm->devices(static_cast<int>(rank)));
     auto address = user.allocate(device, count * sizeof(int16_t));
     if (!address)
       return std::move(address.error());
@@ -112,7 +113,7 @@ caf::expected<std::vector<std::vector<int16_t>>> reduced(gpu_sim::ReduceOp op, c
   }
   if (auto sequence = user.collective(request); !sequence)
     return std::move(sequence.error());
-  auto status = user.wait(comm->commid(), std::chrono::seconds{20});
+  auto status = user.wait(id_of(*comm), std::chrono::seconds{20});
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)

@@ -50,7 +50,7 @@ const auto refused_strategy = register_strategy(forgetful);
 
 test::outcome train(std::vector<std::string> args) {
   args.insert(args.begin(), "train");
-  return test::captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+  return test::run_command(simulate_command(), args);
 }
 
 } // namespace

@@ -65,7 +65,7 @@ caf::error run(client& host, int signal, bool idle) {
     auto value = static_cast<double>(1 << rank);
     if (!on_victim(device.deviceid().value()))
       survivors_sum += value;
-    if (auto problem = host.copy_to_device(device.deviceid().value(), device.minmemaddr().value(),
+    if (auto problem = host.copy_to_device(id_of(device), device.minmemaddr().value(),
                                            byte_block::of(std::vector<double>(count, value))))
       return problem;
     (*request.mutable_memaddrs())[rank] = device.minmemaddr();
@@ -74,7 +74,7 @@ caf::error run(client& host, int signal, bool idle) {
     return sequence.error();
   auto start = steady::now();
   ::kill(static_cast<pid_t>(victim.pid()), signal);
-  auto status = host.wait(comm->commid(), std::chrono::seconds{20});
+  auto status = host.wait(id_of(*comm), std::chrono::seconds{20});
   auto took_ms = std::chrono::duration<double, std::milli>{steady::now() - start}.count();
   ::kill(static_cast<pid_t>(victim.pid()), SIGCONT); // so that it can be ended in good order
   if (!status)
@@ -82,7 +82,7 @@ caf::error run(client& host, int signal, bool idle) {
   if (status->status() != gpu_sim::SUCCESS || status->devices_size() != 6 || status->epoch() < 2)
     return wrong(status->ShortDebugString());
   for (auto& device : status->devices()) {
-    auto output = host.copy_to_host(device.deviceid().value(), device.minmemaddr().value(), count * sizeof(double));
+    auto output = host.copy_to_host(id_of(device), device.minmemaddr().value(), count * sizeof(double));
     if (!output)
       return output.error();
     for (auto x : output->as<double>())
@@ -90,7 +90,7 @@ caf::error run(client& host, int signal, bool idle) {
         return wrong(fmt::format("device 0x{:x} holds {}, not {}", device.deviceid().value(), x, survivors_sum));
   }
   fmt::print("right on {} survivors after {:.0f} ms\n", status->devices_size(), took_ms);
-  return host.destroy(comm->commid());
+  return host.destroy(id_of(*comm));
 }
 
 } // namespace

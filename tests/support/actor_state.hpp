@@ -23,7 +23,9 @@ inline device_actor device_of(simulated_cluster& cluster, uint64_t id) {
 }
 
 inline communicator_actor communicator_of(simulated_cluster& cluster, uint64_t id = 1) {
-  return state_of<coordinator_state>(cluster.host).communicators.at(id).handle;
+  auto known = state_of<coordinator_state>(cluster.host).communicators.find(communicator_id{id});
+  REQUIRE(known != nullptr);
+  return caf::actor_cast<communicator_actor>(known->handle);
 }
 
 } // namespace ringmaster::test

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tools/options/tool_command.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -29,6 +31,11 @@ outcome captured(Command command) {
   std::free(texts[0]);
   std::free(texts[1]);
   return result;
+}
+
+/// Runs a command with these arguments behind its name.
+inline outcome run_command(const tool_command& which, const std::vector<std::string>& args) {
+  return captured([&](auto out, auto err) { return which.run(args, out, err); });
 }
 
 } // namespace ringmaster::test

@@ -19,7 +19,7 @@ struct rank_cluster {
     *members.mutable_devices() = made.devices();
     std::vector<rank_communicator> result;
     for (int rank = 0; rank < made.devices_size(); ++rank)
-      result.emplace_back(cluster.sys, cluster.host, made.commid(), members, static_cast<uint32_t>(rank));
+      result.emplace_back(cluster.sys, cluster.host, id_of(made), members, static_cast<uint32_t>(rank));
     return result;
   }
 

@@ -44,7 +44,7 @@ caf::error bench::open() {
 }
 
 caf::error bench::close() {
-  return user_.destroy(comm_.commid());
+  return user_.destroy(id_of(comm_));
 }
 
 plan_request bench::world(uint64_t count) const {
@@ -105,7 +105,7 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
 caf::error bench::ended() {
   if (auto problem = user_.finish_calls())
     return problem;
-  auto status = user_.wait(comm_.commid(), std::chrono::seconds{120});
+  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120});
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)
@@ -144,11 +144,11 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
-  for (uint32_t i = 0; i < options_.samples + 2; ++i) { // two to warm up
+  for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
     auto time = sample(request, row.operations);
     if (!time)
       return std::move(time.error());
-    if (i >= 2)
+    if (i >= options_.warmups)
       times.push_back(*time);
   }
   std::sort(times.begin(), times.end());

@@ -39,7 +39,7 @@ public:
 
 private:
   uint64_t address(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).minmemaddr().value(); }
-  uint64_t device(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).deviceid().value(); }
+  device_id device(uint32_t rank) const { return id_of(comm_.devices(static_cast<int>(rank))); }
   proto::CollectiveRequest request_for(const std::string& algorithm, uint64_t count) const;
   plan_request world(uint64_t count) const;
   uint64_t output_offset(uint64_t count) const;

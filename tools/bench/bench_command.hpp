@@ -1,12 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster bench`: measures collectives on devices of this process and prints nccl-tests' columns. `args` is what stands
-/// behind the command's name. Returns the exit status: 0 if every result was right.
-int bench_command(const std::vector<std::string>& args);
+/// `ringmaster bench`: measures collectives on simulated devices in this process, or on those of a cluster.
+tool_command bench_command();
 
 } // namespace ringmaster

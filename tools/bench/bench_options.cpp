@@ -13,43 +13,6 @@
 
 namespace ringmaster {
 
-const char* const bench_help =
-  R"(usage: ringmaster bench [KIND] [options]
-
-Runs a collective (all_reduce) over a range of sizes on simulated devices in this process, checks the results, and
-prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last column is the
-part of the memory's limit that is reached: what a plain loop on all cores takes that reads all inputs and writes all
-outputs once, divided by the time.
-
-  --algorithm A        ring, direct, ... ; auto (the default) takes the best; all tries every one
-  --devices N          2 to 1024 (8; on a cluster of other processes as many as are free there, up to 8)
-  --min-bytes B        such as 8, 64K, 1M, which are powers of 1024; 64KB, 1MB are of 1000 (8)
-  --max-bytes B        (64M)
-  --factor F           from size to size (8)
-  --datatype T         (float32)
-  --op O               (sum)
-  --root R             of reduce, broadcast, gather and scatter; who sends in send_recv (0)
-  --peer R             who receives in send_recv (the rank after the root)
-  --chunk B            pieces of pipelined algorithms; 0: as the algorithm likes (0)
-  --schedule FILE      the schedules in FILE, which docs/schedule_format.md explains, in place of an algorithm's. They are
-                       proved first. Kind, devices, root and peer are the file's. The sizes are, too, from --min-bytes to
-                       --max-bytes where these are given, which must be multiples of the file's: every range is taken
-                       so many times as far and as long
-  --iterations K       operations in a sample, enqueued back to back, 1024 at most; 0: by size (0)
-  --samples S          whose median, p50 and p99 are shown (20)
-  --in-place           one buffer a rank
-  --deterministic      reductions add in rank order, by every algorithm
-  --single             each operation is called and waited for by itself
-  --no-memory-limit    leave out the plain loop that shows what the memory can do
-  --json FILE          one object a row, too
-  --section.key=V      any key of config/caf-application.conf
-
-The last lines say what memory this process has beside the devices' files, and whether every result was right.
-
-Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, and the first
-column says to what. The exit status is 0 if every result was right.
-)";
-
 namespace {
 
 constexpr uint32_t devices_max = 1024;
@@ -59,31 +22,89 @@ caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
 
-/// What was told of sizes.
-struct size_options {
-  std::optional<uint64_t> min_bytes, max_bytes;
-};
+std::vector<std::string> reduce_op_names() {
+  std::vector<std::string> result;
+  for (auto op : {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX, gpu_sim::AVG})
+    result.emplace_back(name_of(op));
+  return result;
+}
 
-caf::error check_sizes(const bench_options& x) {
+/// Of the sizes from `bytes` on, each so many times the one before, the first with an element for each rank.
+uint64_t first_size(const bench_options& x, uint64_t bytes) {
+  if (x.kind != proto::BARRIER)
+    while (count_for_size(x.kind, x.devices, bytes / size_of(x.datatype)) == 0)
+      bytes *= x.factor;
+  return bytes;
+}
+
+} // namespace
+
+void bench_arguments::add_to(option_table& table) {
+  auto& x = result_;
+  table.about("Runs a collective over a range of sizes on simulated devices in this process, checks the results, and "
+              "prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last "
+              "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
+              "all inputs and writes all outputs once, divided by the time.");
+  add_collective_options(table, told_, {.max = devices_max, .min = 2, .option = "--devices"});
+  table.positional().otherwise("all_reduce");
+  table.option_named("--devices").otherwise("8; on a cluster of other processes as many as are free there, up to 8");
+  table.option_named("--algorithm").says("A", "ring, direct, ... ; auto takes the best; all tries every one")
+    .otherwise("auto");
+  table.bytes("--min-bytes", min_bytes_, bytes_max).also("-b")
+    .says("SIZE", "such as 8, 64K and 64KiB, which are 65,536, or 64KB, which is 64,000")
+    .otherwise("8, or an element for each rank");
+  table.bytes("--max-bytes", max_bytes_, bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
+  table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
+  add_chunk_and_datatype(table, told_);
+  table.parsed("--op", op_, parse_reduce_op).also("-o").says("OP", "{words}").offers(reduce_op_names()).otherwise("sum");
+  add_schedule_option(table, told_.schedule);
+  table.number("--iterations", x.iterations, 0, communicator_options{}.operations_max).also("-n")
+    .says("K", "operations in a sample, enqueued back to back, 1024 at most").otherwise("by size");
+  table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "samples before those that count");
+  table.number("--samples", x.samples, 1, 10'000).says("S", "whose median, p50 and p99 are shown");
+  table.flag("--in-place", x.in_place).says("one buffer a rank");
+  table.flag("--deterministic", x.deterministic).says("reductions add in rank order, by every algorithm");
+  table.flag("--single", x.single).says("each operation is called and waited for by itself");
+  table.flag("--no-memory-limit", x.no_memory_limit).says("leave out the plain loop that shows what the memory can do");
+  table.file("--json", x.json).says("FILE", "one object a row, too");
+  table.closing("With --schedule the sizes are the file's, too, from --min-bytes to --max-bytes where these are given.\n\n"
+                "The last lines say what memory this process has beside the devices' files, whether every result was right, "
+                "and the average bus bandwidth of all rows.\n\n"
+                "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
+                "and the first column says to what. The exit status is 0 if every result was right.");
+  table.add_example("ringmaster bench -b 8 -e 64M -f 2", "as nccl-tests would have it");
+  table.add_example("ringmaster bench broadcast --algorithm all --json rows.json", "every algorithm; `ringmaster chart` "
+                                                                                  "draws the rows");
+}
+
+caf::error bench_arguments::take_sizes() {
+  auto& x = result_;
   if (x.min_bytes > x.max_bytes)
     return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
-  for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
-    if (auto elements = whole_elements(option, bytes, x.datatype); !elements)
+  for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}}) {
+    auto elements = whole_elements(option, bytes, x.datatype);
+    if (!elements)
       return std::move(elements.error());
+    plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, *elements)};
+    if (auto problem = check_not_empty(option, bytes, x.kind, request, x.datatype))
+      return problem;
+  }
   return caf::none;
 }
 
 /// The collective and its sizes, as they were told.
-caf::error set_collective(bench_options& x, const collective_options& told, const size_options& sizes) {
-  x.kind = told.kind.value_or(x.kind);
-  x.algorithm = told.algorithm.empty() ? x.algorithm : told.algorithm;
-  x.devices = told.ranks.value_or(x.devices);
-  x.devices_given = told.ranks.has_value();
-  x.root = told.root.value_or(x.root);
-  x.min_bytes = sizes.min_bytes.value_or(x.min_bytes);
-  x.max_bytes = sizes.max_bytes.value_or(x.max_bytes);
-  x.max_bytes_given = sizes.max_bytes.has_value();
-  auto whole = told;
+caf::error bench_arguments::take_collective() {
+  auto& x = result_;
+  x.kind = told_.kind.value_or(x.kind);
+  x.algorithm = told_.algorithm.empty() ? x.algorithm : told_.algorithm;
+  x.devices = told_.ranks.value_or(x.devices);
+  x.root = told_.root.value_or(x.root);
+  x.devices_given = told_.ranks.has_value();
+  x.max_bytes_given = max_bytes_.has_value();
+  x.peer_given = told_.peer.has_value();
+  x.min_bytes = min_bytes_.value_or(first_size(x, x.min_bytes));
+  x.max_bytes = max_bytes_.value_or(x.max_bytes);
+  auto whole = told_;
   whole.kind = x.kind;
   whole.ranks = x.devices;
   auto request = request_of(whole);
@@ -92,48 +113,47 @@ caf::error set_collective(bench_options& x, const collective_options& told, cons
   if (x.algorithm != "auto" && x.algorithm != "all")
     if (auto known = find_algorithm(x.kind, x.algorithm); !known)
       return std::move(known.error());
-  if (x.op == gpu_sim::PREMUL_SUM && reduces(x.kind))
+  if (op_ == gpu_sim::PREMUL_SUM)
     return invalid("--op premul_sum: it wants a factor of each rank, which the bench has no option for");
   x.peer = request->peer;
-  x.peer_given = told.peer.has_value();
   x.chunk_count = request->chunk;
-  return check_sizes(x);
+  return take_sizes();
 }
 
 /// The same, as a file has it.
-caf::error set_written(bench_options& x, const collective_options& told, const size_options& sizes) {
-  auto written = schedules_for(told, "--devices");
+caf::error bench_arguments::take_schedule() {
+  auto& x = result_;
+  auto written = schedules_for(told_, "--devices");
   if (!written)
     return std::move(written.error());
   const auto& own = written->request;
   if (own.world_size < 2 || own.world_size > devices_max)
-    return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told.schedule,
+    return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told_.schedule,
                                own.world_size, devices_max));
   if (!own.counts.empty())
-    return invalid(fmt::format("--schedule {}: it has counts, but the bench gives every rank the same", told.schedule));
+    return invalid(
+      fmt::format("--schedule {}: it has counts, but the bench gives every rank the same", told_.schedule));
   auto own_bytes = size_count(written->kind, own) * size_of(x.datatype);
-  x.min_bytes = sizes.min_bytes.value_or(own_bytes);
-  x.max_bytes = sizes.max_bytes.value_or(std::max(x.min_bytes, own_bytes));
+  x.min_bytes = min_bytes_.value_or(own_bytes);
+  x.max_bytes = max_bytes_.value_or(std::max(x.min_bytes, own_bytes));
   if (x.max_bytes > bytes_max)
-    return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", told.schedule, x.max_bytes,
+    return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", told_.schedule, x.max_bytes,
                                bytes_max));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
-    if (auto factor = factor_for(option, bytes, told, *written); !factor)
+    if (auto factor = factor_for(option, bytes, told_, *written); !factor)
       return std::move(factor.error());
-  if (auto problem = check_sizes(x))
-    return problem;
   x.kind = written->kind;
   x.devices = own.world_size;
   x.devices_given = true;
+  x.peer_given = true;
   x.root = own.root;
   x.peer = own.peer;
-  x.peer_given = true;
-  x.algorithm = algorithm_name_of(told.schedule);
+  x.algorithm = algorithm_name_of(told_.schedule);
+  if (x.min_bytes > x.max_bytes)
+    return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
   x.written = std::move(*written);
-  return check_proof(told.schedule, *x.written);
+  return check_proof(told_.schedule, *x.written);
 }
-
-} // namespace
 
 proto::Collective collective_of(const bench_options& x, uint64_t count) {
   proto::Collective result;
@@ -148,34 +168,14 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
   return result;
 }
 
-caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args) {
-  bench_options result;
-  collective_options told;
-  size_options sizes;
-  option_table table{"bench"};
-  add_collective_options(table, told, devices_max, "--devices");
-  table.number("--devices", told.ranks, 2, devices_max);
-  table.bytes("--chunk", told.chunk_bytes, bytes_max);
-  table.parsed("--datatype", told.datatype, parse_datatype);
-  table.text("--schedule", told.schedule);
-  table.bytes("--min-bytes", sizes.min_bytes, bytes_max);
-  table.bytes("--max-bytes", sizes.max_bytes, bytes_max);
-  table.number("--factor", result.factor, 2, 1024);
-  table.parsed("--op", result.op, parse_reduce_op);
-  table.number("--iterations", result.iterations, 0, communicator_options{}.operations_max);
-  table.number("--samples", result.samples, 1, 10'000);
-  table.flag("--in-place", result.in_place);
-  table.flag("--deterministic", result.deterministic);
-  table.flag("--single", result.single);
-  table.flag("--no-memory-limit", result.no_memory_limit);
-  table.text("--json", result.json);
-  if (auto problem = table.read(args))
+caf::expected<bench_options> bench_arguments::options() {
+  result_.datatype = told_.datatype;
+  result_.op = op_.value_or(result_.op);
+  if (auto problem = told_.schedule.empty() ? take_collective() : take_schedule())
     return problem;
-  result.datatype = told.datatype;
-  auto problem = told.schedule.empty() ? set_collective(result, told, sizes) : set_written(result, told, sizes);
-  if (problem)
-    return problem;
-  return result;
+  if (!reduces(result_.kind) && (op_ || result_.deterministic))
+    return invalid(fmt::format("{}: {} does not reduce", op_ ? "--op" : "--deterministic", name_of(result_.kind)));
+  return result_;
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "messages/collective.pb.h"
 #include "runtime/schedule/schedule_json.hpp"
+#include "tools/options/collective_options.hpp"
 
 #include <caf/expected.hpp>
 
@@ -27,6 +28,7 @@ struct bench_options {
   bool peer_given = false;  ///< Else the rank after the root.
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
+  uint32_t warmups = 2;    ///< Samples before them.
   uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
   bool in_place = false;
   bool deterministic = false;
@@ -40,10 +42,23 @@ struct bench_options {
 /// The collective that the options name, of so many elements.
 proto::Collective collective_of(const bench_options& x, uint64_t count);
 
-extern const char* const bench_help;
+/// What the command line says of them. Must not move once it has been added to a table.
+class bench_arguments {
+public:
+  void add_to(option_table& table);
+  /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
+  /// of `read_schedule_file` and `check_proof`.
+  caf::expected<bench_options> options();
 
-/// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
-/// of `read_schedule_file` and `check_proof`.
-caf::expected<bench_options> parse_bench_options(const std::vector<std::string>& args);
+private:
+  caf::error take_collective();
+  caf::error take_schedule();
+  caf::error take_sizes();
+
+  bench_options result_;
+  collective_options told_;
+  std::optional<uint64_t> min_bytes_, max_bytes_;
+  std::optional<gpu_sim::ReduceOp> op_;
+};
 
 } // namespace ringmaster

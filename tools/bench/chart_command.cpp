@@ -3,7 +3,6 @@
 #include "messages/errc.hpp"
 #include "runtime/drawing/chart.hpp"
 #include "runtime/text/json_place.hpp"
-#include "tools/options/option_table.hpp"
 #include "tools/console/output_file.hpp"
 
 #include <fmt/format.h>
@@ -20,20 +19,6 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
-
-constexpr auto chart_help = R"(usage: ringmaster chart FILE... --svg PICTURE [options]
-
-Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where several rows
-have the same algorithm and size, as from several runs, it takes the median. All rows must be of one kind, with the same
-number of devices; rows of size 0 are left out.
-
-  --svg PICTURE  where the picture goes, as SVG
-  --busbw        bus bandwidth (time)
-  --help         this text
-)";
-
 struct chart_options {
   std::vector<std::string> files;
   std::string svg;
@@ -49,6 +34,10 @@ struct measurements {
 
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
+}
+
+caf::error malformed(std::string text) {
+  return make_error(errc::corrupt, std::move(text));
 }
 
 caf::error add_row(measurements& all, const json_place& row, const std::string& what) {
@@ -76,7 +65,7 @@ caf::error add_row(measurements& all, const json_place& row, const std::string& 
 
 caf::error read(measurements& all, const std::string& file, const std::string& what) {
   if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
-    return invalid(fmt::format("{}: it is a directory, not a file of rows", file));
+    return malformed(fmt::format("{}: it is a directory, not a file of rows", file));
   std::ifstream stream{file};
   if (!stream)
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
@@ -85,9 +74,9 @@ caf::error read(measurements& all, const std::string& file, const std::string& w
     auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
     auto value = parse_json(document);
     if (!value)
-      return invalid(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file, render(value.error())));
+      return malformed(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file, render(value.error())));
     if (auto problem = add_row(all, json_place{file, document, *value}, what))
-      return problem;
+      return malformed(render(problem));
   }
   return caf::none;
 }
@@ -113,36 +102,43 @@ chart chart_of(const measurements& all, bool busbw) {
   return result;
 }
 
+class chart_call final : public command_call {
+  void declare(option_table& table) override {
+    table.about("Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where "
+                "several rows have the same algorithm and size, as from several runs, it takes the median. All rows must "
+                "be of one kind, with the same number of devices; rows of size 0 are left out.");
+    table.positional("FILE", [this](const std::string& file) { return opts_.files.push_back(file), caf::error{}; })
+      .offers_files().needed().many();
+    table.file("--svg", opts_.svg).says("PICTURE", "where the picture goes, as SVG").needed();
+    table.flag("--busbw", opts_.busbw).says("bus bandwidth, in place of time");
+  }
+
+  caf::error check() override {
+    if (opts_.files.empty() || opts_.svg.empty())
+      return invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help");
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    measurements all;
+    for (auto& file : opts_.files)
+      if (auto problem = read(all, file, opts_.busbw ? "busbw" : "time"))
+        return problem;
+    if (all.algorithms.empty())
+      return malformed("there is no row with a size above 0");
+    if (auto problem = write_output_file(opts_.svg, svg_of(chart_of(all, opts_.busbw)), "the picture"))
+      return problem;
+    fmt::print(to.out, "Wrote {}.\n", opts_.svg);
+    return exit_ok;
+  }
+
+  chart_options opts_;
+};
+
 } // namespace
 
-int chart_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster chart: {}\n", render(problem));
-    return code;
-  };
-  chart_options opts;
-  option_table table{"chart"};
-  table.positional([&](const std::string& file) { return opts.files.push_back(file), caf::error{}; });
-  table.text("--svg", opts.svg);
-  table.flag("--busbw", opts.busbw);
-  if (auto problem = table.read(args))
-    return failed(problem, exit_usage);
-  if (table.help()) {
-    fmt::print(out, "{}", chart_help);
-    return 0;
-  }
-  if (opts.files.empty() || opts.svg.empty())
-    return failed(invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help"), exit_usage);
-  measurements all;
-  for (auto& file : opts.files)
-    if (auto problem = read(all, file, opts.busbw ? "busbw" : "time"))
-      return failed(problem, exit_failed);
-  if (all.algorithms.empty())
-    return failed(invalid("there is no row with a size above 0"), exit_failed);
-  if (auto problem = write_output_file(opts.svg, svg_of(chart_of(all, opts.busbw)), "the picture"))
-    return failed(problem, exit_failed);
-  fmt::print(out, "Wrote {}.\n", opts.svg);
-  return 0;
+tool_command chart_command() {
+  return tool_command::of<chart_call>("chart", "what bench has measured, as a picture");
 }
 
 } // namespace ringmaster

@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster chart`: draws what `ringmaster bench --json` has measured. `args` is what stands behind the command's
-/// name. Returns the exit status.
-int chart_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster chart`: draws what `ringmaster bench --json` has measured.
+tool_command chart_command();
 
 } // namespace ringmaster

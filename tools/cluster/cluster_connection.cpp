@@ -2,8 +2,11 @@
 
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "tools/options/tool_command.hpp"
 
 #include <fmt/format.h>
+
+#include <cstdlib>
 
 namespace ringmaster {
 
@@ -15,6 +18,12 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                                   "environment, which caf-run sets",
                                   command));
   return connect(system, where, opts.node.join_timeout);
+}
+
+void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {
+  fmt::print(err, "{}: {}\n", command, render(problem));
+  std::fflush(nullptr);
+  std::_Exit(exit_failed);
 }
 
 } // namespace ringmaster

@@ -5,7 +5,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "tools/cluster/cluster_connection.hpp"
-#include "tools/options/program.hpp"
+#include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
 
@@ -16,46 +16,6 @@ namespace ringmaster {
 
 namespace {
 
-constexpr auto destroy_help = R"(usage: ringmaster destroy N... | all [options]
-
-Ends communicators, whoever made them: what is in flight on them fails, and their devices are free. `ringmaster info`
-says which there are.
-
-  --join HOST:PORT  the cluster's coordinator; without it the one that RINGMASTER_COORDINATOR names
-  --timeout T       how long to look for it, as in 30s (5s)
-
-The exit status is 0 if all of them have ended.
-)";
-
-struct destroy_orders {
-  std::set<uint64_t> communicators;
-  bool all = false;
-};
-
-/// Takes the numbers out of `args`. Errors: invalid_argument.
-caf::expected<destroy_orders> take_orders(std::vector<std::string>& args) {
-  destroy_orders result;
-  std::vector<std::string> rest;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].starts_with("-")) {
-      rest.push_back(args[i]);
-      if (args[i].find('=') == std::string::npos && i + 1 < args.size())
-        rest.push_back(args[++i]); // its value
-    } else if (args[i] == "all") {
-      result.all = true;
-    } else if (auto number = parse_whole(args[i], 1)) {
-      result.communicators.insert(*number);
-    } else {
-      return make_error(errc::invalid_argument, "which communicator? " + render(number.error()));
-    }
-  }
-  if (result.all != result.communicators.empty())
-    return make_error(errc::invalid_argument, "destroy wants the numbers of communicators, or \"all\"; `ringmaster info` "
-                                              "says which there are");
-  args = std::move(rest);
-  return result;
-}
-
 /// The communicators that have devices.
 std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster) {
   std::set<uint64_t> result;
@@ -64,44 +24,77 @@ std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster) {
   return result;
 }
 
+class destroy_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.form("N... | all [options]");
+    table.about("Ends communicators, whoever made them: what is in flight on them fails, and their devices are free. "
+                "`ringmaster info` says which there are.");
+    table.positional("N", [this](const std::string& text) { return take(text); })
+      .says("the numbers of communicators, or all")
+      .offers({"all"})
+      .many();
+    key_option(table, "--join", "node.join")
+      .says("HOST:PORT", "the cluster's coordinator")
+      .otherwise("the one that RINGMASTER_COORDINATOR names");
+    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
+    table.closing("The exit status is 0 if all of them have ended.");
+  }
+
+  caf::error take(const std::string& text) {
+    if (text == "all") {
+      all_ = true;
+      return caf::none;
+    }
+    auto number = parse_whole(text, 1);
+    if (!number)
+      return make_error(errc::invalid_argument, "which communicator? " + render(number.error()));
+    communicators_.insert(*number);
+    return caf::none;
+  }
+
+  caf::error check() override {
+    if (all_ == communicators_.empty())
+      return caf::none;
+    return make_error(errc::invalid_argument, "destroy wants the numbers of communicators, or \"all\"; `ringmaster info` "
+                                              "says which there are");
+  }
+
+  caf::expected<int> run(const console& to) override {
+    start_log(cfg_.values());
+    caf::actor_system system{cfg_};
+    auto host = coordinator_for("ringmaster destroy N", system, cfg_.values());
+    if (!host && code_of(host.error()) == errc::invalid_argument)
+      return std::move(host.error());
+    if (!host)
+      end_at_once("ringmaster destroy", host.error(), to.err);
+    client user{system, *host};
+    if (all_) {
+      auto cluster = user.devices();
+      if (!cluster)
+        return std::move(cluster.error());
+      communicators_ = communicators_of(*cluster);
+      if (communicators_.empty())
+        fmt::print(to.out, "there is no communicator\n");
+    }
+    int status = exit_ok;
+    for (auto number : communicators_)
+      if (auto problem = user.destroy(communicator_id{number})) {
+        fmt::print(to.err, "ringmaster destroy: {}\n", render(problem));
+        status = exit_failed;
+      } else {
+        fmt::print(to.out, "communicator {} is destroyed, its devices are free\n", number);
+      }
+    return status;
+  }
+
+  std::set<uint64_t> communicators_;
+  bool all_ = false;
+};
+
 } // namespace
 
-int destroy_command(const std::vector<std::string>& args) {
-  if (wants_help(args, destroy_help))
-    return 0;
-  auto others = args;
-  auto orders = take_orders(others);
-  if (!orders)
-    return report(orders.error(), 2);
-  configuration cfg;
-  std::map<std::string, std::string> own;
-  short_options known{{"--join", "node.join"}, {"--timeout", "node.join-timeout"}, {"--conf", "config-file"}};
-  if (auto problem = read_configuration(cfg, std::move(others), known, own))
-    return report(problem, 2);
-  start_log(cfg.values());
-  caf::actor_system system{cfg};
-  auto host = coordinator_for("ringmaster destroy N", system, cfg.values());
-  if (!host) {
-    report(host.error());
-    std::_Exit(1); // a connection attempt that the system still waits for must not hold us
-  }
-  client user{system, *host};
-  if (orders->all) {
-    auto cluster = user.devices();
-    if (!cluster)
-      return report(cluster.error());
-    orders->communicators = communicators_of(*cluster);
-    if (orders->communicators.empty())
-      fmt::print("there is no communicator\n");
-  }
-  int status = 0;
-  for (auto number : orders->communicators) {
-    if (auto problem = user.destroy(number))
-      status = report(problem);
-    else
-      fmt::print("communicator {} is destroyed, its devices are free\n", number);
-  }
-  return status;
+tool_command destroy_command() {
+  return tool_command::of<destroy_call>("destroy", "ends communicators that somebody has left behind");
 }
 
 } // namespace ringmaster

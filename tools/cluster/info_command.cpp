@@ -3,9 +3,8 @@
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_parse.hpp"
 #include "tools/cluster/cluster_connection.hpp"
-#include "tools/options/program.hpp"
+#include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,17 +19,6 @@
 namespace ringmaster {
 
 namespace {
-
-constexpr auto info_help = R"(usage: ringmaster info [options]
-
-  --join HOST:PORT  the cluster's coordinator; without it the one that RINGMASTER_COORDINATOR names
-  --nodes A,B       wait until these nodes are there with all their devices
-  --devices N       wait until this many devices are there
-  --timeout T       at most so long, as in 30s (5s)
-  --json            one JSON object, with the fields of ClusterInfo in messages/cluster.proto
-
-The exit status is 0 if those waited for are there; each that is not gets a line "missing: NAME".
-)";
 
 /// The nodes of `wanted` that are not there with all their devices.
 std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<std::string> wanted) {
@@ -51,70 +39,83 @@ std::string json_of(const proto::ClusterInfo& cluster) {
   return status.ok() ? result : "{}";
 }
 
-void print_info(const proto::ClusterInfo& cluster) {
+void print_info(const proto::ClusterInfo& cluster, std::FILE* out) {
   if (cluster.nodes().empty())
-    fmt::print("no node has joined\n");
+    fmt::print(out, "no node has joined\n");
   for (auto& x : cluster.nodes())
-    fmt::print("node {} '{}' (pid {})\n", x.node_id(), x.name(), x.pid());
+    fmt::print(out, "node {} '{}' (pid {})\n", x.node_id(), x.name(), x.pid());
   for (auto& x : cluster.devices())
-    fmt::print("device 0x{:x} on node {}, {}\n", x.metadata().deviceid().value(), x.node_id(),
+    fmt::print(out, "device 0x{:x} on node {}, {}\n", x.metadata().deviceid().value(), x.node_id(),
                x.comm_ids().empty() ? "free" : fmt::format("in communicator {}", fmt::join(x.comm_ids(), ", ")));
 }
 
+class info_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.about("Who is in a cluster, and what it is doing.");
+    key_option(table, "--join", "node.join")
+      .says("HOST:PORT", "the cluster's coordinator")
+      .otherwise("the one that RINGMASTER_COORDINATOR names");
+    table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
+    table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
+    key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
+    table.flag("--json", json_).says("one JSON object, with the fields of ClusterInfo in messages/cluster.proto");
+    table.closing("The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
+  }
+
+  caf::error check() override {
+    std::istringstream names{nodes_};
+    for (std::string name; std::getline(names, name, ',');)
+      wanted_.insert(name);
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto& opts = cfg_.values();
+    start_log(opts);
+    caf::actor_system system{cfg_};
+    auto host = coordinator_for("ringmaster info", system, opts);
+    if (!host && code_of(host.error()) == errc::invalid_argument)
+      return std::move(host.error());
+    if (!host)
+      end_at_once("ringmaster info", host.error(), to.err);
+    client user{system, *host};
+    auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
+    for (;;) {
+      auto cluster = user.devices();
+      if (!cluster)
+        return std::move(cluster.error());
+      auto missing = missing_nodes(*cluster, wanted_);
+      const bool complete = missing.empty() && static_cast<uint64_t>(cluster->devices_size()) >= devices_min_;
+      if (complete || std::chrono::steady_clock::now() >= give_up) {
+        print(*cluster, missing, to);
+        return complete ? exit_ok : exit_failed;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    }
+  }
+
+  void print(const proto::ClusterInfo& cluster, const std::set<std::string>& missing, const console& to) const {
+    auto* told = json_ ? to.err : to.out;
+    for (auto& name : missing)
+      fmt::print(told, "missing: {}\n", name);
+    if (auto here = static_cast<uint64_t>(cluster.devices_size()); here < devices_min_)
+      fmt::print(told, "missing: {} of {} devices\n", devices_min_ - here, devices_min_);
+    if (json_)
+      fmt::print(to.out, "{}\n", json_of(cluster));
+    else if (wanted_.empty())
+      print_info(cluster, to.out);
+  }
+
+  std::string nodes_;
+  uint64_t devices_min_ = 0;
+  bool json_ = false;
+  std::set<std::string> wanted_;
+};
+
 } // namespace
 
-int info_command(const std::vector<std::string>& args) {
-  if (wants_help(args, info_help))
-    return 0;
-  configuration cfg;
-  std::map<std::string, std::string> own;
-  short_options known{{"--join", "node.join"},
-                      {"--timeout", "node.join-timeout"},
-                      {"--conf", "config-file"},
-                      {"--nodes", ""},
-                      {"--devices", ""}};
-  auto others = args;
-  const bool json = std::erase(others, "--json") > 0;
-  if (auto problem = read_configuration(cfg, std::move(others), known, own))
-    return report(problem, 2);
-  auto& opts = cfg.values();
-  std::set<std::string> wanted;
-  std::istringstream names{own["--nodes"]};
-  for (std::string name; std::getline(names, name, ',');)
-    wanted.insert(name);
-  auto devices_min = own.count("--devices") == 0 ? caf::expected<uint64_t>{0u} : parse_whole(own["--devices"], 0);
-  if (!devices_min)
-    return report(make_error(errc::invalid_argument, "--devices: " + render(devices_min.error())), 2);
-  start_log(opts);
-  caf::actor_system system{cfg};
-  auto host = coordinator_for("ringmaster info", system, opts);
-  if (!host) {
-    report(host.error());
-    std::_Exit(1); // a connection attempt that the system still waits for must not hold us
-  }
-  client user{system, *host};
-  auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
-  for (;;) {
-    auto cluster = user.devices();
-    if (!cluster)
-      return report(cluster.error());
-    auto missing = missing_nodes(*cluster, wanted);
-    auto here = static_cast<uint64_t>(cluster->devices_size());
-    const bool complete = missing.empty() && here >= *devices_min;
-    if (!complete && std::chrono::steady_clock::now() < give_up) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-      continue;
-    }
-    for (auto& name : missing)
-      fmt::print(json ? stderr : stdout, "missing: {}\n", name);
-    if (here < *devices_min)
-      fmt::print(json ? stderr : stdout, "missing: {} of {} devices\n", *devices_min - here, *devices_min);
-    if (json)
-      fmt::print("{}\n", json_of(*cluster));
-    else if (wanted.empty())
-      print_info(*cluster);
-    return complete ? 0 : 1;
-  }
+tool_command info_command() {
+  return tool_command::of<info_call>("info", "who is in a cluster, and what it is doing");
 }
 
 } // namespace ringmaster

@@ -17,8 +17,6 @@
 namespace ringmaster {
 namespace {
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
 // Between two looks at a journal that is followed.
 constexpr std::chrono::milliseconds follow_interval{500};
 
@@ -80,8 +78,8 @@ private:
   std::string day_;
 };
 
-caf::error list(const log_options& opts, std::FILE* out) {
-  log_printer printer{opts, out};
+caf::error list(const log_options& opts, const console& to) {
+  log_printer printer{opts, to.out};
   auto filter = opts.filter;
   bool any = false;
   for (auto reading = true; reading;) {
@@ -94,7 +92,7 @@ caf::error list(const log_options& opts, std::FILE* out) {
     });
     if (err)
       return err;
-    std::fflush(out);
+    std::fflush(to.out);
     if (!opts.follow || !reading)
       break;
     filter.after = (*journal)->state().last_index();
@@ -103,7 +101,7 @@ caf::error list(const log_options& opts, std::FILE* out) {
     std::this_thread::sleep_for(follow_interval);
   }
   if (!any && !opts.json)
-    fmt::print(stderr, "no record of {} matches\n", opts.dir.string());
+    fmt::print(to.err, "no record of {} matches\n", opts.dir.string());
   return caf::none;
 }
 
@@ -124,23 +122,23 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   return caf::none;
 }
 
+class log_call final : public command_call {
+  void declare(option_table& table) override { opts_.add_to(table); }
+  caf::error check() override { return opts_.check(); }
+
+  caf::expected<int> run(const console& to) override {
+    if (auto problem = opts_.trace.empty() ? list(opts_, to) : export_trace(opts_, to.out))
+      return problem;
+    return exit_ok;
+  }
+
+  log_options opts_;
+};
+
 } // namespace
 
-int log_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto opts = parse_log_options(args);
-  if (!opts) {
-    put(err, fmt::format("ringmaster log: {}\n", render(opts.error())));
-    return exit_usage;
-  }
-  if (opts->help) {
-    put(out, std::string{log_usage});
-    return 0;
-  }
-  auto failure = opts->trace.empty() ? list(*opts, out) : export_trace(*opts, out);
-  if (!failure)
-    return 0;
-  put(err, fmt::format("ringmaster log: {}\n", render(failure)));
-  return exit_failed;
+tool_command log_command() {
+  return tool_command::of<log_call>("log", "what a journal says: list, filter, export as a trace");
 }
 
 } // namespace ringmaster

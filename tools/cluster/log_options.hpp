@@ -1,13 +1,9 @@
 #pragma once
 
 #include "runtime/journal/record_filter.hpp"
-
-#include <caf/expected.hpp>
+#include "tools/options/option_table.hpp"
 
 #include <filesystem>
-#include <span>
-#include <string>
-#include <string_view>
 
 namespace ringmaster {
 
@@ -19,13 +15,10 @@ struct log_options {
   bool relative = false; ///< Times since the first record shown.
   bool follow = false;
   std::filesystem::path trace; ///< Write a trace to this file; empty: list.
-  bool help = false;
+
+  void add_to(option_table& table);
+  /// Errors: invalid_argument, naming the options that do not go together.
+  caf::error check() const;
 };
-
-/// Errors: invalid_argument, naming the option, the value and what is allowed.
-caf::expected<log_options> parse_log_options(std::span<const std::string> args);
-
-/// What --help says.
-extern const std::string_view log_usage;
 
 } // namespace ringmaster

@@ -32,7 +32,7 @@ caf::expected<demo::group> demo::set_up() {
   if (!comm)
     return std::move(comm.error());
   group g{std::move(*comm), {}, {}};
-  open_ = g.comm.commid();
+  open_ = id_of(g.comm);
   std::vector<std::string> ids;
   for (uint32_t rank = 0; rank < g.size(); ++rank)
     ids.push_back(fmt::format("0x{:x}", g.device(rank)));
@@ -53,7 +53,7 @@ caf::expected<demo::group> demo::set_up() {
 }
 
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
-  if (auto problem = user_.group_start(g.comm.commid()))
+  if (auto problem = user_.group_start(id_of(g.comm)))
     return problem;
   caf::expected<uint64_t> sequence = 0u;
   if (auto known = find_algorithm(proto::ALL_REDUCE, algorithm); known && (*known)->is.course_call) {
@@ -83,14 +83,14 @@ caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t 
   }
   if (!sequence)
     return std::move(sequence.error());
-  return user_.group_end(g.comm.commid());
+  return user_.group_end(id_of(g.comm));
 }
 
 caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(group& g, uint64_t& polls) {
   constexpr auto limit = std::chrono::seconds{60};
   auto give_up = steady::now() + limit;
   for (polls = 1;; ++polls) {
-    auto status = user_.status(g.comm.commid());
+    auto status = user_.status(id_of(g.comm));
     if (status && status->status() == gpu_sim::FAILED)
       return make_error(errc::aborted, status->error());
     if (status && status->status() == gpu_sim::SUCCESS)
@@ -98,7 +98,7 @@ caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(group& g, uint64_t& pol
     if (!status || status->status() == gpu_sim::SUCCESS)
       return status;
     if (steady::now() > give_up)
-      return user_.wait(g.comm.commid(), std::chrono::milliseconds{1}); // says which rank does what
+      return user_.wait(id_of(g.comm), std::chrono::milliseconds{1}); // says which rank does what
     std::this_thread::sleep_for(std::chrono::microseconds{500});
   }
 }
@@ -106,7 +106,7 @@ caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(group& g, uint64_t& pol
 void demo::note_alive(group& g, const gpu_sim::GetCommStatusResponse& status) {
   std::erase_if(g.alive, [&](uint32_t rank) {
     return std::none_of(status.devices().begin(), status.devices().end(),
-                        [&](auto& x) { return x.deviceid().value() == g.device(rank); });
+                        [&](auto& x) { return id_of(x) == g.device(rank); });
   });
 }
 
@@ -143,7 +143,7 @@ caf::error demo::check(const group& g) {
 }
 
 caf::error demo::give_back() {
-  return open_ == 0 ? caf::error{} : user_.destroy(std::exchange(open_, 0));
+  return open_.value == 0 ? caf::error{} : user_.destroy(std::exchange(open_, communicator_id{}));
 }
 
 caf::error demo::act_one() {

@@ -34,7 +34,7 @@ private:
     std::vector<uint32_t> alive;             ///< The ranks at the start that still belong to it.
 
     uint32_t size() const { return static_cast<uint32_t>(comm.devices_size()); }
-    uint64_t device(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).deviceid().value(); }
+    device_id device(uint32_t rank) const { return id_of(comm.devices(static_cast<int>(rank))); }
     uint64_t address(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
   };
 
@@ -57,7 +57,7 @@ private:
   const demo_options& options_;
   std::mt19937_64 random_;
   terminal term_{stdout};
-  uint64_t open_ = 0; ///< The act's communicator.
+  communicator_id open_; ///< The act's.
   int section_ = 0; ///< Of the story, so far.
   uint64_t measured_ = 0; ///< The communicator of the table: its operations are many.
 };

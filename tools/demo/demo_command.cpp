@@ -3,7 +3,7 @@
 #include "client/cluster.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "tools/demo/demo.hpp"
-#include "tools/options/program.hpp"
+#include "tools/options/configured_call.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,21 +27,8 @@ std::string journal_dir() {
   return dir;
 }
 
-} // namespace
-
-int demo_command(const std::vector<std::string>& args) {
-  if (wants_help(args, demo_help))
-    return 0;
-  configuration cfg;
-  if (auto problem = cfg.read(args, "config/caf-application.conf"))
-    return report(problem, 2);
-  auto parsed = parse_demo_options(cfg.remainder);
-  if (!parsed)
-    return report(parsed.error(), 2);
-  auto story = *parsed;
-  if (story.seed == 0)
-    story.seed = std::random_device{}() % 1000000 + 1;
-  auto opts = cfg.values();
+/// What is the story's own, whatever the configuration says.
+options settings_of(const demo_options& story, options opts) {
   opts.device.count = story.devices;
   opts.device.memory_bytes = std::max<uint64_t>(2 * story.elements * sizeof(double), 1u << 20);
   bool elsewhere = !opts.node.join.empty() || std::getenv("RINGMASTER_COORDINATOR") != nullptr; // it has its own journal
@@ -49,36 +36,62 @@ int demo_command(const std::vector<std::string>& args) {
     opts.journal.dir = journal_dir();
   if (opts.log.level == "info")
     opts.log.level = "warn"; // the story tells it
-  caf::actor_system system{cfg};
-  auto home = cluster::open(system, opts);
-  if (!home)
-    return report(home.error());
-  client user{system, (*home)->coordinator()};
-  bool remote = !(*home)->root();
-  if (remote && !story.devices_given)
-    if (auto info = user.devices(); info && info->devices_size() >= 2)
-      story.devices = std::min(story.devices, static_cast<uint32_t>(info->devices_size()));
-  if (auto there = user.devices(story.devices, std::chrono::seconds{10}); !there)
-    return report(there.error());
-  fmt::print("Ringmaster demo: {}, {} {}, seed {}\n\n", remote ? "a cluster of several processes" : "one process",
-             story.devices, "simulated devices", story.seed);
-  demo acts{user, story};
-  auto problem = acts.act_one();
-  if (!problem && story.kill)
-    problem = acts.act_two();
-  if (!problem && user.devices(story.devices, std::chrono::seconds{10}))
-    problem = acts.compare_algorithms();
-  if (!problem)
-    problem = acts.last_lines();
-  std::fflush(stdout);
-  if (problem) {
-    acts.give_back(); // the cluster may be others', too
-    return report(problem);
+  return opts;
+}
+
+class demo_call final : public configured_call {
+  void declare_options(option_table& table) override { story_.add_to(table); }
+  caf::error check() override { return story_.check(); }
+
+  caf::expected<int> run(const console&) override {
+    if (story_.seed == 0)
+      story_.seed = std::random_device{}() % 1000000 + 1;
+    auto opts = settings_of(story_, cfg_.values());
+    caf::actor_system system{cfg_};
+    auto home = cluster::open(system, opts);
+    if (!home)
+      return std::move(home.error());
+    client user{system, (*home)->coordinator()};
+    bool remote = !(*home)->root();
+    if (remote && !story_.devices_given)
+      if (auto info = user.devices(); info && info->devices_size() >= 2)
+        story_.devices = std::min(story_.devices, static_cast<uint32_t>(info->devices_size()));
+    if (auto there = user.devices(story_.devices, std::chrono::seconds{10}); !there)
+      return std::move(there.error());
+    fmt::print("Ringmaster demo: {}, {} simulated devices, seed {}\n\n",
+               remote ? "a cluster of several processes" : "one process", story_.devices, story_.seed);
+    auto right = tell(user);
+    if (!right)
+      return std::move(right.error());
+    if (!remote)
+      fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto)\n", opts.journal.dir);
+    fmt::print("{}\n", *right ? "Every result was right." : "A result was WRONG.");
+    return *right ? exit_ok : exit_failed;
   }
-  if (!remote)
-    fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto)\n", opts.journal.dir);
-  fmt::print("{}\n", acts.right ? "Every result was right." : "A result was WRONG.");
-  return acts.right ? 0 : 1;
+
+  /// Whether every result was right.
+  caf::expected<bool> tell(client& user) {
+    demo acts{user, story_};
+    auto problem = acts.act_one();
+    if (!problem && story_.kill)
+      problem = acts.act_two();
+    if (!problem && user.devices(story_.devices, std::chrono::seconds{10}))
+      problem = acts.compare_algorithms();
+    if (!problem)
+      problem = acts.last_lines();
+    if (!problem)
+      return acts.right;
+    acts.give_back(); // the cluster may be others', too
+    return problem;
+  }
+
+  demo_options story_;
+};
+
+} // namespace
+
+tool_command demo_command() {
+  return tool_command::of<demo_call>("demo", "an all-reduce on simulated devices, with one that dies in the middle");
 }
 
 } // namespace ringmaster

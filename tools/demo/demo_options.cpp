@@ -2,29 +2,10 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "tools/options/option_table.hpp"
 
 #include <fmt/format.h>
 
 namespace ringmaster {
-
-const char* const demo_help =
-  R"(usage: ringmaster demo [options]
-
-An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.
-
-  --devices N      simulated devices, 2 to 64 (8)
-  --elements N     float64 elements on each, 1 to 134217728 (1048576)
-  --op OP          sum, prod, min, max or avg (sum)
-  --algorithm A    ring or naive (ring)
-  --kill WHERE     random, none, or how many rounds are done when the device dies (random)
-  --kill-rank R    which rank dies (random)
-  --seed N         of the inputs and of what is random (a new one each time; it is printed)
-  --section.key=V  any key of config/caf-application.conf but device.count, device.memory-bytes and communicator.policy,
-                   which are the story's own; --node.join=HOST:PORT uses a cluster that runs already
-
-The exit status is 0 if every result was right.
-)";
 
 namespace {
 
@@ -52,29 +33,37 @@ caf::error set_kill(demo_options& result, const std::string& text) {
 
 } // namespace
 
-caf::expected<demo_options> parse_demo_options(const std::vector<std::string>& args) {
-  demo_options result;
-  std::optional<uint32_t> devices;
-  option_table table{"demo"};
-  table.number("--devices", devices, 2, 64);
-  table.number("--elements", result.elements, 1, uint64_t{1} << 27);
-  table.number("--seed", result.seed, 1);
-  table.parsed("--op", result.op, parse_demo_op);
-  table.word("--algorithm", result.algorithm, {"ring", "naive"});
-  table.value("--kill", [&](const std::string& text) { return set_kill(result, text); });
-  table.number("--kill-rank", result.kill_rank, 0, 63);
-  if (auto problem = table.read(args))
-    return problem;
-  result.devices_given = devices.has_value();
-  result.devices = devices.value_or(result.devices);
-  if (result.kill_rank && *result.kill_rank >= result.devices)
+void demo_options::add_to(option_table& table) {
+  table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
+  table.number("--devices", told_devices_, 2, 64).says("N", "simulated devices, 2 to 64").otherwise(std::to_string(devices));
+  table.number("--elements", elements, 1, uint64_t{1} << 27).says("N", "float64 elements on each, 1 to 134217728");
+  table.parsed("--op", op, parse_demo_op).says("OP", "{words}").offers({"sum", "prod", "min", "max", "avg"}).otherwise("sum");
+  table.word("--algorithm", algorithm, {"ring", "naive"}).says("A", "{words}");
+  table.value("--kill", [this](const std::string& text) { return set_kill(*this, text); })
+    .says("WHERE", "random, none, or how many rounds are done when the device dies")
+    .offers({"random", "none"})
+    .otherwise("random");
+  table.number("--kill-rank", kill_rank, 0, 63).says("R", "which rank dies").otherwise("random");
+  table.number("--seed", seed, 1)
+    .says("N", "of the inputs and of what is random")
+    .otherwise("a new one each time; it is printed");
+  table.closing("The exit status is 0 if every result was right. device.count, device.memory-bytes and "
+                "communicator.policy are the story's own; --node.join=HOST:PORT uses a cluster that runs already.");
+}
+
+caf::error demo_options::check() {
+  devices_given = told_devices_.has_value();
+  devices = told_devices_.value_or(devices);
+  if (kill_rank && !kill)
+    return make_error(errc::invalid_argument, "--kill-rank: with --kill none nobody dies");
+  if (kill_rank && *kill_rank >= devices)
     return make_error(errc::invalid_argument, fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}",
-                                                          *result.kill_rank, result.devices, result.devices - 1));
-  auto rounds = plan(proto::ALL_REDUCE, result.algorithm, {.world_size = result.devices, .count = result.elements})->rounds;
-  if (result.kill_step && *result.kill_step > rounds)
-    return make_error(errc::invalid_argument, fmt::format("--kill is {}, but this all-reduce has {} rounds",
-                                                          *result.kill_step, rounds));
-  return result;
+                                                          *kill_rank, devices, devices - 1));
+  auto rounds = plan(proto::ALL_REDUCE, algorithm, {.world_size = devices, .count = elements})->rounds;
+  if (kill_step && *kill_step > rounds)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--kill is {}, but this all-reduce has {} rounds", *kill_step, rounds));
+  return caf::none;
 }
 
 } // namespace ringmaster

@@ -1,13 +1,11 @@
 #pragma once
 
 #include "runtime/reduction/reduction.hpp"
-
-#include <caf/expected.hpp>
+#include "tools/options/option_table.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace ringmaster {
 
@@ -22,11 +20,13 @@ struct demo_options {
   bool kill = true;
   std::optional<uint32_t> kill_step;  ///< Rounds done before the device dies; random if not said.
   std::optional<uint32_t> kill_rank;
+
+  void add_to(option_table& table);
+  /// Errors: invalid_argument, naming the option, its value and what is allowed.
+  caf::error check();
+
+private:
+  std::optional<uint32_t> told_devices_;
 };
-
-extern const char* const demo_help;
-
-/// Errors: invalid_argument, naming the option, its value and what is allowed.
-caf::expected<demo_options> parse_demo_options(const std::vector<std::string>& args);
 
 } // namespace ringmaster

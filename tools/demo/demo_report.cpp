@@ -59,7 +59,7 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
     auto start = steady::now();
     if (auto problem = enqueue(g, algorithm, count, true))
       return problem;
-    auto status = user_.wait(g.comm.commid(), std::chrono::seconds{60});
+    auto status = user_.wait(id_of(g.comm), std::chrono::seconds{60});
     if (!status)
       return std::move(status.error());
     if (status->status() != gpu_sim::SUCCESS)

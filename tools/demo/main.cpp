@@ -1,6 +1,9 @@
 // `ringmaster demo` as a program of its own: the first thing that is built and seen.
 #include "tools/demo/demo_command.hpp"
 
+#include <string>
+#include <vector>
+
 int main(int argc, char** argv) {
-  return ringmaster::demo_command({argv + 1, argv + argc});
+  return ringmaster::demo_command().run(std::vector<std::string>{argv + 1, argv + argc});
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <caf/expected.hpp>
+#include "tools/options/option_table.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,6 @@ namespace ringmaster::launch {
 
 /// What `caf-run` was asked to do.
 struct command_line {
-  bool help = false;
   uint32_t local_nodes = 0; ///< 1..max_nodes; 0: by the hostfile.
   std::string hostfile;
   uint32_t devices_per_node = 2; ///< 1..node_place::max_devices
@@ -23,15 +22,12 @@ struct command_line {
   std::string binary;  ///< `ringmaster` here; empty: the one beside caf-run.
   std::string remote_binary; ///< `ringmaster` on the remote hosts; empty: the same path as here.
   std::string ssh = "ssh";
-  std::vector<std::string> program; ///< With its arguments; never empty unless help is asked for.
+  std::vector<std::string> program; ///< With its arguments; never empty once checked.
+
+  /// Adds all that caf-run takes. This must not move then.
+  void add_to(option_table& table);
+  /// Errors: invalid_argument, saying what is missing.
+  caf::error check() const;
 };
-
-/// Reads the arguments, without the program's own name. An error says what would be right.
-caf::expected<command_line> parse_command_line(const std::vector<std::string>& arguments);
-
-/// "250ms", "30s" or "2min".
-caf::expected<std::chrono::milliseconds> parse_duration(const std::string& text);
-
-extern const char* const usage;
 
 } // namespace ringmaster::launch

@@ -1,11 +1,11 @@
 #include "tools/launch/hostfile.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace ringmaster::launch {
 
@@ -42,11 +42,11 @@ std::string read_setting(std::string_view setting, node_place& place) {
   auto key = setting.substr(0, equals);
   auto value = equals == std::string_view::npos ? std::string_view{} : setting.substr(equals + 1);
   if (key == "slots") {
-    auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), place.devices);
-    if (ec == std::errc{} && end == value.data() + value.size() && place.devices >= 1
-        && place.devices <= node_place::max_devices)
-      return {};
-    return fmt::format("slots is the number of devices, from 1 to {}, not '{}'", node_place::max_devices, value);
+    auto devices = parse_whole(value, 1, node_place::max_devices);
+    if (!devices)
+      return "slots, the number of devices: " + render(devices.error());
+    place.devices = static_cast<uint32_t>(*devices);
+    return {};
   }
   if (key == "name") {
     place.name = value;

@@ -29,14 +29,6 @@ caf::error not_found(const std::string& name, const std::string& where) {
 
 } // namespace
 
-caf::expected<std::string> own_directory() {
-  std::error_code ec;
-  auto self = fs::read_symlink("/proc/self/exe", ec);
-  if (ec)
-    return make_error(errc::io_error, fmt::format("cannot read /proc/self/exe: {}", ec.message()));
-  return self.parent_path().string();
-}
-
 caf::expected<std::string> find_program(const std::string& name, const std::string& search_path,
                                         const std::string& last_directory) {
   if (name.find('/') != std::string::npos) {

@@ -6,9 +6,6 @@
 
 namespace ringmaster::launch {
 
-/// The directory of the running executable, without a slash at its end.
-caf::expected<std::string> own_directory();
-
 /// Where the program `name` is: as it stands if it has a slash, else the first executable file of that name in the
 /// directories of `search_path` (separated by colons), else in `last_directory`. The errors are unknown program
 /// (errc::invalid_argument) and not executable (errc::io_error).

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <fmt/format.h>
@@ -10,18 +11,6 @@
 #include <algorithm>
 
 namespace ringmaster {
-
-const char* const collective_options_help =
-  R"(  KIND              all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter,
-                    barrier, send_recv
-  --ranks N         the world size (8)
-  --root R          of reduce, broadcast, gather and scatter; who sends in send_recv (0)
-  --peer R          who receives in send_recv (the rank after the root)
-  --bytes SIZE      as nccl-tests count: the whole buffer, for all_gather and the like all ranks' blocks together,
-                    each rounded down to whole elements; 64K, 1M, 1G are powers of 1024, 64KB, 1MB, 1GB of 1000 (1M)
-  --datatype T      float32, float64, int32, ... (float32)
-  --chunk SIZE      the pieces of pipelined algorithms (as the algorithm likes)
-)";
 
 namespace {
 
@@ -40,8 +29,19 @@ std::string kinds_with_root() {
 
 } // namespace
 
-void add_kind(option_table& table, std::optional<proto::CollectiveKind>& target) {
-  table.positional([&target](const std::string& text) -> caf::error {
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> result;
+  for (auto& x : algorithms())
+    if (std::find(result.begin(), result.end(), x.name) == result.end())
+      result.emplace_back(x.name);
+  return result;
+}
+
+option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& target) {
+  std::vector<std::string> names;
+  for (auto kind : collective_kinds())
+    names.emplace_back(name_of(kind));
+  auto set = [&target](const std::string& text) -> caf::error {
     if (target)
       return invalid(fmt::format("one collective at a time: \"{}\" and \"{}\" were given", name_of(*target), text));
     auto kind = parse_collective_kind(text);
@@ -49,22 +49,47 @@ void add_kind(option_table& table, std::optional<proto::CollectiveKind>& target)
       return std::move(kind.error());
     target = *kind;
     return caf::none;
-  });
+  };
+  return table.positional("KIND", set).says("{words}").offers(std::move(names));
 }
 
-void add_collective_options(option_table& table, collective_options& opts, uint64_t ranks_max,
-                            const char* ranks_option) {
+void add_collective_options(option_table& table, collective_options& opts, const ranks_range& ranks) {
+  table.text("--algorithm", opts.algorithm).says("A", "one of the kind's algorithms").offers(algorithm_names());
+  add_kind_and_ranks(table, opts, ranks);
+}
+
+void add_kind_and_ranks(option_table& table, collective_options& opts, const ranks_range& ranks) {
   add_kind(table, opts.kind);
-  table.text("--algorithm", opts.algorithm);
-  table.number(ranks_option, opts.ranks, 1, ranks_max);
-  table.number("--root", opts.root, 0, ranks_max - 1);
-  table.number("--peer", opts.peer, 0, ranks_max - 1);
+  table.number(ranks.option, opts.ranks, ranks.min, ranks.max)
+    .says("N", fmt::format("the world size, {} to {}", ranks.min, ranks.max))
+    .otherwise("8");
+  table.number("--root", opts.root, 0, ranks.max - 1)
+    .says("R", fmt::format("of {}, where it is who sends", kinds_with_root()))
+    .otherwise("0");
+  table.number("--peer", opts.peer, 0, ranks.max - 1)
+    .says("R", "who receives in send_recv")
+    .otherwise("the rank after the root");
+}
+
+void add_chunk_and_datatype(option_table& table, collective_options& opts) {
+  table.bytes("--chunk", opts.chunk_bytes).says("SIZE", "the pieces of pipelined algorithms")
+    .otherwise("as the algorithm likes");
+  std::vector<std::string> types;
+  for (auto& type : datatypes())
+    types.emplace_back(type.name);
+  table.parsed("--datatype", opts.datatype, parse_datatype)
+    .also("-d")
+    .says("T", "{words}")
+    .offers(std::move(types))
+    .otherwise(std::string{name_of(opts.datatype)});
 }
 
 void add_size_options(option_table& table, collective_options& opts) {
-  table.bytes("--bytes", opts.bytes);
-  table.bytes("--chunk", opts.chunk_bytes);
-  table.parsed("--datatype", opts.datatype, parse_datatype);
+  table.bytes("--bytes", opts.bytes)
+    .says("SIZE", "as nccl-tests count: the whole buffer, for all_gather and the like all ranks' blocks together, each "
+                  "rounded down to whole elements; 64K and 64KiB are 65,536, 64KB is 64,000, likewise M and G")
+    .otherwise("1M");
+  add_chunk_and_datatype(table, opts);
 }
 
 caf::error check_has_root(proto::CollectiveKind kind) {
@@ -85,6 +110,15 @@ caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto
     return invalid(fmt::format("{} {}: not a whole number of {} elements of {} bytes; {} or {} would be", option, bytes,
                                name_of(type), element, bytes - rest, bytes - rest + element));
   return bytes / element;
+}
+
+caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, plan_request request,
+                           proto::DataType type) {
+  if (request.count != 0 || kind == proto::BARRIER)
+    return caf::none;
+  request.count = 1;
+  return invalid(fmt::format("{} {}: less than an element of {} for each of {} ranks; {} would be one", option, bytes,
+                             name_of(type), request.world_size, size_count(kind, request) * size_of(type)));
 }
 
 caf::expected<plan_request> request_of(const collective_options& opts) {
@@ -110,6 +144,9 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
   what.set_chunk_count(opts.chunk.value_or(*chunk));
   auto request = request_of(what, ranks, 0);
+  if (!opts.count)
+    if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request, opts.datatype))
+      return problem;
   if (auto problem = check_request(*opts.kind, request))
     return problem;
   return request;

@@ -23,17 +23,25 @@ struct collective_options {
   std::string schedule; ///< A file, whose collective it is.
 };
 
-/// What stands without a dash: the kind, once.
-void add_kind(option_table& table, std::optional<proto::CollectiveKind>& kind);
-/// The kind, --algorithm, --root, --peer, and the world size under the name `ranks_option`. `opts` must outlive the
-/// table.
-void add_collective_options(option_table& table, collective_options& opts, uint64_t ranks_max,
-                            const char* ranks_option = "--ranks");
-/// --bytes, --chunk and --datatype.
-void add_size_options(option_table& table, collective_options& opts);
+/// How many ranks a command takes, and how its option is called.
+struct ranks_range {
+  uint64_t max = 0;
+  uint64_t min = 1;
+  const char* option = "--ranks";
+};
 
-/// What the help says of all these.
-extern const char* const collective_options_help;
+/// What stands without a dash: the kind, once.
+option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& kind);
+/// The kind, --root, --peer, and the world size. `opts` must outlive the table.
+void add_kind_and_ranks(option_table& table, collective_options& opts, const ranks_range& ranks);
+/// The same and --algorithm.
+void add_collective_options(option_table& table, collective_options& opts, const ranks_range& ranks);
+/// --bytes, --chunk and --datatype; the last two.
+void add_size_options(option_table& table, collective_options& opts);
+void add_chunk_and_datatype(option_table& table, collective_options& opts);
+
+/// The names of all algorithms, each once.
+std::vector<std::string> algorithm_names();
 
 /// Errors: invalid_argument for a --root, or a --peer, where the kind has none.
 caf::error check_has_root(proto::CollectiveKind kind);
@@ -43,8 +51,12 @@ caf::error check_has_peer(proto::CollectiveKind kind);
 /// what would be right.
 caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type);
 
-/// Errors: invalid_argument where no kind was given, for a root or a peer that the kind has not, as of `whole_elements`,
-/// and for what `check_request` refuses.
+/// Errors: invalid_argument where so many bytes, of which the request was made, are less than an element of each rank.
+caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, plan_request request,
+                           proto::DataType type);
+
+/// Errors: invalid_argument where no kind was given, for a root or a peer that the kind has not, as of `whole_elements`
+/// and `check_not_empty`, and for what `check_request` refuses.
 caf::expected<plan_request> request_of(const collective_options& opts);
 
 /// The named algorithm, or all of the kind. Errors: as of `find_algorithm`.

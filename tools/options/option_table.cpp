@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace ringmaster {
 
@@ -14,6 +15,15 @@ namespace {
 
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
+}
+
+/// "1.5us", with the largest unit that leaves a number from 1.
+std::string duration_default(int64_t ps) {
+  constexpr std::pair<const char*, double> units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
+  for (auto [name, size] : units)
+    if (static_cast<double>(ps) >= size)
+      return fmt::format("{:g}{}", static_cast<double>(ps) / size, name);
+  return "0";
 }
 
 } // namespace
@@ -25,51 +35,173 @@ caf::expected<std::string> option_table::parse_text(const std::string& text) {
 }
 
 caf::expected<std::string> option_table::parse_word(const std::string& text, const std::vector<std::string>& words) {
-  if (std::find(words.begin(), words.end(), text) == words.end())
-    return invalid(fmt::format("\"{}\" is none of {}", text, fmt::join(words, ", ")));
-  return text;
+  if (std::find(words.begin(), words.end(), text) != words.end())
+    return text;
+  auto meant = nearest_word(text, words);
+  return invalid(fmt::format("\"{}\" is none of {}{}", text, fmt::join(words, ", "),
+                             meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+}
+
+option& option_table::add(const std::string& name, option::setter set) {
+  option result;
+  result.names_.push_back(name);
+  result.set_ = std::move(set);
+  groups_.back().options.push_back(std::move(result));
+  return groups_.back().options.back();
+}
+
+option& option_table::flag(const std::string& name, bool& target) {
+  auto& result = add(name, [&target](const std::string&) -> caf::error {
+    target = true;
+    return caf::none;
+  });
+  result.flag_ = true;
+  return result;
+}
+
+option& option_table::value(const std::string& name, option::setter set) {
+  return add(name, std::move(set));
+}
+
+option& option_table::duration(const std::string& name, int64_t& target_ps) {
+  return parsed(name, target_ps, parse_duration_ps).says("T", "").otherwise(duration_default(target_ps));
+}
+
+option& option_table::duration(const std::string& name, std::optional<int64_t>& target_ps) {
+  return parsed(name, target_ps, parse_duration_ps).says("T", "");
+}
+
+option& option_table::positional(std::string word, option::setter set) {
+  positional_.emplace();
+  positional_->value_word_ = std::move(word);
+  positional_->set_ = std::move(set);
+  return *positional_;
+}
+
+option& option_table::positional() {
+  assert(positional_);
+  return *positional_;
+}
+
+option& option_table::option_named(const std::string& name) {
+  auto* known = find(name);
+  assert(known != nullptr);
+  return *known;
+}
+
+option& option_table::rest(std::string word, std::vector<std::string>& target) {
+  rest_ = &target;
+  return positional(std::move(word), {}).needed();
+}
+
+void option_table::add_example(std::string line, std::string purpose) {
+  examples_.push_back({std::move(line), std::move(purpose)});
+}
+
+void option_table::take_configuration(std::vector<std::string> keys) {
+  configuration_keys_ = std::move(keys);
+}
+
+void option_table::begin_group(std::string title) {
+  groups_.push_back({std::move(title), {}});
+}
+
+std::vector<std::string> option_table::forms() const {
+  if (!forms_.empty())
+    return forms_;
+  std::vector<std::string> parts;
+  if (positional_ && rest_ == nullptr)
+    parts.push_back(positional_->usage());
+  auto more = takes_configuration();
+  for (auto& each : groups_)
+    for (auto& x : each.options) {
+      if (x.is_needed())
+        parts.push_back(x.usage());
+      more |= !x.is_needed();
+    }
+  if (more)
+    parts.emplace_back("[options]");
+  if (rest_ != nullptr)
+    parts.push_back(fmt::format("[--] {}", positional_->usage()));
+  return {fmt::format("{}", fmt::join(parts, " "))};
+}
+
+option* option_table::find(const std::string& name) {
+  for (auto& each : groups_)
+    for (auto& x : each.options)
+      if (std::find(x.names_.begin(), x.names_.end(), name) != x.names_.end())
+        return &x;
+  return nullptr;
+}
+
+bool option_table::is_for_configuration(const std::string& name) const {
+  return takes_configuration() && name.starts_with("--") && (name.find('.') != name.npos || name == "--dump-config");
 }
 
 caf::error option_table::unknown(const std::string& name) const {
   std::vector<std::string> names;
-  for (const auto& [known, ignored] : values_)
-    names.push_back(known);
-  for (const auto& [known, ignored] : flags_)
-    names.push_back(known);
+  for (auto& each : groups_)
+    for (auto& x : each.options)
+      names.insert(names.end(), x.names_.begin(), x.names_.end());
   auto meant = nearest_word(name, names);
   return invalid(fmt::format("there is no option {}; {}{}", name,
                              meant.empty() ? "" : fmt::format("did you mean {}? Or ", meant), see_help()));
 }
 
+/// The option at `i`, with its value, which may be the next argument: `i` is then that one's place.
+caf::error option_table::read_option(std::span<const std::string> args, size_t& i) {
+  const auto& arg = args[i];
+  auto equals = arg.find('=');
+  auto joined = equals != arg.npos;
+  auto name = arg.substr(0, equals);
+  std::string value = joined ? arg.substr(equals + 1) : "";
+  auto* known = find(name);
+  if (known == nullptr && is_for_configuration(name)) {
+    configure_by(arg);
+    return caf::none;
+  }
+  if (auto* brief = find(arg.substr(0, 2)); known == nullptr && brief != nullptr && !brief->flag_) {
+    known = brief; // -n8
+    name = arg.substr(0, 2);
+    value = arg.substr(2);
+    joined = true;
+  }
+  if (known == nullptr)
+    return unknown(name);
+  if (known->flag_ && joined)
+    return invalid(fmt::format("{} takes no value, and has \"{}\"", name, value));
+  if (!known->flag_ && !joined && i + 1 == args.size())
+    return invalid(fmt::format("{} needs a value; {}", name, see_help()));
+  if (!known->flag_ && !joined)
+    value = args[++i];
+  if (auto problem = known->set_(value))
+    return make_error(code_of(problem) == errc::ok ? errc::invalid_argument : code_of(problem),
+                      fmt::format("{}: {}", name, render(problem)));
+  return caf::none;
+}
+
 caf::error option_table::read(std::span<const std::string> args) {
   for (size_t i = 0; i < args.size(); ++i) {
     const auto& arg = args[i];
-    if (arg == "--help" || arg == "-h") {
-      help_ = true;
+    auto divides = arg == "--" && rest_ != nullptr;
+    if (rest_ != nullptr && (divides || !arg.starts_with("-"))) {
+      auto left = args.subspan(i + (divides ? 1 : 0));
+      rest_->assign(left.begin(), left.end());
       return caf::none;
     }
-    if (!arg.starts_with("-")) {
-      if (!positional_)
-        return invalid(fmt::format("\"{}\" is no option; {}", arg, see_help()));
-      if (auto problem = positional_(arg))
+    if (arg == "--help" || arg == "-h" || arg == "--version") {
+      (arg == "--version" ? version_ : help_) = true;
+      return caf::none;
+    }
+    if (arg.starts_with("-")) {
+      if (auto problem = read_option(args, i))
         return problem;
       continue;
     }
-    auto equals = arg.find('=');
-    auto name = arg.substr(0, equals);
-    if (auto flag = flags_.find(name); flag != flags_.end()) {
-      if (equals != std::string::npos)
-        return invalid(fmt::format("{} takes no value, and has \"{}\"", name, arg.substr(equals + 1)));
-      *flag->second = true;
-      continue;
-    }
-    auto found = values_.find(name);
-    if (found == values_.end())
-      return unknown(name);
-    if (equals == std::string::npos && i + 1 == args.size())
-      return invalid(fmt::format("{} needs a value; {}", name, see_help()));
-    if (auto problem = found->second(equals != std::string::npos ? arg.substr(equals + 1) : args[++i]))
-      return invalid(fmt::format("{}: {}", name, render(problem)));
+    if (!positional_)
+      return invalid(fmt::format("\"{}\" is no option; {}", arg, see_help()));
+    if (auto problem = positional_->set_(arg))
+      return problem;
   }
   return caf::none;
 }

@@ -1,32 +1,38 @@
 #pragma once
 
-#include "actors/configuration/configuration.hpp"
+#include "tools/options/tool_command.hpp"
 
-#include <map>
 #include <string>
 #include <vector>
 
 namespace ringmaster {
 
-/// A short option of one command, and what becomes of its value: the configuration key it stands for, or a place of its
-/// own.
-using short_options = std::map<std::string, std::string>;
+/// A program of several commands.
+class program {
+public:
+  /// `about` stands above the list of commands in the help, `closing` below it. `note` is a line that --version has in
+  /// the end; none: it has none.
+  program(std::string name, std::string about, std::vector<tool_command> commands, std::string closing,
+          std::string (*note)() = nullptr);
 
-/// Reads the configuration: config/caf-application.conf below the current directory, if it is there, or the file of
-/// --conf; then the command line, with the short options put in their keys' places. Those whose key is empty are left in
-/// `own`, by name. Errors: a sentence, also for what is left over.
-caf::error read_configuration(configuration& cfg, std::vector<std::string> args, const short_options& known,
-                              std::map<std::string, std::string>& own);
+  const std::string& name() const noexcept { return name_; }
+  const std::string& about() const noexcept { return about_; }
+  const std::string& closing() const noexcept { return closing_; }
+  const std::vector<tool_command>& commands() const noexcept { return commands_; }
+  std::string help() const;
 
-/// Prints the text if --help or -h is among the arguments. Configurations take them for CAF's, so ask before one reads.
-bool wants_help(const std::vector<std::string>& args, const char* text);
+  /// Finds the command and hands it its arguments. `help`, `help NAME`, --help and --version are always there; and
+  /// `completion bash` and `man`, which the help does not list. Returns the exit status.
+  int run(std::vector<std::string> args, std::FILE* out = stdout, std::FILE* err = stderr) const;
 
-/// Prints the sentence to standard error, with the program's name; returns `status`.
-int report(const caf::error& problem, int status = 1);
+private:
+  int run_help(std::span<const std::string> about, std::FILE* out, std::FILE* err) const;
+  const tool_command* find(const std::string& name) const;
+  int unknown(const std::string& name, std::FILE* err) const;
 
-/// Blocks the signals that end a program, before any thread is started, so that `ending_signal` sees them.
-void block_ending_signals();
-/// The signal that has come since, or 0.
-int ending_signal();
+  std::string name_, about_, closing_;
+  std::vector<tool_command> commands_;
+  std::string (*note_)();
+};
 
 } // namespace ringmaster

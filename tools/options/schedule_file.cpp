@@ -17,16 +17,14 @@
 
 namespace ringmaster {
 
-const char* const schedule_option_help =
-  R"(  --schedule FILE   the schedules in FILE, in place of an algorithm's; kind, world size and root are the file's, and
-                    the number of elements is, or a multiple of it, with every range so many times as far and as long;
-                    docs/schedule_format.md has the format. What `ringmaster prove --schedule FILE` refuses is not run.
-)";
-
 namespace {
 
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
+}
+
+caf::error malformed(std::string text) {
+  return make_error(errc::corrupt, std::move(text));
 }
 
 caf::error check_agreement(const collective_options& told, const schedule_set& written, const char* ranks_option) {
@@ -61,24 +59,31 @@ caf::error check_agreement(const collective_options& told, const schedule_set& w
 
 } // namespace
 
+option& add_schedule_option(option_table& table, std::string& file) {
+  return table.file("--schedule", file)
+    .says("FILE", "the schedules in FILE, in place of an algorithm's; docs/schedule_format.md has the format. Kind, world "
+                  "size, root and peer are the file's, and the number of elements is, or a multiple of it, with every "
+                  "range so many times as far and as long. What `ringmaster prove --schedule FILE` refuses is not run");
+}
+
 caf::expected<schedule_set> read_schedule_file(const std::string& file) {
   if (std::error_code ignored; std::filesystem::is_directory(file, ignored))
-    return invalid(fmt::format("{}: it is a directory, not a file of schedules", file));
+    return malformed(fmt::format("{}: it is a directory, not a file of schedules", file));
   std::ifstream in{file, std::ios::binary};
   std::stringstream text;
   if (in && in.peek() == std::ifstream::traits_type::eof())
-    return invalid(fmt::format("{}: the file is empty; docs/schedule_format.md has the format", file));
+    return malformed(fmt::format("{}: the file is empty; docs/schedule_format.md has the format", file));
   if (!in || !(text << in.rdbuf()))
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
   auto result = parse_schedules(text.str());
   if (!result)
-    return invalid(fmt::format("{}: {}", file, render(result.error())));
+    return malformed(fmt::format("{}: {}", file, render(result.error())));
   return result;
 }
 
 caf::error check_proof(const std::string& file, const schedule_set& written) {
   auto fault = prove(written.kind, written.request, written.ranks).fault;
-  return fault.empty() ? caf::error{} : invalid(fmt::format("{}: the proof does not hold: {}", file, fault));
+  return fault.empty() ? caf::error{} : malformed(fmt::format("{}: the proof does not hold: {}", file, fault));
 }
 
 caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option) {

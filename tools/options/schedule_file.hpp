@@ -5,17 +5,17 @@
 
 namespace ringmaster {
 
-/// What the help of commands with --schedule says of it.
-extern const char* const schedule_option_help;
+/// --schedule FILE.
+option& add_schedule_option(option_table& table, std::string& file);
 
-/// The schedules in the file. Errors: io_error; invalid_argument, with the file's name, line and column.
+/// The schedules in the file. Errors: io_error; corrupt, with the file's name, line and column.
 caf::expected<schedule_set> read_schedule_file(const std::string& file);
 
 /// Those of --schedule, if all that was told of the collective is so in the file, too; the number of bytes apart. Errors:
 /// those of `read_schedule_file`; invalid_argument, naming the option, its value and the file's.
 caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option = "--ranks");
 
-/// Errors: invalid_argument where the proof does not hold, with the file's name and the reason: the rank, the step.
+/// Errors: corrupt where the proof does not hold, with the file's name and the reason: the rank, the step.
 caf::error check_proof(const std::string& file, const schedule_set& written);
 
 /// How many times the file's collective so many bytes are. Errors: invalid_argument where they are no multiple.

@@ -12,48 +12,10 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
-
-constexpr auto draw_help = R"(usage: ringmaster draw KIND [options]
-
-Shows what a schedule does: who sends what to whom in each round, and what every rank has then.
-
-  KIND           all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier,
-                 send_recv
-  --algorithm A  one of the kind's algorithms (the first)
-  --ranks N      the world size, 1 to 16 (8)
-  --root R       of reduce, broadcast, gather and scatter; who sends in send_recv (0)
-  --peer R       who receives in send_recv (the rank after the root)
-  --count C      elements, 1 to 4096: of the whole, or of each block where every rank has one (one for each rank, or 1)
-  --chunk C      elements of a piece, for pipelined algorithms (as the algorithm likes)
-  --schedule FILE
-                 the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the
-                 format. What they do wrong is said below the picture,
-                 on standard error; ranks that wait for each other for ever have no picture.
-  --svg FILE     writes a picture to FILE, as SVG (text)
-  --help         this text
-)";
-
 struct draw_options {
   collective_options collective;
   std::string svg;
-  bool help = false;
 };
-
-caf::expected<draw_options> parse(std::span<const std::string> args) {
-  draw_options opts;
-  option_table table{"draw"};
-  add_collective_options(table, opts.collective, drawn_ranks_max);
-  table.number("--count", opts.collective.count, 1, drawn_elements_max);
-  table.number("--chunk", opts.collective.chunk, 1, drawn_elements_max);
-  table.text("--schedule", opts.collective.schedule);
-  table.text("--svg", opts.svg);
-  if (auto problem = table.read(args))
-    return problem;
-  opts.help = table.help();
-  return opts;
-}
 
 /// What is drawn, and what is said below its title and below it.
 struct drawing {
@@ -90,7 +52,7 @@ caf::expected<drawing> drawing_of_file(const collective_options& told) {
   const auto& [kind, request, ranks] = *written;
   silent_observer observer;
   if (auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer); !walked.fault.empty())
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", told.schedule, walked.fault));
+    return make_error(errc::corrupt, fmt::format("{}: {}", told.schedule, walked.fault));
   auto story = walk(kind, algorithm_name_of(told.schedule), request, ranks);
   if (!story)
     return std::move(story.error());
@@ -109,28 +71,50 @@ caf::error write(const drawing& x, const std::string& svg_file, std::FILE* out) 
   return caf::none;
 }
 
+class draw_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& told = opts_.collective;
+    table.about("Shows what a schedule does: who sends what to whom in each round, and what every rank has then.");
+    add_collective_options(table, told, {.max = drawn_ranks_max});
+    table.option_named("--algorithm").otherwise("the first");
+    table.number("--count", told.count, 1, drawn_elements_max)
+      .says("C", fmt::format("elements, 1 to {}: of the whole, or of each block where every rank has one", drawn_elements_max))
+      .otherwise("one for each rank, or 1");
+    table.number("--chunk", told.chunk, 1, drawn_elements_max)
+      .says("C", "elements of a piece, for pipelined algorithms")
+      .otherwise("as the algorithm likes");
+    table.file("--schedule", told.schedule)
+      .says("FILE", "the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the "
+                    "format. What they do wrong is said below the picture, on standard error; ranks that wait for each "
+                    "other for ever have no picture");
+    table.file("--svg", opts_.svg).says("FILE", "writes a picture to FILE, as SVG, in place of the text");
+    table.add_example("ringmaster draw broadcast --algorithm tree --ranks 8 --svg tree.svg", "a tree of eight");
+  }
+
+  caf::error check() override {
+    auto drawn = opts_.collective.schedule.empty() ? drawing_of(opts_.collective) : drawing_of_file(opts_.collective);
+    if (!drawn)
+      return std::move(drawn.error());
+    drawn_ = std::move(*drawn);
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    if (auto problem = write(drawn_, opts_.svg, to.out))
+      return problem;
+    if (!drawn_.fault.empty())
+      return make_error(errc::corrupt, drawn_.fault);
+    return exit_ok;
+  }
+
+  draw_options opts_;
+  drawing drawn_;
+};
+
 } // namespace
 
-int draw_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster draw: {}\n", render(problem));
-    return code;
-  };
-  auto opts = parse(args);
-  if (!opts)
-    return failed(opts.error(), exit_usage);
-  if (opts->help) {
-    fmt::print(out, "{}", draw_help);
-    return 0;
-  }
-  auto drawn = opts->collective.schedule.empty() ? drawing_of(opts->collective) : drawing_of_file(opts->collective);
-  if (!drawn)
-    return failed(drawn.error(), exit_usage);
-  auto problem = write(*drawn, opts->svg, out);
-  std::fflush(out); // before what is wrong
-  if (!problem && !drawn->fault.empty())
-    problem = make_error(errc::invalid_argument, drawn->fault);
-  return problem ? failed(problem, exit_failed) : 0;
+tool_command draw_command() {
+  return tool_command::of<draw_call>("draw", "who sends what to whom in a collective, as text or as a picture");
 }
 
 } // namespace ringmaster

@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster draw KIND [options]`: a schedule as text or as a picture. `args` is what stands behind "draw". Writes to
-/// `out`, and to `err` what went wrong. Returns the exit code: 0, 1 for an error, 2 for wrong usage.
-int draw_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster draw KIND`: a schedule as text or as a picture.
+tool_command draw_command();
 
 } // namespace ringmaster

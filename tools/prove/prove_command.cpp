@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/prove/prove_run.hpp"
 #include "tools/options/schedule_file.hpp"
 #include "tools/console/terminal.hpp"
@@ -10,13 +11,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 namespace ringmaster {
 
 namespace {
-
-constexpr int exit_fault = 1;
-constexpr int exit_usage = 2;
 
 caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
   auto read = read_schedule_file(opts.schedule);
@@ -65,57 +64,69 @@ std::string worlds_text(const std::vector<uint32_t>& worlds) {
   return fmt::format("{} from {} to {}", worlds.size(), worlds.front(), worlds.back());
 }
 
+std::string row_of(const algorithm_proofs& x, const terminal& paint) {
+  auto text = fmt::format("{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name,
+                          worlds_text(x.worlds), x.proofs, std::chrono::duration<double>{x.time}.count());
+  if (x.declined != 0)
+    text += fmt::format("  {}\n",
+                        paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, x.why_declined)));
+  for (auto* fault : {&x.fault, &x.cost_fault})
+    if (!fault->empty())
+      text += fmt::format("  {}\n", paint.bad(*fault));
+  return text;
+}
+
+std::string header_of(const terminal& paint) {
+  return paint.bold(fmt::format("{:<15} {:<20} {:<20} {:>7} {:>9}", "kind", "algorithm", "worlds", "cases", "CPU time"))
+         + "\n";
+}
+
 caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
   auto start = std::chrono::steady_clock::now();
-  auto all = prove_algorithms(opts);
+  terminal paint{out};
+  progress shown{"prove"};
+  auto header = header_of(paint); // only above a row
+  auto all = prove_algorithms(opts, {[&](double part) { shown.at(part); }, [&](const algorithm_proofs& x) {
+                                       shown.print(out, std::exchange(header, "") + row_of(x, paint));
+                                     }});
   if (!all)
     return std::move(all.error());
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  terminal paint{out};
-  fmt::print(out, "{}\n", paint.bold(fmt::format("{:<15} {:<20} {:<20} {:>7} {:>9}", "kind", "algorithm", "worlds",
-                                                 "cases", "CPU time")));
   uint64_t proofs = 0, faults = 0;
   for (auto& x : *all) {
     proofs += x.proofs;
-    fmt::print(out, "{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name, worlds_text(x.worlds),
-               x.proofs, std::chrono::duration<double>{x.time}.count());
-    if (x.declined != 0)
-      fmt::print(out, "  {}\n",
-                 paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, x.why_declined)));
-    for (auto* fault : {&x.fault, &x.cost_fault})
-      if (!fault->empty())
-        fmt::print(out, "  {}\n", paint.bad(*fault));
     faults += x.fault.empty() && x.cost_fault.empty() ? 0 : 1;
   }
   if (proofs == 0)
     return make_error(errc::invalid_argument, "there was nothing to prove");
-  fmt::print(out, "\n{} proofs, {} ({:.1f} s)\n", with_commas(proofs),
-             faults == 0 ? paint.good("all hold")
-                         : paint.bad(fmt::format("{} of {} algorithms at fault", faults, all->size())),
-             took.count());
+  shown.print(out, fmt::format("\n{} proof{}, {} ({:.1f} s)\n", with_commas(proofs), proofs == 1 ? "" : "s",
+                               faults == 0 ? paint.good(proofs == 1 ? "which holds" : "all hold")
+                                           : paint.bad(fmt::format("{} of {} at fault", faults,
+                                                                   counted(all->size(), "algorithm"))),
+                               took.count()));
   return faults == 0;
 }
 
+class prove_call final : public command_call {
+  void declare(option_table& table) override { opts_.add_to(table); }
+  caf::error check() override { return opts_.check(); }
+
+  caf::expected<int> run(const console& to) override {
+    auto holds = !opts_.schedule.empty() ? prove_file(opts_, to.out)
+                 : !opts_.write.empty()  ? write_file(opts_, to.out)
+                                         : prove_and_print(opts_, to.out);
+    if (!holds)
+      return std::move(holds.error());
+    return *holds ? exit_ok : exit_failed;
+  }
+
+  prove_options opts_;
+};
+
 } // namespace
 
-int prove_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem) {
-    fmt::print(err, "ringmaster prove: {}\n", render(problem));
-    return exit_usage;
-  };
-  auto opts = parse_prove_options(args);
-  if (!opts)
-    return failed(opts.error());
-  if (opts->help) {
-    fmt::print(out, "{}", prove_usage);
-    return 0;
-  }
-  auto holds = !opts->schedule.empty() ? prove_file(*opts, out)
-               : !opts->write.empty()  ? write_file(*opts, out)
-                                       : prove_and_print(*opts, out);
-  if (!holds)
-    return failed(holds.error());
-  return *holds ? 0 : exit_fault;
+tool_command prove_command() {
+  return tool_command::of<prove_call>("prove", "proves collective algorithms, or a schedule in a file");
 }
 
 } // namespace ringmaster

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster prove`: returns the process's exit status.
-int prove_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster prove`: walks schedules on symbols. Its status is 1 where a proof does not hold.
+tool_command prove_command();
 
 } // namespace ringmaster

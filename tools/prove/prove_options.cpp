@@ -35,72 +35,49 @@ caf::expected<std::vector<uint64_t>> parse_list(std::string_view text, uint64_t 
   return result;
 }
 
-void add_list(option_table& table, const char* name, std::vector<uint64_t>& target, uint64_t min, uint64_t max) {
-  table.parsed(name, target, [min, max](const std::string& text) { return parse_list(text, min, max); });
-}
-
-caf::error check(const prove_options& opts) {
-  auto limits_cases = opts.kind || opts.algorithm != "all" || !opts.ranks.empty() || !opts.counts.empty()
-                      || !opts.roots.empty() || !opts.write.empty();
-  if (!opts.schedule.empty() && limits_cases)
-    return make_error(errc::invalid_argument,
-                      "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
-  if (!opts.write.empty()
-      && (!opts.kind || opts.algorithm == "all" || opts.ranks.size() != 1 || opts.counts.size() != 1
-          || opts.roots.size() > 1))
-    return make_error(errc::invalid_argument,
-                      "--write FILE writes one: it wants a KIND, --algorithm, --ranks and --count with one value each");
-  if (opts.kind && !opts.roots.empty())
-    return check_has_root(*opts.kind);
-  return caf::none;
+option& add_list(option_table& table, const char* name, std::vector<uint64_t>& target, uint64_t min, uint64_t max) {
+  return table.parsed(name, target, [min, max](const std::string& text) { return parse_list(text, min, max); });
 }
 
 } // namespace
 
-caf::expected<prove_options> parse_prove_options(std::span<const std::string> args) {
+void prove_options::add_to(option_table& table) {
   constexpr auto count_max = uint64_t{1} << 48;
-  prove_options opts;
-  option_table table{"prove"};
-  add_kind(table, opts.kind);
-  table.text("--algorithm", opts.algorithm);
-  add_list(table, "--ranks", opts.ranks, 1, world_size_max);
-  add_list(table, "--count", opts.counts, 0, count_max);
-  add_list(table, "--root", opts.roots, 0, world_size_max - 1);
-  table.number("--seed", opts.seed, 0);
-  table.number("--jobs", opts.jobs, 1, 256);
-  table.flag("--deterministic", opts.deterministic);
-  table.text("--schedule", opts.schedule);
-  table.text("--write", opts.write);
-  if (auto problem = table.read(args))
-    return problem;
-  opts.help = table.help();
-  if (!opts.help)
-    if (auto problem = check(opts))
-      return problem;
-  return opts;
+  table.about("Proves collective algorithms: walks the schedules of all ranks on symbols and says whether every output "
+              "element holds what it must, whether a rank may wait for ever, and whether a range is written while it may "
+              "still be read. Compares rounds, elements and messages with what the algorithm says that it costs. Without a "
+              "KIND, all of them.");
+  add_kind(table, kind);
+  table.text("--algorithm", algorithm).says("A", "one algorithm, or all").offers(algorithm_names());
+  add_list(table, "--ranks", ranks, 1, world_size_max).says("LIST", "world sizes, such as 4, 1..64 or 2,4,8..16")
+    .otherwise("1 to 64 and samples up to 1024");
+  add_list(table, "--count", counts, 0, count_max).says("LIST", "elements")
+    .otherwise("several, even and uneven, fewer than ranks and more, and none");
+  add_list(table, "--root", roots, 0, world_size_max - 1).says("LIST", "roots").otherwise("all in small worlds, and samples");
+  table.flag("--deterministic", deterministic)
+    .says("the reductions as a deterministic communicator runs them: that all inputs are added in rank order, by every "
+          "algorithm; without --ranks up to 64");
+  table.number("--seed", seed, 0).says("N", "of the order of events");
+  table.number("--jobs", jobs, 1, 256).says("N", "threads");
+  table.file("--schedule", schedule).says("FILE", "prove the schedules in FILE; docs/schedule_format.md has the format");
+  table.file("--write", write)
+    .says("FILE", "write the schedules of one algorithm to FILE, in that format, and prove nothing");
+  table.closing("Ends with status 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.");
+  table.add_example("ringmaster prove all_reduce --algorithm ring --ranks 1..64", "one algorithm");
 }
 
-const std::string_view prove_usage = R"(ringmaster prove [KIND] [options]
-
-Proves collective algorithms: walks the schedules of all ranks on symbols and says whether every output element holds
-what it must, whether a rank may wait for ever, and whether a range is written while it may still be read. Compares
-rounds, elements and messages with what the algorithm says that it costs. Without a KIND, all of them.
-
-  KIND               all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier,
-                     send_recv
-  --algorithm A      one algorithm, or all (the default)
-  --ranks LIST       world sizes, such as 4, 1..64 or 2,4,8..16; without it 1 to 64 and samples up to 1024
-  --count LIST       elements, also without; without it several, even and uneven, fewer than ranks and more
-  --root LIST        roots; without it all in small worlds, and samples
-  --deterministic    the reductions as a deterministic communicator runs them: that all inputs are added in rank order,
-                     by every algorithm; without --ranks up to 64
-  --seed N           of the order of events (1)
-  --jobs N           threads (2)
-  --schedule FILE    prove the schedules in FILE; docs/schedule_format.md has the format
-  --write FILE       write the schedules of one algorithm to FILE, in that format, and prove nothing
-  --help             this text
-
-Ends with status 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.
-)";
+caf::error prove_options::check() const {
+  auto limits_cases
+    = kind || algorithm != "all" || !ranks.empty() || !counts.empty() || !roots.empty() || !write.empty();
+  if (!schedule.empty() && limits_cases)
+    return make_error(errc::invalid_argument,
+                      "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
+  if (!write.empty() && (!kind || algorithm == "all" || ranks.size() != 1 || counts.size() != 1 || roots.size() > 1))
+    return make_error(errc::invalid_argument,
+                      "--write FILE writes one: it wants a KIND, --algorithm, --ranks and --count with one value each");
+  if (kind && !roots.empty())
+    return check_has_root(*kind);
+  return caf::none;
+}
 
 } // namespace ringmaster

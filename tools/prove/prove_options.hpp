@@ -1,13 +1,10 @@
 #pragma once
 
 #include "runtime/schedule/collective.hpp"
-
-#include <caf/expected.hpp>
+#include "tools/options/option_table.hpp"
 
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ringmaster {
@@ -24,13 +21,10 @@ struct prove_options {
   uint32_t jobs = 2;
   std::string schedule; ///< Prove this file; empty: algorithms.
   std::string write;    ///< Write the schedules to this file; empty: prove them.
-  bool help = false;
+
+  void add_to(option_table& table);
+  /// Errors: invalid_argument, naming the options that do not go together.
+  caf::error check() const;
 };
-
-/// Errors: invalid_argument, naming the option, the value and what is allowed.
-caf::expected<prove_options> parse_prove_options(std::span<const std::string> args);
-
-/// What --help says.
-extern const std::string_view prove_usage;
 
 } // namespace ringmaster

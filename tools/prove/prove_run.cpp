@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <ctime>
+#include <mutex>
 #include <thread>
 
 namespace ringmaster {
@@ -102,6 +103,63 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
   return result;
 }
 
+/// Takes the jobs' results, in any order and from any thread, and tells of each algorithm when all before it are through.
+class proof_ledger {
+public:
+  proof_ledger(std::vector<algorithm_proofs>& all, std::vector<proof_job>& jobs, const prove_watch& watch)
+    : all_(all), jobs_(jobs), watch_(watch), open_(all.size()) {
+    for (auto& x : jobs) {
+      ++open_[x.algorithm];
+      work_ += work_of(x);
+    }
+  }
+
+  /// The job has been done.
+  void enter(const proof_job& job) {
+    std::lock_guard lock{mutex_};
+    done_ += work_of(job);
+    --open_[job.algorithm];
+    watch_.done(done_ / work_);
+    for (; told_ < all_.size() && open_[told_] == 0; ++told_) {
+      add_up(told_);
+      watch_.row(all_[told_]);
+    }
+  }
+
+private:
+  /// Schedules of all ranks grow with the square of the world.
+  static double work_of(const proof_job& x) {
+    return static_cast<double>(x.cases.size()) * x.world_size * x.world_size;
+  }
+
+  /// From the smallest world on, which is the last job.
+  void add_up(size_t algorithm) {
+    auto& sum = all_[algorithm];
+    for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) {
+      if (job->algorithm != algorithm)
+        continue;
+      sum.worlds.push_back(job->world_size);
+      sum.proofs += job->proofs;
+      sum.declined += job->declined;
+      sum.time += job->time;
+      if (sum.fault.empty())
+        sum.fault = std::move(job->fault);
+      if (sum.why_declined.empty())
+        sum.why_declined = std::move(job->why_declined);
+      if (sum.cost_fault.empty())
+        sum.cost_fault = std::move(job->cost_fault);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<algorithm_proofs>& all_;
+  std::vector<proof_job>& jobs_;
+  const prove_watch& watch_;
+  std::vector<size_t> open_; ///< Jobs of each.
+  double work_ = 0, done_ = 0;
+  size_t told_ = 0;
+};
+
 } // namespace
 
 caf::expected<std::vector<schedule>> schedules_of(proto::CollectiveKind kind, std::string_view algorithm,
@@ -131,42 +189,32 @@ std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
   return text;
 }
 
-caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts) {
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts, const prove_watch& watch) {
   auto result = chosen_algorithms(opts);
   if (!result)
     return result;
   std::vector<proof_job> jobs;
   caf::error refused;
-  for (auto n : prove_worlds(opts))
-    for (size_t i = 0; i < result->size(); ++i)
-      if (auto cases = prove_cases((*result)[i].of->kind, n, opts, refused); !cases.empty())
-        jobs.emplace_back(i, n, std::move(cases));
+  auto worlds = prove_worlds(opts);
+  for (size_t i = 0; i < result->size(); ++i)
+    for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first: what is left in the end is short
+      if (auto cases = prove_cases((*result)[i].of->kind, *n, opts, refused); !cases.empty())
+        jobs.emplace_back(i, *n, std::move(cases));
   if (jobs.empty())
     return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
-  std::atomic<size_t> left = jobs.size(); // the largest worlds first: what is left in the end is short
+  proof_ledger ledger{*result, jobs, watch};
+  std::atomic<size_t> next = 0;
   auto work = [&] {
-    for (auto i = left.load(); i != 0; i = left.load())
-      if (left.compare_exchange_weak(i, i - 1))
-        run(*(*result)[jobs[i - 1].algorithm].of, opts, jobs[i - 1]);
+    for (auto i = next.fetch_add(1); i < jobs.size(); i = next.fetch_add(1)) {
+      run(*(*result)[jobs[i].algorithm].of, opts, jobs[i]);
+      ledger.enter(jobs[i]);
+    }
   };
   std::vector<std::jthread> threads;
   for (uint32_t i = 1; i < opts.jobs && i < jobs.size(); ++i)
     threads.emplace_back(work);
   work();
   threads.clear(); // joins
-  for (auto& job : jobs) {
-    auto& sum = (*result)[job.algorithm];
-    sum.worlds.push_back(job.world_size);
-    sum.proofs += job.proofs;
-    sum.declined += job.declined;
-    sum.time += job.time;
-    if (sum.fault.empty())
-      sum.fault = std::move(job.fault);
-    if (sum.why_declined.empty())
-      sum.why_declined = std::move(job.why_declined);
-    if (sum.cost_fault.empty())
-      sum.cost_fault = std::move(job.cost_fault);
-  }
   return result;
 }
 

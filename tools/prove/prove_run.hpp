@@ -5,6 +5,7 @@
 #include "tools/prove/prove_options.hpp"
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,14 @@ addition_order order_of(const prove_options& opts);
 /// "4 ranks, count 9, root 2, chunk 1"
 std::string text_of(proto::CollectiveKind kind, const plan_request& request);
 
+/// Who looks on while it goes: told by one thread at a time.
+struct prove_watch {
+  std::function<void(double part)> done;             ///< Which part of the whole.
+  std::function<void(const algorithm_proofs&)> row;  ///< An algorithm is through; in the order of `algorithms()`.
+};
+
 /// Proves the algorithms asked for, on `opts.jobs` threads. In the order of `algorithms()`. Errors: invalid_argument,
 /// where there is nothing to prove.
-caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts);
+caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts, const prove_watch& watch);
 
 } // namespace ringmaster

@@ -2,6 +2,8 @@
 
 #include "messages/errc.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
 
 namespace ringmaster {
@@ -69,6 +71,13 @@ puzzle_result check(const puzzle& which, const strategy_function& program) {
 
 puzzle_result check_stub(const puzzle& which) {
   return check(which, [&](rank& self) { return which.stub(self, which.trained); });
+}
+
+caf::expected<training_outcome> outcome_of_stub(const puzzle& which) {
+  auto program = [&](rank& self) { return which.stub(self, which.trained); };
+  if (!is_written(which, program))
+    return make_error(errc::refused, fmt::format("{} is not written yet: there is nothing to show", which.stub_file()));
+  return simulate(program, which.trained, which.ranks, puzzle_costs(), true, operations_max);
 }
 
 puzzle_result check_solution(const puzzle& which) {

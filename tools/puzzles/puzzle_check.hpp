@@ -25,6 +25,9 @@ struct puzzle_result {
 /// Runs it on the puzzle's world in virtual time, at the puzzles' costs.
 puzzle_result check(const puzzle& which, const training::strategy_function& program);
 puzzle_result check_stub(const puzzle& which);
+/// The reader's program with all that its ranks did, to be shown. Errors: what is wrong with it; refused where it is not
+/// written yet.
+caf::expected<training::training_outcome> outcome_of_stub(const puzzle& which);
 puzzle_result check_solution(const puzzle& which);
 
 } // namespace ringmaster

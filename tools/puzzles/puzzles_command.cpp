@@ -1,9 +1,11 @@
 #include "tools/puzzles/puzzles_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/options/option_table.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
+#include "tools/console/output_file.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 #include "tools/console/time_limit.hpp"
 
@@ -13,47 +15,11 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int exit_usage = 2;
-
-constexpr auto puzzles_help = R"(usage: ringmaster puzzles [N] [--json]
-
-The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds no more,
-than the reference, which is the original's solution. Without N it says how far you are; with N it has the task of
-puzzle N, and what your program for it comes to in virtual time.
-
-Your program is in examples/puzzles/puzzle_N.cpp. `./run build` compiles it into this program.
-
-  --json   one object a puzzle instead of the text, in a list without N
-  --help   this text
-)";
-
 struct puzzles_options {
   const puzzle* only = nullptr; ///< Null: all.
   bool json = false;
-  bool help = false;
+  std::string svg, trace; ///< Files; empty: none.
 };
-
-caf::expected<puzzles_options> parse(std::span<const std::string> args) {
-  puzzles_options result;
-  const auto last = puzzles().size() - 1;
-  option_table table{"puzzles"};
-  table.positional([&](const std::string& text) -> caf::error {
-    auto number = parse_whole(text, 0, last);
-    if (!number)
-      return make_error(errc::invalid_argument,
-                        fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
-    if (result.only != nullptr)
-      return make_error(errc::invalid_argument, fmt::format("one puzzle at a time, or none for all, not {} and {}",
-                                                            result.only->number, *number));
-    result.only = &puzzles()[*number];
-    return caf::none;
-  });
-  table.flag("--json", result.json);
-  if (auto problem = table.read(args))
-    return problem;
-  result.help = table.help();
-  return result;
-}
 
 std::string_view words_of(verdict x) {
   switch (x) {
@@ -104,17 +70,31 @@ std::string text_of(const puzzle& which, const puzzle_result& stub, const puzzle
          + fmt::format("{:<14} {}   read it in {}\n", "our solution", numbers_of(solution), which.solution_file);
 }
 
-std::string json_of(const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
-  auto text = [](const std::string& x) { return x.empty() ? "null" : json_text(x); };
-  auto time = [](const puzzle_result& x) { return is_right(x) ? fmt::format("{:.17g}", x.time) : "null"; };
-  auto memory = [](const puzzle_result& x) { return is_right(x) ? fmt::format("{}", x.peak_memory) : "null"; };
-  return fmt::format(
-    R"({{"number":{},"name":"{}","ranks":{},"layers":{},"batches":{},"stub":"{}","verdict":"{}","error":{},"time":{},)"
-    R"("peak_memory":{},"reference_time":{:.17g},"reference_memory":{},"solution":"{}","solution_time":{},)"
-    R"("solution_memory":{}}})",
-    which.number, which.name, which.ranks, which.trained.layers, which.trained.global_batch, which.stub_file(),
-    words_of(stub.judged), text(stub.error), time(stub), memory(stub), which.reference_time, which.reference_memory,
-    which.solution_file, time(solution), memory(solution));
+/// Where there are any.
+void write_numbers(json_writer& json, const char* time, const char* memory, const puzzle_result& x) {
+  json.key(time);
+  is_right(x) ? json.value(x.time) : json.null();
+  json.key(memory);
+  is_right(x) ? json.value(x.peak_memory) : json.null();
+}
+
+void write_json(json_writer& json, const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
+  json.object()
+    .member("number", which.number)
+    .member("name", which.name)
+    .member("ranks", which.ranks)
+    .member("layers", which.trained.layers)
+    .member("batches", which.trained.global_batch)
+    .member("stub", which.stub_file())
+    .member("verdict", words_of(stub.judged))
+    .key("error");
+  stub.error.empty() ? json.null() : json.value(stub.error);
+  write_numbers(json, "time", "peak_memory", stub);
+  json.member("reference_time", which.reference_time)
+    .member("reference_memory", which.reference_memory)
+    .member("solution", which.solution_file);
+  write_numbers(json, "solution_time", "solution_memory", solution);
+  json.end();
 }
 
 /// The reader's program may never end.
@@ -140,32 +120,113 @@ void print_table(std::FILE* out) {
 }
 
 std::string list_of_all() {
-  std::string text;
-  for (auto& which : puzzles())
-    text += (text.empty() ? "[" : ",\n") + json_of(which, check_in_time(which), check_solution(which));
-  return text + "]\n";
+  json_writer json;
+  json.list();
+  for (auto& which : puzzles()) {
+    if (which.number > 0)
+      json.line();
+    write_json(json, which, check_in_time(which), check_solution(which));
+  }
+  return json.end().take() + "\n";
 }
+
+class puzzles_call final : public command_call {
+  void declare(option_table& table) override {
+    const auto last = puzzles().size() - 1;
+    table.about("The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds "
+                "no more, than the reference, which is the original's solution. Without N it says how far you are; with N "
+                "it has the task of puzzle N, and what your program for it comes to in virtual time.\n\n"
+                "Your program is in examples/puzzles/puzzle_N.cpp. `./run build` compiles it into this program.");
+    auto choose = [this, last](const std::string& text) -> caf::error {
+      auto number = parse_whole(text, 0, last);
+      if (!number)
+        return make_error(errc::invalid_argument,
+                          fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
+      if (opts_.only != nullptr)
+        return make_error(errc::invalid_argument, fmt::format("one puzzle at a time, or none for all, not {} and {}",
+                                                              opts_.only->number, *number));
+      opts_.only = &puzzles()[*number];
+      return caf::none;
+    };
+    std::vector<std::string> numbers;
+    for (auto& x : puzzles())
+      numbers.push_back(std::to_string(x.number));
+    table.positional("N", choose).offers(std::move(numbers));
+    table.file("--svg", opts_.svg).says("FILE", "with N: a picture of your program's schedule");
+    table.file("--trace", opts_.trace)
+      .says("FILE", "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
+    table.flag("--json", opts_.json).says("one object a puzzle instead of the text, in a list without N");
+    table.closing("With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
+  }
+
+  caf::error check() override {
+    if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
+      return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
+                                                "ringmaster puzzles 2 --svg mine.svg");
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    if (opts_.only != nullptr) {
+      auto status = run_one(*opts_.only, to.out);
+      if (auto problem = write_files(*opts_.only, to.out))
+        return problem;
+      return status;
+    }
+    if (opts_.json)
+      fmt::print(to.out, "{}", list_of_all());
+    else
+      print_table(to.out);
+    return exit_ok;
+  }
+
+  int run_one(const puzzle& which, std::FILE* out) const {
+    auto stub = check_in_time(which), solution = check_solution(which);
+    if (opts_.json) {
+      json_writer json;
+      write_json(json, which, stub, solution);
+      fmt::print(out, "{}\n", json.take());
+    } else {
+      fmt::print(out, "{}", text_of(which, stub, solution));
+    }
+    return is_right(stub) ? exit_ok : exit_failed;
+  }
+
+  caf::error write_files(const puzzle& which, std::FILE* out) const {
+    if (opts_.svg.empty() && opts_.trace.empty())
+      return caf::none;
+    auto found = outcome_of_stub(which);
+    if (!found)
+      return std::move(found.error());
+    const auto& costs = training::puzzle_costs();
+    caf::expected<std::string> picture{std::string{}}, trace{std::string{}};
+    if (!opts_.svg.empty())
+      picture = picture_of({which.name, which.trained, which.ranks, &costs}, *found);
+    if (!opts_.trace.empty())
+      trace = trace_of(*found, costs);
+    auto write = [&](const std::string& file, auto& text, const char* what) -> caf::error {
+      if (file.empty())
+        return caf::none;
+      if (!text)
+        return std::move(text.error());
+      if (auto problem = write_output_file(file, *text, what))
+        return problem;
+      if (!opts_.json)
+        fmt::print(out, "Wrote {}.\n", file);
+      return caf::none;
+    };
+    if (auto problem = write(opts_.svg, picture, "the picture"))
+      return problem;
+    return write(opts_.trace, trace, "the trace");
+  }
+
+  puzzles_options opts_;
+};
 
 } // namespace
 
-int puzzles_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto opts = parse(args);
-  if (!opts) {
-    fmt::print(err, "ringmaster puzzles: {}\n", render(opts.error()));
-    return exit_usage;
-  }
-  if (opts->help) {
-    fmt::print(out, "{}", puzzles_help);
-  } else if (opts->only == nullptr && opts->json) {
-    fmt::print(out, "{}", list_of_all());
-  } else if (opts->only == nullptr) {
-    print_table(out);
-  } else {
-    auto& which = *opts->only;
-    auto stub = check_in_time(which), solution = check_solution(which);
-    fmt::print(out, "{}", opts->json ? json_of(which, stub, solution) + "\n" : text_of(which, stub, solution));
-  }
-  return 0;
+tool_command puzzles_command() {
+  return tool_command::of<puzzles_call>("puzzles", "training strategies to write yourself, judged in virtual time");
 }
 
 } // namespace ringmaster

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster puzzles`: judges the reader's programs in examples/puzzles/. `args` is what stands behind the command's
-/// name. Returns the exit status: 0 whatever the verdict, for it is a lesson.
-int puzzles_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster puzzles`: judges the reader's programs in examples/puzzles/. With a number its status is 0 where the
+/// program trains the whole model, and 1 where it is wrong or not written yet; of all it only tells.
+tool_command puzzles_command();
 
 } // namespace ringmaster

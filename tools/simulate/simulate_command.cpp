@@ -8,6 +8,7 @@
 #include "runtime/selection/written_algorithm.hpp"
 #include "tools/training/memory_command.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/options/schedule_file.hpp"
 #include "tools/simulate/simulate_options.hpp"
 #include "tools/simulate/simulate_report.hpp"
@@ -19,9 +20,6 @@
 namespace ringmaster {
 
 namespace {
-
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
 
 caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_options& opts) {
   const auto& told = opts.collective;
@@ -61,7 +59,9 @@ caf::expected<std::vector<simulated_subject>> subject_in(const schedule_set& wri
   return std::vector<simulated_subject>{std::move(result)};
 }
 
-caf::expected<simulation_outcome> run(const simulated_subject& which, const simulate_options& opts) {
+/// `watch` is told which part of it is done: planning is about as much work as simulating.
+caf::expected<simulation_outcome> run(const simulated_subject& which, const simulate_options& opts,
+                                      const std::function<void(double part)>& watch) {
   std::vector<simulated_activity> seen;
   simulation_observer observer;
   if (!opts.trace.empty())
@@ -70,11 +70,15 @@ caf::expected<simulation_outcome> run(const simulated_subject& which, const simu
   uint64_t scratch = 0;
   auto source = [&](uint32_t rank) {
     auto planned = which.source(rank);
+    watch(0.5 * rank / which.request.world_size);
     if (planned)
       scratch = std::max(scratch, planned->scratch_count);
     return planned;
   };
-  auto result = simulate(which.request.world_size, source, opts.net, element_bytes, observer);
+  auto result = simulate(which.request.world_size, source, opts.net, element_bytes, observer,
+                         [&](uint64_t done, uint64_t steps) {
+                           watch(0.5 + 0.5 * static_cast<double>(done) / static_cast<double>(steps));
+                         });
   if (!result)
     return std::move(result.error());
   if (!opts.trace.empty())
@@ -83,64 +87,84 @@ caf::expected<simulation_outcome> run(const simulated_subject& which, const simu
   return simulation_outcome{which, element_bytes, std::move(*result), scratch};
 }
 
+/// The part of the whole work that each is: by its steps, as far as its cost tells.
+std::vector<double> works_of(const std::vector<simulated_subject>& chosen) {
+  std::vector<double> result;
+  double sum = 0;
+  for (auto& x : chosen) {
+    result.push_back(x.cost ? static_cast<double>(x.cost->messages) + 1 : 1);
+    sum += result.back();
+  }
+  for (auto& x : result)
+    x /= sum;
+  return result;
+}
+
 /// True if all ended.
 caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const simulate_options& opts,
                             std::FILE* out) {
   auto as_table = chosen.size() > 1 && !opts.json;
   if (as_table)
     fmt::print(out, "{}", header_of(chosen.front(), size_of(opts.collective.datatype)));
+  std::fflush(out);
   auto all_ended = true;
-  for (const auto& which : chosen) {
-    auto x = run(which, opts);
+  progress shown{"simulate"};
+  double before = 0;
+  const auto works = works_of(chosen);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    auto x = run(chosen[i], opts, [&](double part) { shown.at(before + part * works[i]); });
+    before += works[i];
     if (!x)
       return std::move(x.error());
     all_ended = all_ended && x->result.stuck.empty();
-    fmt::print(out, "{}", opts.json ? json_of(*x) : as_table ? row_of(*x) : report_of(*x, opts.net));
+    shown.print(out, opts.json ? json_of(*x) : as_table ? row_of(*x) : report_of(*x, opts.net));
   }
   if (!opts.trace.empty() && !opts.json)
     fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts.trace);
   return all_ended;
 }
 
+class simulate_call final : public command_call {
+  void declare(option_table& table) override { opts_.add_to(table); }
+
+  caf::error check() override {
+    if (auto problem = opts_.check())
+      return problem;
+    auto subjects = opts_.collective.schedule.empty() ? algorithms_for(opts_) : subject_in_file();
+    if (!subjects)
+      return std::move(subjects.error());
+    subjects_ = std::move(*subjects);
+    return check_for_ranks(opts_, subjects_.front().request.world_size);
+  }
+
+  caf::expected<std::vector<simulated_subject>> subject_in_file() const {
+    const auto& told = opts_.collective;
+    auto written = schedules_for(told);
+    if (!written)
+      return std::move(written.error());
+    if (auto problem = check_proof(told.schedule, *written))
+      return problem;
+    return subject_in(*written, told);
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto all_ended = run_all(subjects_, opts_, to.out);
+    if (!all_ended)
+      return std::move(all_ended.error());
+    return *all_ended ? exit_ok : exit_failed;
+  }
+
+  simulate_options opts_;
+  std::vector<simulated_subject> subjects_;
+};
+
 } // namespace
 
-int simulate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  if (!args.empty() && args.front() == "train")
-    return train_command(args.subspan(1), out, err);
-  if (!args.empty() && args.front() == "memory")
-    return memory_command(args.subspan(1), out, err);
-  if (!args.empty() && args.front() == "validate")
-    return validate_command(args.subspan(1), out, err);
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster simulate: {}\n", render(problem));
-    return code;
-  };
-  auto opts = parse_simulate_options(args);
-  if (!opts)
-    return failed(opts.error(), exit_usage);
-  if (opts->help) {
-    fmt::print(out, fmt::runtime(simulate_help), collective_options_help, schedule_option_help);
-    return 0;
-  }
-  const auto& told = opts->collective;
-  std::optional<schedule_set> written;
-  if (!told.schedule.empty()) {
-    auto read = schedules_for(told);
-    if (!read)
-      return failed(read.error(), exit_usage);
-    if (auto problem = check_proof(told.schedule, *read))
-      return failed(problem, exit_failed);
-    written = std::move(*read);
-  }
-  auto chosen = written ? subject_in(*written, told) : algorithms_for(*opts);
-  if (!chosen)
-    return failed(chosen.error(), exit_usage);
-  if (auto problem = check_for_ranks(*opts, chosen->front().request.world_size))
-    return failed(problem, exit_usage);
-  auto all_ended = run_all(*chosen, *opts, out);
-  if (!all_ended)
-    return failed(all_ended.error(), exit_failed);
-  return *all_ended ? 0 : exit_failed;
+tool_command simulate_command() {
+  return tool_command::of<simulate_call>("simulate",
+                                    "a collective in virtual time, on a network of any size; simulate train: a step of "
+                                    "training",
+                                    {train_command(), memory_command(), validate_command()});
 }
 
 } // namespace ringmaster

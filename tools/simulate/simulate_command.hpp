@@ -1,14 +1,11 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster simulate KIND [options]`: a collective in virtual time. `args` is what stands behind "simulate".
-/// Writes to `out`, and to `err` what went wrong. Returns the exit code: 0, 1 for an error and for a collective that cannot end,
-/// 2 for wrong usage.
-int simulate_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster simulate KIND`: a collective in virtual time; and below it train, memory and validate. Its status is 1
+/// also for a collective that cannot end.
+tool_command simulate_command();
 
 } // namespace ringmaster

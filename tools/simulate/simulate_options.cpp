@@ -2,44 +2,13 @@
 
 #include "messages/errc.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
+#include "tools/options/schedule_file.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
 namespace ringmaster {
-
-const char* const simulate_help = R"(usage: ringmaster simulate KIND [options]
-       ringmaster simulate train --strategy S [options]     a step of training; see ringmaster simulate train --help
-       ringmaster simulate memory [options]                 what training holds, by published formulas; see --help, too
-       ringmaster simulate validate [options]               its estimates against measured steps; see --help, too
-
-Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and which chain
-of messages it waits for.
-
-{}  --algorithm A     one of the kind's algorithms (all of them, one a line)
-{}
-The network. Each rank has one way out and one way in; a message occupies both for its bytes / bandwidth, and is there
-a latency later.
-  --latency T       of a message (5us)
-  --bandwidth B     of a link, each way: 50GB/s, 400Gbit/s (50GB/s)
-  --hosts H         the ranks fill H hosts, each with one network card, which has the above for what goes to other
-                    hosts and is shared by all ranks of the host (1)
-  --intra-latency T, --intra-bandwidth B
-                    between ranks of one host, with --hosts (1us, 300GB/s)
-  --slow-link A-B=FACTOR
-                    the link between the ranks A and B is so many times slower; may be repeated
-  --broken-link A-B it carries nothing: says who waits for whom; may be repeated
-  --reduction-rate B, --copy-rate B
-                    of one rank, so much of the incoming or copied block (they take no time)
-
-  --deterministic   floats are added in rank order, as by a deterministic communicator
-  --json            one JSON object a line
-  --trace FILE      writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most 64 ranks
-  --help            this text
-
-The exit status is 1 if the collective cannot end.
-)";
 
 namespace {
 
@@ -65,39 +34,62 @@ caf::error add_link(network& net, const std::string& text, bool slow) {
   return caf::none;
 }
 
-void add_network_options(option_table& table, network& net) {
-  table.duration("--latency", net.link.latency);
-  table.bandwidth("--bandwidth", net.link.bandwidth);
-  table.number("--hosts", net.hosts, 1, UINT32_MAX);
-  table.duration("--intra-latency", net.inside_host.latency);
-  table.bandwidth("--intra-bandwidth", net.inside_host.bandwidth);
-  table.bandwidth("--reduction-rate", net.reduction_rate);
-  table.bandwidth("--copy-rate", net.copy_rate);
-  table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); });
-  table.value("--broken-link", [&net](auto& text) { return add_link(net, text, false); });
+void add_network_options(option_table& table, simulate_options& x) {
+  auto& net = x.net;
+  table.begin_group("The network. Each rank has one way out and one way in; a message occupies both for its bytes / "
+                    "bandwidth, and is there a latency later.");
+  table.duration("--latency", net.link.latency).says("T", "of a message");
+  table.bandwidth("--bandwidth", net.link.bandwidth)
+    .says("B", "of a link, each way, such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps")
+    .otherwise("50GB/s");
+  table.number("--hosts", net.hosts, 1, UINT32_MAX)
+    .says("H", "the ranks fill H hosts, each with one network card, which has the above for what goes to other hosts and is "
+               "shared by all ranks of the host");
+  table.duration("--intra-latency", x.intra_latency).says("T", "between ranks of one host, with --hosts").otherwise("1us");
+  table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("300GB/s");
+  table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); })
+    .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower; may be repeated");
+  table.value("--broken-link", [&net](auto& text) { return add_link(net, text, false); })
+    .says("A-B", "it carries nothing: says who waits for whom; may be repeated");
+  table.bandwidth("--reduction-rate", net.reduction_rate)
+    .says("B", "of one rank, so much of the incoming block")
+    .otherwise("it takes no time");
+  table.bandwidth("--copy-rate", net.copy_rate).says("B", "the same of a copied block").otherwise("it takes no time");
 }
 
 } // namespace
 
-caf::expected<simulate_options> parse_simulate_options(std::span<const std::string> args) {
+void simulate_options::add_to(option_table& table) {
   constexpr uint32_t ranks_max = 1 << 16; // more than anybody's cluster; their ring has 17 billion steps, too many
-  simulate_options opts;
-  option_table table{"simulate"};
-  add_collective_options(table, opts.collective, ranks_max);
-  add_size_options(table, opts.collective);
-  table.text("--schedule", opts.collective.schedule);
-  add_network_options(table, opts.net);
-  table.flag("--deterministic", opts.deterministic);
-  table.flag("--json", opts.json);
-  table.text("--trace", opts.trace);
-  if (auto problem = table.read(args))
-    return problem;
-  opts.help = table.help();
-  if (opts.help)
-    return opts;
-  if (!opts.trace.empty() && opts.collective.algorithm.empty() && opts.collective.schedule.empty())
+  table.about("Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and "
+              "which chain of messages it waits for.");
+  add_collective_options(table, collective, {.max = ranks_max});
+  table.positional().needed();
+  table.option_named("--algorithm").otherwise("all of them, one a line");
+  add_size_options(table, collective);
+  add_schedule_option(table, collective.schedule);
+  add_network_options(table, *this);
+  table.begin_group("What is shown.");
+  table.flag("--deterministic", deterministic).says("floats are added in rank order, as by a deterministic communicator");
+  table.flag("--json", json).says("one JSON object a line");
+  table.file("--trace", trace)
+    .says("FILE", fmt::format("writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most {} "
+                              "ranks", traced_ranks_max));
+  table.closing("The exit status is 1 if the collective cannot end.");
+  table.add_example("ringmaster simulate all_reduce --algorithm ring --ranks 4096 --bytes 1G --latency 5us", "a large ring");
+}
+
+caf::error simulate_options::check() {
+  if (net.hosts == 1 && (intra_latency || intra_bandwidth))
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: all ranks are on one host, whose network is --latency's and --bandwidth's; it goes "
+                                  "with --hosts",
+                                  intra_latency ? "--intra-latency" : "--intra-bandwidth"));
+  net.inside_host.latency = intra_latency.value_or(net.inside_host.latency);
+  net.inside_host.bandwidth = intra_bandwidth.value_or(net.inside_host.bandwidth);
+  if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())
     return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
-  return opts;
+  return caf::none;
 }
 
 caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks) {

@@ -9,16 +9,17 @@ namespace ringmaster {
 struct simulate_options {
   collective_options collective;
   network net;
+  std::optional<int64_t> intra_latency;
+  std::optional<double> intra_bandwidth;
   bool deterministic = false; ///< Floats are added in rank order.
   bool json = false;
   std::string trace; ///< A file; empty: none.
-  bool help = false;
+
+  void add_to(option_table& table);
+  /// What there is to say before it is known how many ranks there are. Errors: invalid_argument.
+  caf::error check();
 };
 
-extern const char* const simulate_help;
-
-/// Errors: invalid_argument, naming the option, the value and what is allowed.
-caf::expected<simulate_options> parse_simulate_options(std::span<const std::string> args);
 /// Whether so many ranks can be connected and traced as told. Errors: invalid_argument.
 caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks);
 

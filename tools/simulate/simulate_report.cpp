@@ -1,6 +1,7 @@
 #include "tools/simulate/simulate_report.hpp"
 
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -117,16 +118,30 @@ std::string header_of(const simulated_subject& first, uint64_t element_bytes) {
 std::string json_of(const simulation_outcome& x) {
   const auto& r = x.result;
   auto path = summary_of(r.critical_path);
-  return fmt::format(
-    R"({{"kind":"{}","algorithm":"{}","ranks":{},"bytes":{},"time_ps":{},"algorithm_bandwidth":{:.6g},)"
-    R"("bus_bandwidth":{:.6g},"rounds":{},"steps":{},"messages":{},"bytes_sent":{},"busiest":"{}",)"
-    R"("busiest_share":{:.6g},)"
-    R"("critical_path":{{"messages":{},"reductions":{},"copies":{},"transfer_ps":{},"latency_ps":{},"work_ps":{}}},)"
-    R"("stuck":"{}"}})"
-    "\n",
-    name_of(x.which.kind), x.which.name, x.which.request.world_size, x.size(), r.time, x.bandwidth(), x.bus_bandwidth(),
-    x.which.rounds, r.steps, r.messages, r.bytes, r.busiest_port, r.busiest_share, path.messages, path.reductions,
-    path.copies, path.transfer, path.latency, path.work, r.stuck);
+  json_writer json;
+  json.object()
+    .member("kind", name_of(x.which.kind))
+    .member("algorithm", x.which.name)
+    .member("ranks", x.which.request.world_size)
+    .member("bytes", x.size())
+    .member("time_ps", r.time);
+  json.key("algorithm_bandwidth").rounded(x.bandwidth(), 6).key("bus_bandwidth").rounded(x.bus_bandwidth(), 6);
+  json.member("rounds", x.which.rounds)
+    .member("steps", r.steps)
+    .member("messages", r.messages)
+    .member("bytes_sent", r.bytes)
+    .member("busiest", r.busiest_port)
+    .key("busiest_share")
+    .rounded(r.busiest_share, 6);
+  json.object("critical_path")
+    .member("messages", path.messages)
+    .member("reductions", path.reductions)
+    .member("copies", path.copies)
+    .member("transfer_ps", path.transfer)
+    .member("latency_ps", path.latency)
+    .member("work_ps", path.work)
+    .end();
+  return json.member("stuck", r.stuck).end().take() + "\n";
 }
 
 } // namespace ringmaster

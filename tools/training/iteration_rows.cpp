@@ -51,7 +51,7 @@ caf::expected<std::array<size_t, columns.size()>> places_in(std::string_view hea
   for (size_t i = 0; i < columns.size(); ++i) {
     auto at = std::ranges::find(names, columns[i]);
     if (at == names.end())
-      return make_error(errc::invalid_argument, fmt::format("line 1 has no column \"{}\"", columns[i]));
+      return make_error(errc::corrupt, fmt::format("line 1 has no column \"{}\"", columns[i]));
     result[i] = static_cast<size_t>(at - names.begin());
   }
   return result;
@@ -63,7 +63,7 @@ caf::expected<double> number_in(std::span<const std::string_view> cells, size_t 
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
   const bool whole = column == time_column || (x >= 1 && x < 1e9 && x == static_cast<double>(static_cast<uint32_t>(x)));
   if (problem != std::errc{} || end != text.data() + text.size() || !(x > 0) || !whole)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no {} (a {} above 0)", text, columns[column],
+    return make_error(errc::corrupt, fmt::format("\"{}\" is no {} (a {} above 0)", text, columns[column],
                                                           column == time_column ? "number" : "whole number"));
   return x;
 }
@@ -102,7 +102,7 @@ caf::expected<measured_iteration> row_of(std::string_view line, const std::array
   result.how.again = result.older_software ? recomputation::none : recomputation::full;
   result.seconds = x[time_column] / 1e3;
   if (auto problem = problem_of(result, whole(0)); !problem.empty())
-    return make_error(errc::invalid_argument, problem);
+    return make_error(errc::corrupt, problem);
   return result;
 }
 
@@ -117,14 +117,14 @@ caf::expected<std::vector<measured_iteration>> read_iteration_rows(const std::st
       fmt::format("cannot read {}: --data names a directory with single.csv and multi.csv, or a CSV file", file));
   auto places = places_in(line);
   if (!places)
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", file, render(places.error())));
+    return make_error(errc::corrupt, fmt::format("{}: {}", file, render(places.error())));
   std::vector<measured_iteration> rows;
   for (size_t number = 2; std::getline(in, line); ++number) {
     if (line.empty() || line == "\r")
       continue;
     auto row = row_of(line, *places);
     if (!row)
-      return make_error(errc::invalid_argument, fmt::format("{}, line {}: {}", file, number, render(row.error())));
+      return make_error(errc::corrupt, fmt::format("{}, line {}: {}", file, number, render(row.error())));
     rows.push_back(std::move(*row));
   }
   return rows;

@@ -13,7 +13,7 @@ namespace ringmaster {
 /// layers, sequence length, tensor, data and pipeline parallelism, iteration time (ms); names with a '#' before them
 /// and further columns may be there. Rows of more than 8 GPUs are of newer software, with full recomputation, as
 /// docs/cost_models.md says.
-/// Errors: io_error; invalid_argument, with file and line: a missing column, not a number, ranks or batches that do
+/// Errors: io_error; corrupt, with file and line: a missing column, not a number, ranks or batches that do
 /// not divide.
 caf::expected<std::vector<training::measured_iteration>> read_iteration_rows(const std::string& file);
 

@@ -1,8 +1,7 @@
 #include "tools/training/memory_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
-#include "tools/options/option_table.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -15,29 +14,14 @@ namespace {
 
 using namespace training;
 
-constexpr int exit_usage = 2;
 constexpr double giga = 1e9;
-
-constexpr auto memory_help = R"(usage: ringmaster simulate memory [options]
-
-What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages (Rajbhandari et al.
-2020, mixed precision with Adam), and a transformer layer's activations (Korthikanti et al. 2022, 2 bytes an element).
-
-  --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
-  --parameters P      in place of the model's, such as 7.5e9
-  --ranks N           data-parallel ranks (64)
-  --tensor T          ranks that share each layer (1)
-  --micro-batch B     sequences (1)
-  --json              one object
-  --help              this text
-)";
 
 struct memory_options {
   transformer_options transformer;
   std::optional<uint32_t> layers;
   std::optional<double> parameters;
   uint32_t ranks = 64, tensor = 1, micro_batch = 1;
-  bool json = false, help = false;
+  bool json = false;
   gpt trained;
 };
 
@@ -47,26 +31,6 @@ caf::expected<double> parse_parameters(const std::string& text) {
   if (problem != std::errc{} || end != text.data() + text.size() || !(x >= 1) || x > 1e18)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
   return x;
-}
-
-caf::expected<memory_options> parse(std::span<const std::string> args) {
-  memory_options result;
-  option_table table{"simulate memory"};
-  result.transformer.add_to(table);
-  table.number("--layers", result.layers, 1, 65536);
-  table.parsed("--parameters", result.parameters, parse_parameters);
-  table.number("--ranks", result.ranks, 1, 1 << 20);
-  table.number("--tensor", result.tensor, 1, 65536);
-  table.number("--micro-batch", result.micro_batch, 1, 1 << 20);
-  table.flag("--json", result.json);
-  if (auto problem = table.read(args))
-    return problem;
-  result.help = table.help();
-  auto trained = result.transformer.model(result.layers);
-  if (!trained)
-    return std::move(trained.error());
-  result.trained = *trained;
-  return result;
 }
 
 struct activation_row {
@@ -100,33 +64,57 @@ std::string text_of(const memory_options& x, double parameters) {
 }
 
 std::string json_of(const memory_options& x, double parameters) {
-  auto text = fmt::format(R"({{"model":{},"parameters":{:.17g},"ranks":{},"zero_bytes":[)", json_text(x.trained.name),
-                          parameters, x.ranks);
+  json_writer json;
+  json.object().member("model", x.trained.name).member("parameters", parameters).member("ranks", x.ranks);
+  json.list("zero_bytes");
   for (uint32_t stage = 0; stage <= 3; ++stage)
-    text += fmt::format("{}{:.17g}", stage == 0 ? "" : ",", zero_bytes(stage, x.ranks) * parameters);
-  text += R"(],"layer_activations":[)";
+    json.value(zero_bytes(stage, x.ranks) * parameters);
+  json.end().list("layer_activations");
   for (auto& row : activation_rows)
-    text += fmt::format(R"({}{{"recompute":"{}","sequence_parallel":{},"bytes":{:.17g}}})",
-                        &row == activation_rows ? "" : ",", name_of(row.again), row.sequence_parallel,
-                        bytes_of(x, row));
-  return text + "]}\n";
+    json.object()
+      .member("recompute", name_of(row.again))
+      .member("sequence_parallel", row.sequence_parallel)
+      .member("bytes", bytes_of(x, row))
+      .end();
+  return json.end().end().take() + "\n";
 }
+
+class memory_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& x = opts_;
+    table.about("What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages "
+                "(Rajbhandari et al. 2020, mixed precision with Adam), and a transformer layer's activations (Korthikanti et "
+                "al. 2022, 2 bytes an element).");
+    x.transformer.add_model_to(table);
+    table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
+    table.parsed("--parameters", x.parameters, parse_parameters).says("P", "such as 7.5e9").otherwise("the model's");
+    table.number("--ranks", x.ranks, 1, 1 << 20).says("N", "data-parallel ranks");
+    table.number("--tensor", x.tensor, 1, 65536).says("T", "ranks that share each layer");
+    table.number("--micro-batch", x.micro_batch, 1, 1 << 20).says("B", "sequences");
+    table.flag("--json", x.json).says("one object");
+  }
+
+  caf::error check() override {
+    auto trained = opts_.transformer.model(opts_.layers);
+    if (!trained)
+      return std::move(trained.error());
+    opts_.trained = *trained;
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    const auto parameters = opts_.parameters.value_or(parameters_of(opts_.trained));
+    fmt::print(to.out, "{}", opts_.json ? json_of(opts_, parameters) : text_of(opts_, parameters));
+    return exit_ok;
+  }
+
+  memory_options opts_;
+};
 
 } // namespace
 
-int memory_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto opts = parse(args);
-  if (!opts) {
-    fmt::print(err, "ringmaster simulate memory: {}\n", render(opts.error()));
-    return exit_usage;
-  }
-  if (opts->help) {
-    fmt::print(out, "{}", memory_help);
-    return 0;
-  }
-  const auto parameters = opts->parameters.value_or(parameters_of(opts->trained));
-  fmt::print(out, "{}", opts->json ? json_of(*opts, parameters) : text_of(*opts, parameters));
-  return 0;
+tool_command memory_command() {
+  return tool_command::of<memory_call>("simulate memory", "what training holds, by published formulas");
 }
 
 } // namespace ringmaster

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster simulate memory`: what a GPU holds, by the published formulas.
-int memory_command(std::span<const std::string> args, std::FILE* out, std::FILE* err);
+/// `ringmaster simulate memory`: what training holds, by published formulas.
+tool_command memory_command();
 
 } // namespace ringmaster

@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/training/transformer/transformer_costs.hpp"
-#include "tools/options/option_table.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/training/plan_report.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -17,49 +17,29 @@ namespace {
 
 using namespace training;
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
+constexpr size_t best_shown = 10;
+constexpr uint64_t simulated_operations_max = 1'000'000'000; ///< Of one.
 constexpr uint64_t operations_max = 150'000'000; ///< Of the simulations that confirm: some ten seconds and more.
-
-constexpr auto plan_help = R"(usage: ringmaster plan [--model G] --gpus N --global-batch B [options]
-       ringmaster plan --cost-model lab|puzzles --ranks N --layers L --global-batch B [options]
-
-Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, micro-batch,
-schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten best are then simulated
-operation by operation. Prints the ten best with time, MFU and memory, why the next ones lose, and the Pareto front of
-time and memory. A laboratory's model: every strategy, with sides, micro-batches and chunks that are powers of two;
-simulated are those that lower bounds do not rule out. Prints the ten best, plain data parallel beside them, and the
-front.
-
-  --model G           a known model (gpt3-175b); --hidden, --heads, --layers, --sequence, --vocabulary change it
-  --system S          a100-80g, a100-40g, h100-80g, h200-141g, cpu-2core, or a JSON file (a100-80g)
-  --gpus N, --ranks N   1 to 65536
-  --global-batch B    sequences or samples of a step
-  --memory M          of the laboratories' units, what a rank may hold
-  --json              one object
-  --help              this text
-)";
 
 struct plan_options {
   std::string cost_model = "transformer";
   std::optional<uint32_t> gpus, layers;
-  uint32_t global_batch = 0;
+  std::optional<uint32_t> global_batch;
   std::optional<uint64_t> memory;
   transformer_options transformer;
   gpt trained;
   bool json = false;
-  bool help = false;
 };
 
 caf::error refused(std::string why) {
   return make_error(errc::invalid_argument, std::move(why));
 }
 
-caf::error check(plan_options& x) {
+caf::error check_options(plan_options& x) {
   if (!x.gpus)
     return refused(x.cost_model == "transformer" ? "--gpus is missing: say how many, such as --gpus 1024"
                                                  : "--ranks is missing: say how many, such as --ranks 32");
-  if (x.global_batch == 0)
+  if (!x.global_batch)
     return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
   if (x.cost_model != "transformer") {
     if (auto given = x.transformer.given(); !given.empty())
@@ -68,34 +48,11 @@ caf::error check(plan_options& x) {
   }
   if (x.memory)
     return refused("--memory is of --cost-model lab and puzzles; a transformer's is its system's memory_bytes");
-  if (x.transformer.recompute)
-    return refused("--recompute is what plan searches, too; leave it out");
   auto trained = x.transformer.model(x.layers);
   if (!trained)
     return std::move(trained.error());
   x.trained = *trained;
   return caf::none;
-}
-
-caf::expected<plan_options> parse(std::span<const std::string> args) {
-  plan_options result;
-  option_table table{"plan"};
-  table.word("--cost-model", result.cost_model, {"transformer", "lab", "puzzles"});
-  table.number("--gpus", result.gpus, 1, 65536);
-  table.number("--ranks", result.gpus, 1, 65536);
-  table.number("--layers", result.layers, 1, 65536);
-  table.number("--global-batch", result.global_batch, 1, 1 << 30);
-  table.number("--memory", result.memory, 1);
-  result.transformer.add_to(table);
-  table.flag("--json", result.json);
-  if (auto problem = table.read(args))
-    return problem;
-  result.help = table.help();
-  if (result.help)
-    return result;
-  if (auto problem = check(result))
-    return problem;
-  return result;
 }
 
 /// The strategy and its model that a plan stands for.
@@ -112,7 +69,9 @@ model model_of(const gpt& trained, const parallel_setting& how) {
   return m;
 }
 
-confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left) {
+/// `watch` is told which part of it is done.
+confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left,
+                       const std::function<void(double part)>& watch) {
   const auto& how = plan.how;
   const auto m = model_of(asked.trained, how);
   auto* which = strategy_of(name_of(how.schedule));
@@ -122,7 +81,9 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
   if (operations > operations_left)
     return {plan, {}, "too many operations"};
   auto costs = transformer_costs(asked.trained, asked.system, how);
-  auto done = simulate([&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs);
+  auto done = simulate([&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs, false,
+                       simulated_operations_max,
+                       [&](uint64_t done_now) { watch(static_cast<double>(done_now) / static_cast<double>(operations)); });
   if (!done)
     return {plan, {}, render(done.error())};
   operations_left -= std::min(operations_left, done->operations);
@@ -135,8 +96,11 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
 std::vector<confirmed_plan> confirm_all(const plan_question& asked, const std::vector<planned>& best) {
   std::vector<confirmed_plan> result;
   auto operations_left = operations_max;
+  progress shown{"plan: simulating the best"};
   for (auto& plan : best)
-    result.push_back(confirm(asked, plan, operations_left));
+    result.push_back(confirm(asked, plan, operations_left, [&](double part) {
+      shown.at((static_cast<double>(result.size()) + std::min(part, 1.0)) / static_cast<double>(best.size()));
+    }));
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
   if (std::ranges::all_of(result, [](auto& x) { return x.simulated.has_value(); }))
     std::ranges::stable_sort(result, {}, [&](auto& x) {
@@ -146,7 +110,7 @@ std::vector<confirmed_plan> confirm_all(const plan_question& asked, const std::v
 }
 
 int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
-  plan_question asked{opts.trained, opts.transformer.system, *opts.gpus, opts.global_batch};
+  plan_question asked{opts.trained, opts.transformer.system, *opts.gpus, *opts.global_batch};
   auto begun = std::chrono::steady_clock::now();
   auto found = plan_transformer(asked.trained, asked.system, asked.devices, asked.global_batch);
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -158,27 +122,55 @@ int plan_gpus(const plan_options& opts, std::FILE* out, std::FILE* err) {
   return found.best.empty() ? exit_failed : 0;
 }
 
+search_outcome search(const search_question& asked, uint64_t memory_limit) {
+  progress shown{"plan"};
+  return search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs, memory_limit, best_shown,
+                           [&](double part) { shown.at(part); });
+}
+
 int plan_laboratory(const plan_options& opts, std::FILE* out) {
-  search_question asked{*cost_model_of(opts.cost_model), *opts.gpus, *opts.layers, opts.global_batch};
-  auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs,
-                                 opts.memory.value_or(UINT64_MAX));
+  search_question asked{*cost_model_of(opts.cost_model), *opts.gpus, *opts.layers, *opts.global_batch};
+  auto found = search(asked, opts.memory.value_or(UINT64_MAX));
   fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
   return found.best.empty() ? exit_failed : 0;
 }
 
+class plan_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& x = opts_;
+    table.form("[--model G] --gpus N --global-batch B [options]");
+    table.form("--cost-model lab|puzzles --ranks N --layers L --global-batch B [options]");
+    table.about("Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, "
+                "micro-batch, schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten "
+                "best are then simulated operation by operation. Prints the ten best with time, MFU and memory, why the "
+                "next ones lose, and the Pareto front of time and memory. A laboratory's model: every strategy, with sides, "
+                "micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule out. "
+                "Prints the ten best, plain data parallel beside them, and the front.");
+    table.word("--cost-model", x.cost_model, {"transformer", "lab", "puzzles"}).says("M", "{words}");
+    table.number("--gpus", x.gpus, 1, 65536).also("--ranks").says("N", "1 to 65536");
+    table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
+    table.number("--global-batch", x.global_batch, 1, 1 << 30).says("B", "sequences or samples of a step");
+    table.number("--memory", x.memory, 1).says("M", "of the laboratories' units, what a rank may hold");
+    table.flag("--json", x.json).says("one object");
+    table.begin_group("Of the cost model transformer:");
+    x.transformer.add_model_to(table);
+    x.transformer.add_system_to(table);
+    table.add_example("ringmaster plan --model gpt3-175b --gpus 1024 --global-batch 1536", "the fastest that fit");
+  }
+
+  caf::error check() override { return check_options(opts_); }
+
+  caf::expected<int> run(const console& to) override {
+    return opts_.cost_model == "transformer" ? plan_gpus(opts_, to.out, to.err) : plan_laboratory(opts_, to.out);
+  }
+
+  plan_options opts_;
+};
+
 } // namespace
 
-int plan_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto opts = parse(args);
-  if (!opts) {
-    fmt::print(err, "ringmaster plan: {}\n", render(opts.error()));
-    return exit_usage;
-  }
-  if (opts->help) {
-    fmt::print(out, "{}", plan_help);
-    return 0;
-  }
-  return opts->cost_model == "transformer" ? plan_gpus(*opts, out, err) : plan_laboratory(*opts, out);
+tool_command plan_command() {
+  return tool_command::of<plan_call>("plan", "the fastest ways to train a model on so many GPUs");
 }
 
 } // namespace ringmaster

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster plan`: the fastest ways to train a model on so many ranks.
-int plan_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster plan`: the fastest ways to train. Its status is 1 where there is none.
+tool_command plan_command();
 
 } // namespace ringmaster

@@ -1,6 +1,6 @@
 #include "tools/training/plan_report.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -44,24 +44,36 @@ std::string line_of(const planned& x) {
                      x.cost.seconds, 100 * x.cost.mfu, x.cost.memory_bytes / giga);
 }
 
-std::string json_of(const planned& x) {
+/// Leaves the object open.
+void begin_json(json_writer& json, const planned& x) {
   auto& how = x.how;
-  return fmt::format(
-    R"({{"tensor":{},"data":{},"pipeline":{},"micro_batch":{},"chunks":{},"schedule":"{}","recompute":"{}",)"
-    R"("sequence_parallel":{},"zero":{},"time_s":{:.17g},"mfu_percent":{:.17g},"memory_bytes":{:.0f},"bubble_s":{:.17g},)"
-    R"("communication_s":{:.17g}}})",
-    how.shape.tensor, how.shape.data, how.shape.pipeline, how.micro_batch, how.chunks, name_of(how.schedule),
-    name_of(how.again), how.sequence_parallel, how.zero, x.cost.seconds, 100 * x.cost.mfu, x.cost.memory_bytes,
-    x.cost.bubble, x.cost.communication);
+  json.object()
+    .member("tensor", how.shape.tensor)
+    .member("data", how.shape.data)
+    .member("pipeline", how.shape.pipeline)
+    .member("micro_batch", how.micro_batch)
+    .member("chunks", how.chunks)
+    .member("schedule", name_of(how.schedule))
+    .member("recompute", name_of(how.again))
+    .member("sequence_parallel", how.sequence_parallel)
+    .member("zero", how.zero)
+    .member("time_s", x.cost.seconds)
+    .member("mfu_percent", 100 * x.cost.mfu)
+    .key("memory_bytes")
+    .fixed(x.cost.memory_bytes, 0)
+    .member("bubble_s", x.cost.bubble)
+    .member("communication_s", x.cost.communication);
 }
 
-template <class List, class Text>
-std::string joined(const List& all, Text text) {
-  std::string result{"["};
-  for (auto& x : all)
-    result.append(result.size() == 1 ? "" : ",").append(text(x));
-  result += ']';
-  return result;
+void write_json(json_writer& json, const confirmed_plan& x) {
+  begin_json(json, x.plan);
+  if (x.simulated)
+    json.member("simulated_time_s", x.simulated->seconds)
+      .key("simulated_memory_bytes")
+      .fixed(x.simulated->memory_bytes, 0);
+  else
+    json.key("simulated_time_s").null().key("simulated_memory_bytes").null();
+  json.end();
 }
 
 std::string text_of(const confirmed_plan& x, double room) {
@@ -101,14 +113,21 @@ std::string line_of(const search_question& asked, const searched& x) {
                      mfu < 0 ? "" : fmt::format("{:.2f} %", mfu), 100 * x.bubble, 100 * x.communication, x.peak_memory);
 }
 
-std::string json_of(const search_question& asked, const searched& x) {
+void write_json(json_writer& json, const search_question& asked, const searched& x) {
   const auto mfu = asked.costs->mfu_percent(x.trained, asked.ranks, x.time);
   auto& m = x.trained;
-  return fmt::format(
-    R"({{"strategy":"{}","tensor":{},"data":{},"micro_batch":{},"chunks":{},"time_s":{:.17g},"end_s":{:.17g},)"
-    R"("peak_memory":{},"mfu_percent":{},"bubble_fraction":{:.17g},"communication_fraction":{:.17g}}})",
-    x.which->name, m.tensor, m.data, m.micro_batch, m.chunks, x.time, x.end, x.peak_memory,
-    mfu < 0 ? "null" : fmt::format("{:.17g}", mfu), x.bubble, x.communication);
+  json.object()
+    .member("strategy", x.which->name)
+    .member("tensor", m.tensor)
+    .member("data", m.data)
+    .member("micro_batch", m.micro_batch)
+    .member("chunks", m.chunks)
+    .member("time_s", x.time)
+    .member("end_s", x.end)
+    .member("peak_memory", x.peak_memory)
+    .key("mfu_percent");
+  mfu < 0 ? json.null() : json.value(mfu);
+  json.member("bubble_fraction", x.bubble).member("communication_fraction", x.communication).end();
 }
 
 } // namespace
@@ -133,20 +152,27 @@ std::string report_of(const plan_question& asked, const transformer_plans& found
 
 std::string json_of(const plan_question& asked, const transformer_plans& found,
                     const std::vector<confirmed_plan>& best) {
-  auto list = [](const std::vector<planned>& all) { return joined(all, [](auto& x) { return json_of(x); }); };
-  auto confirmed = joined(best, [](auto& x) {
-    auto object = json_of(x.plan);
-    object.pop_back();
-    return x.simulated ? object
-                           + fmt::format(R"(,"simulated_time_s":{:.17g},"simulated_memory_bytes":{:.0f}}})",
-                                         x.simulated->seconds, x.simulated->memory_bytes)
-                       : object + R"(,"simulated_time_s":null,"simulated_memory_bytes":null})";
-  });
-  return fmt::format(
-    R"({{"model":{},"system":{},"gpus":{},"global_batch":{},"evaluated":{},"fitting":{},"best":{},"too_large":{},"pareto":{}}})"
-    "\n",
-    json_text(asked.trained.name), json_text(asked.system.name), asked.devices, asked.global_batch, found.evaluated,
-    found.fitting, confirmed, list(found.too_large), list(found.pareto));
+  json_writer json;
+  json.object()
+    .member("model", asked.trained.name)
+    .member("system", asked.system.name)
+    .member("gpus", asked.devices)
+    .member("global_batch", asked.global_batch)
+    .member("evaluated", found.evaluated)
+    .member("fitting", found.fitting)
+    .list("best");
+  for (auto& x : best)
+    write_json(json, x);
+  json.end();
+  for (auto [name, plans] : {std::pair{"too_large", &found.too_large}, {"pareto", &found.pareto}}) {
+    json.list(name);
+    for (auto& x : *plans) {
+      begin_json(json, x);
+      json.end();
+    }
+    json.end();
+  }
+  return json.end().take() + "\n";
 }
 
 std::string report_of(const search_question& asked, const search_outcome& found) {
@@ -184,13 +210,30 @@ std::string report_of(const search_question& asked, const search_outcome& found)
 }
 
 std::string json_of(const search_question& asked, const search_outcome& found) {
-  auto list = [&](const std::vector<searched>& all) { return joined(all, [&](auto& x) { return json_of(asked, x); }); };
-  return fmt::format(
-    R"({{"cost_model":"{}","ranks":{},"layers":{},"global_batch":{},"candidates":{},"simulated":{},"open":{},"open_best":{},"best":{},"plain":{},"pareto":{}}})"
-    "\n",
-    asked.costs->name(), asked.ranks, asked.layers, asked.global_batch, found.candidates, found.simulated,
-    found.open, found.open_best, list(found.best), found.plain ? json_of(asked, *found.plain) : "null",
-    list(found.pareto));
+  json_writer json;
+  auto list = [&](const char* name, const std::vector<searched>& all) {
+    json.list(name);
+    for (auto& x : all)
+      write_json(json, asked, x);
+    json.end();
+  };
+  json.object()
+    .member("cost_model", asked.costs->name())
+    .member("ranks", asked.ranks)
+    .member("layers", asked.layers)
+    .member("global_batch", asked.global_batch)
+    .member("candidates", found.candidates)
+    .member("simulated", found.simulated)
+    .member("open", found.open)
+    .member("open_best", found.open_best);
+  list("best", found.best);
+  json.key("plain");
+  if (found.plain)
+    write_json(json, asked, *found.plain);
+  else
+    json.null();
+  list("pareto", found.pareto);
+  return json.end().take() + "\n";
 }
 
 } // namespace ringmaster

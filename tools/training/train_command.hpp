@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster simulate train`: a training step by a strategy, in virtual time, under a cost model. `args` is what stands
-/// behind "train". Returns the exit status.
-int train_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster simulate train`: a step of training in virtual time.
+tool_command train_command();
 
 } // namespace ringmaster

@@ -1,12 +1,8 @@
 #include "tools/training/train_report.hpp"
 
-#include "runtime/text/json_value.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
-
-#include <deque>
-#include <map>
 
 namespace ringmaster {
 
@@ -23,16 +19,6 @@ double mfu_of(const train_run& x, const training_outcome& found) {
 double idle_of(const rank_outcome& x, const training_outcome& found) {
   const auto idle = found.end - x.compute - x.communication;
   return idle > 1e-12 * found.end ? idle : 0; // sums of many durations are off by less
-}
-
-/// A rank has a track for each stream.
-uint32_t track_of(uint32_t rank, bool aside) {
-  return 2 * rank + (aside ? 1 : 0);
-}
-
-/// Microseconds of a trace; a unit that is no second is a millisecond there.
-double trace_us(double time, const cost_model& costs) {
-  return time * (costs.time_unit() == "s" ? 1e6 : 1e3);
 }
 
 } // namespace
@@ -90,67 +76,50 @@ std::string comparison_row(const train_run& x, const training_outcome& found) {
                      100 * found.communication_fraction);
 }
 
-std::string json_of(const train_run& x, const training_outcome& found) {
+void write_json(json_writer& json, const train_run& x, const training_outcome& found) {
   auto mfu = mfu_of(x, found);
   auto* which = strategy_of(x.strategy);
   const auto shape = which != nullptr ? which->shape(x.trained, x.ranks) : mesh{1, x.ranks, 1};
-  auto text = fmt::format(
-    R"({{"strategy":"{}","cost_model":"{}","world_size":{},"layers":{},"global_batch":{},"micro_batch":{},)"
-    R"("tensor":{},"data":{},"stages":{},"chunks":{},"sequence_parallel":{},"zero":{},"about":{},"time_unit":"{}",)"
-    R"("time_s":{:.17g},"end_s":{:.17g},"peak_memory":{},"peak_memory_unit":"{}","peak_rank":{},"mfu_percent":{},)"
-    R"("bubble_fraction":{:.17g},"communication_fraction":{:.17g},"operations":{},"ranks":[)",
-    x.strategy, x.costs->name(), x.ranks, x.trained.layers, x.trained.global_batch, x.uncut ? 1 : x.trained.micro_batch,
-    shape.tensor, shape.data, shape.pipeline, x.trained.chunks, x.trained.sequence_parallel, x.trained.zero,
-    json_text(x.costs->about()), x.costs->time_unit(), found.time, found.end, found.ranks[found.peak_rank].peak_memory,
-    x.costs->memory_unit(), found.peak_rank, mfu >= 0 ? fmt::format("{:.17g}", mfu) : "null", found.bubble_fraction,
-    found.communication_fraction, found.operations);
+  json.object()
+    .member("strategy", x.strategy)
+    .member("cost_model", x.costs->name())
+    .member("world_size", x.ranks)
+    .member("layers", x.trained.layers)
+    .member("global_batch", x.trained.global_batch)
+    .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
+    .member("tensor", shape.tensor)
+    .member("data", shape.data)
+    .member("stages", shape.pipeline)
+    .member("chunks", x.trained.chunks)
+    .member("sequence_parallel", x.trained.sequence_parallel)
+    .member("zero", x.trained.zero)
+    .member("about", x.costs->about())
+    .member("time_unit", x.costs->time_unit())
+    .member("time_s", found.time)
+    .member("end_s", found.end)
+    .member("peak_memory", found.ranks[found.peak_rank].peak_memory)
+    .member("peak_memory_unit", x.costs->memory_unit())
+    .member("peak_rank", found.peak_rank)
+    .key("mfu_percent");
+  mfu >= 0 ? json.value(mfu) : json.null();
+  json.member("bubble_fraction", found.bubble_fraction)
+    .member("communication_fraction", found.communication_fraction)
+    .member("operations", found.operations)
+    .list("ranks");
   for (uint32_t rank = 0; rank < x.ranks; ++rank) {
     auto& its = found.ranks[rank];
-    text += fmt::format(
-      R"({}{{"rank":{},"time_s":{:.17g},"end_s":{:.17g},"compute_s":{:.17g},"communication_s":{:.17g},)"
-      R"("wait_s":{:.17g},"peak_memory":{},"peak_at_s":{:.17g}}})",
-      rank == 0 ? "" : ",", rank, its.last_start, its.end, its.compute, its.communication, idle_of(its, found),
-      its.peak_memory, its.peak_at);
+    json.object()
+      .member("rank", rank)
+      .member("time_s", its.last_start)
+      .member("end_s", its.end)
+      .member("compute_s", its.compute)
+      .member("communication_s", its.communication)
+      .member("wait_s", idle_of(its, found))
+      .member("peak_memory", its.peak_memory)
+      .member("peak_at_s", its.peak_at)
+      .end();
   }
-  return text + "]}\n";
-}
-
-std::string trace_of(const training_outcome& found, const cost_model& costs) {
-  std::string text = R"({"traceEvents":[{"name":"process_name","ph":"M","pid":1,"args":{"name":"ranks"}})";
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
-  uint64_t last_arrow = 0;
-  for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
-    for (bool aside : {false, true})
-      if (!aside || found.ranks[rank].aside > 0)
-        text += fmt::format(
-          ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"rank {}{}\"}}}}",
-          track_of(rank, aside), rank, aside ? ", second stream" : "");
-  for (auto& x : found.events) {
-    const auto start = trace_us(x.start, costs), duration = trace_us(x.duration, costs);
-    text += fmt::format(
-      ",\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"args\":{{\"layer\":{}",
-      name_of(x.what), track_of(x.rank, x.aside), start, duration, x.layer);
-    if (x.samples.count() > 0)
-      text += fmt::format(",\"first_sample\":{},\"samples\":{}", x.samples.begin, x.samples.count());
-    text += x.aside ? "}}" : fmt::format(",\"memory\":{}}}}}", x.memory);
-    if (!x.aside)
-      text += fmt::format(
-        ",\n{{\"name\":\"memory of rank {}\",\"ph\":\"C\",\"pid\":1,\"ts\":{:.6f},\"args\":{{\"{}\":{}}}}}", x.rank,
-        start, costs.memory_unit(), x.memory);
-    if (x.what != op::send && x.what != op::receive)
-      continue;
-    const bool sends = x.what == op::send;
-    auto& open = arrows[sends ? std::pair{x.rank, x.peer} : std::pair{x.peer, x.rank}];
-    if (sends)
-      open.push_back(++last_arrow);
-    text += fmt::format(
-      ",\n{{\"name\":\"sent\",\"cat\":\"sent\",\"ph\":\"{}\",\"id\":{},\"pid\":1,\"tid\":{},\"ts\":{:.6f}{}}}",
-      sends ? "s" : "f", sends ? open.back() : open.front(), track_of(x.rank, x.aside), start + duration / 2,
-      sends ? "" : R"(,"bp":"e")");
-    if (!sends)
-      open.pop_front();
-  }
-  return text + "\n]}\n";
+  json.end().end();
 }
 
 } // namespace ringmaster

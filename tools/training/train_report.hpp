@@ -1,19 +1,12 @@
 #pragma once
 
+#include "runtime/text/json_writer.hpp"
+#include "runtime/training/pictures/train_run.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
 #include <string>
 
 namespace ringmaster {
-
-/// What was simulated.
-struct train_run {
-  std::string_view strategy;
-  training::model trained;
-  uint32_t ranks = 0;
-  const training::cost_model* costs = nullptr;
-  bool uncut = false; ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
-};
 
 /// For people: the whole, and a line a rank (of many ranks the first and the last ones).
 std::string report_of(const train_run& x, const training::training_outcome& found);
@@ -24,9 +17,6 @@ std::string comparison_row(const train_run& x, const training::training_outcome&
 
 /// One object: time_s, end_s, peak_memory, peak_memory_unit, peak_rank, mfu_percent (null where the model has none),
 /// bubble_fraction, communication_fraction, and a list of ranks. Times are in the cost model's unit, "time_unit".
-std::string json_of(const train_run& x, const training::training_outcome& found);
-
-/// JSON Trace Event Format: a track a rank, its memory as a counter, an arrow from each send to its receive.
-std::string trace_of(const training::training_outcome& found, const training::cost_model& costs);
+void write_json(json_writer& json, const train_run& x, const training::training_outcome& found);
 
 } // namespace ringmaster

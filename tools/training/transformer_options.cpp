@@ -8,14 +8,41 @@ namespace ringmaster {
 
 using namespace training;
 
+namespace {
+
+std::vector<std::string> known_models() {
+  std::vector<std::string> result;
+  for (auto& x : known_gpts())
+    result.push_back(x.name);
+  return result;
+}
+
+} // namespace
+
+void transformer_options::add_model_to(option_table& table) {
+  table.text("--model", named).says("G", "a GPT; {words}").otherwise(name).offers(known_models());
+  table.number("--hidden", hidden, 1, 1 << 20).says("H", "its hidden size").otherwise("the model's");
+  table.number("--heads", heads, 1, 1 << 16).says("A", "its attention heads").otherwise("the model's");
+  table.number("--sequence", sequence, 1, 1 << 24).says("S", "its tokens in a sequence").otherwise("the model's");
+  table.number("--vocabulary", vocabulary, 1, 1 << 24).says("V", "its vocabulary").otherwise("the model's");
+}
+
+void transformer_options::add_system_to(option_table& table) {
+  std::vector<std::string> systems;
+  for (auto& x : known_systems())
+    systems.push_back(x.name);
+  table.parsed("--system", told, system_of)
+    .says("S", "the GPUs, {words}, or a JSON file of their constants")
+    .offers(std::move(systems))
+    .otherwise(system.name);
+}
+
 void transformer_options::add_to(option_table& table) {
-  table.text("--model", named);
-  table.number("--hidden", hidden, 1, 1 << 20);
-  table.number("--heads", heads, 1, 1 << 16);
-  table.number("--sequence", sequence, 1, 1 << 24);
-  table.number("--vocabulary", vocabulary, 1, 1 << 24);
-  table.parsed("--system", told, system_of);
-  table.word("--recompute", recompute, {"none", "selective", "full"});
+  add_model_to(table);
+  add_system_to(table);
+  table.word("--recompute", recompute, {"none", "selective", "full"})
+    .says("R", "what a backward runs again: {words}")
+    .otherwise("none");
 }
 
 std::string transformer_options::given() const {

@@ -16,6 +16,9 @@ struct transformer_options {
   training::gpu_system system = training::known_systems().front();
   training::recomputation again = training::recomputation::none;
 
+  /// What is of the model, and what is of the system; and all.
+  void add_model_to(option_table& table);
+  void add_system_to(option_table& table);
   void add_to(option_table& table);
   /// The first of these options that was given, or nothing.
   std::string given() const;

@@ -1,8 +1,9 @@
 #include "tools/training/validate_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/places.hpp"
+#include "runtime/text/json_writer.hpp"
 #include "tools/training/iteration_rows.hpp"
-#include "tools/options/option_table.hpp"
 
 #include <fmt/format.h>
 
@@ -15,46 +16,26 @@ namespace {
 
 using namespace training;
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
-
-constexpr auto validate_help = R"(usage: ringmaster simulate validate [options]
-
-Compares what the transformer cost model estimates with measured and published iteration times of GPTs under Megatron-LM on
-A100 GPUs. Of measured rows the first, third, ... were used to calibrate the constants, the others were not.
-
-  --data PLACE     a CSV file, or a directory with single.csv and multi.csv (bench/data/a100_iterations)
-  --system S       a known system, or a JSON file of its constants (a100-80g)
-  --calibrate      fits the constants to the first, third, ... rows, prints them, and compares with these
-  --rows           every row
-  --help           this text
-)";
-
 struct validate_options {
-  std::string data = "bench/data/a100_iterations";
+  std::string data; ///< Empty: what came with the program.
   gpu_system system = known_systems().front();
   bool calibrate = false;
   bool rows = false;
-  bool help = false;
 };
-
-caf::expected<validate_options> parse(std::span<const std::string> args) {
-  validate_options result;
-  option_table table{"simulate validate"};
-  table.text("--data", result.data);
-  table.parsed("--system", result.system, system_of);
-  table.flag("--calibrate", result.calibrate);
-  table.flag("--rows", result.rows);
-  if (auto problem = table.read(args))
-    return problem;
-  result.help = table.help();
-  return result;
-}
 
 struct data_set {
   std::string name;
   std::vector<measured_iteration> calibration, held_out;
 };
+
+caf::expected<std::string> place_of(const validate_options& opts) {
+  if (!opts.data.empty())
+    return opts.data;
+  if (auto found = find_data("a100_iterations"))
+    return found->string();
+  return make_error(errc::io_error, "the measured iterations did not come with this program: --data says where they are; "
+                                    "the source has them in bench/data/a100_iterations");
+}
 
 caf::expected<std::vector<data_set>> read_data(const std::string& place) {
   std::vector<std::string> files{place};
@@ -148,48 +129,73 @@ void print_published(std::FILE* out, const gpu_system& on) {
 }
 
 void print_constants(std::FILE* out, const gpu_system& on) {
-  fmt::print(out, "fitted to the first, third, ... rows:\n{{\"like\": \"a100-80g\"");
+  json_writer json{json_writer::style::spaced};
+  json.object().member("like", "a100-80g");
   for (auto& fitted : calibrated_constants())
     for (auto& x : system_constants())
       if (x.name == fitted.name)
-        fmt::print(out, ", \"{}\": {:.4g}", x.name, on.*x.member);
-  fmt::print(out, "}}\n\n");
+        json.key(x.name).rounded(on.*x.member, 4);
+  fmt::print(out, "fitted to the first, third, ... rows:\n{}\n\n", json.end().take());
 }
+
+void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts.system.name, "count", "mean |dev.|",
+             "median", "bias", "worst");
+  for (auto& x : data) {
+    print_deviation(out, x.name + ", calibrated on", x.calibration, opts.system);
+    print_deviation(out, x.name + ", held out", x.held_out, opts.system);
+  }
+  print_published(out, opts.system);
+  if (opts.rows)
+    print_rows(out, data, opts.system);
+}
+
+class validate_call final : public command_call {
+  void declare(option_table& table) override {
+    table.about("Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
+                "under Megatron-LM on A100 GPUs. Of measured rows the first, third, ... were used to calibrate the "
+                "constants, the others were not.");
+    table.file("--data", opts_.data)
+      .says("PLACE", "a CSV file, or a directory with single.csv and multi.csv")
+      .otherwise("a100_iterations, which came with the program");
+    std::vector<std::string> systems;
+    for (auto& x : known_systems())
+      systems.push_back(x.name);
+    table.parsed("--system", opts_.system, system_of)
+      .says("S", "{words}, or a JSON file of its constants")
+      .offers(std::move(systems))
+      .otherwise(opts_.system.name);
+    table.flag("--calibrate", opts_.calibrate)
+      .says("fits the constants to the first, third, ... rows, prints them, and compares with these");
+    table.flag("--rows", opts_.rows).says("every row");
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto place = place_of(opts_);
+    if (!place)
+      return std::move(place.error());
+    auto data = read_data(*place);
+    if (!data)
+      return std::move(data.error());
+    fmt::print(to.out, "measured: {}\n", *place);
+    if (opts_.calibrate) {
+      std::vector<measured_iteration> all;
+      for (auto& x : *data)
+        all.insert(all.end(), x.calibration.begin(), x.calibration.end());
+      opts_.system = calibrate(opts_.system, all);
+      print_constants(to.out, opts_.system);
+    }
+    print_all(to.out, opts_, *data);
+    return exit_ok;
+  }
+
+  validate_options opts_;
+};
 
 } // namespace
 
-int validate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster simulate validate: {}\n", render(problem));
-    return code;
-  };
-  auto opts = parse(args);
-  if (!opts)
-    return failed(opts.error(), exit_usage);
-  if (opts->help) {
-    fmt::print(out, "{}", validate_help);
-    return 0;
-  }
-  auto data = read_data(opts->data);
-  if (!data)
-    return failed(data.error(), exit_failed);
-  if (opts->calibrate) {
-    std::vector<measured_iteration> all;
-    for (auto& x : *data)
-      all.insert(all.end(), x.calibration.begin(), x.calibration.end());
-    opts->system = calibrate(opts->system, all);
-    print_constants(out, opts->system);
-  }
-  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts->system.name, "count", "mean |dev.|",
-             "median", "bias", "worst");
-  for (auto& x : *data) {
-    print_deviation(out, x.name + ", calibrated on", x.calibration, opts->system);
-    print_deviation(out, x.name + ", held out", x.held_out, opts->system);
-  }
-  print_published(out, opts->system);
-  if (opts->rows)
-    print_rows(out, *data, opts->system);
-  return 0;
+tool_command validate_command() {
+  return tool_command::of<validate_call>("simulate validate", "its estimates against measured steps");
 }
 
 } // namespace ringmaster

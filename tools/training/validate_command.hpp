@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster simulate validate`: measured and published iteration times against the transformer model's estimates.
-int validate_command(std::span<const std::string> args, std::FILE* out, std::FILE* err);
+/// `ringmaster simulate validate`: the transformer cost model against measured steps.
+tool_command validate_command();
 
 } // namespace ringmaster

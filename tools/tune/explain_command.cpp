@@ -1,6 +1,5 @@
 #include "tools/tune/explain_command.hpp"
 
-#include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -8,6 +7,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "tools/options/collective_options.hpp"
+#include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
 
@@ -19,83 +19,54 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int exit_failed = 1;
-constexpr int exit_usage = 2;
-
-constexpr auto explain_help = R"(usage: ringmaster explain KIND [options]
-
-Says which algorithm "auto" picks for a collective, why, and what each of the others is estimated to take: for ranks that
-are all in one process, or for --transport network between processes, a rank each. The estimates are made of the
-constants in section [costs] of the configuration, which `ringmaster tune` measures.
-
-{}
-  --transport T         process or network (process)
-Constants of a network that is not the one in the configuration; each of them means --transport network:
-  --latency T           of a message
-  --bandwidth B         of a link, each way: 50GB/s, 400Gbit/s
-  --reduction-rate B    of one rank (reductions take no time)
-  --message-overhead T  for each message at the rank that has most of them (0)
-  --round-overhead T    for each round (0)
-  --section.key=V       any key of config/caf-application.conf, such as --config-file=FILE
-  --help                this text
-)";
-
 struct explain_options {
   collective_options collective;
+  std::optional<std::string> transport;
+  std::optional<int64_t> latency_ps, message_ps, round_ps;
+  std::optional<double> bandwidth, reduction_rate;
   bool network = false;
   cost_constants constants{}; ///< Of the network.
   process_constants process{};
   std::string origin; ///< Of the constants.
 };
 
-/// Whether an option says what the network is like.
-bool is_about_network(const std::string& arg) {
-  auto name = arg.substr(0, arg.find('='));
-  return name == "--latency" || name == "--bandwidth" || name == "--reduction-rate" || name == "--message-overhead"
-         || name == "--round-overhead";
+constexpr uint32_t ranks_max = 1 << 16, process_ranks_max = 1024; // as many as a process can have devices
+
+void add_network_options(option_table& table, explain_options& x) {
+  table.word("--transport", x.transport, {"process", "network"}).says("T", "{words}").otherwise("process");
+  table.begin_group(
+    "Constants of a network that is not the one in the configuration; each of them means --transport network:");
+  table.duration("--latency", x.latency_ps).says("T", "of a message").otherwise("as configured");
+  table.bandwidth("--bandwidth", x.bandwidth)
+    .says("B", "of a link, each way, such as 50GB/s, 400Gbit/s or 400Gbps")
+    .otherwise("as configured");
+  table.bandwidth("--reduction-rate", x.reduction_rate).says("B", "of one rank").otherwise("reductions take no time");
+  table.duration("--message-overhead", x.message_ps)
+    .says("T", "for each message at the rank that has most of them")
+    .otherwise("0");
+  table.duration("--round-overhead", x.round_ps).says("T", "for each round").otherwise("0");
 }
 
-caf::expected<explain_options> parse(std::span<const std::string> args) {
-  constexpr uint32_t ranks_max = 1 << 16, process_ranks_max = 1024; // as many as a process can have devices
-  configuration cfg;
-  if (auto problem = cfg.read({args.begin(), args.end()}, "config/caf-application.conf"))
-    return problem;
-  explain_options opts;
-  opts.constants = network_costs(cfg.values());
-  opts.process = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency()));
-  opts.origin = cfg.origin_of("costs");
-  opts.network = std::any_of(args.begin(), args.end(), is_about_network);
-  if (opts.network)
-    opts.origin = "the command line, then " + opts.origin;
-  int64_t latency_ps = std::llround(opts.constants.latency_s * 1e12), message_ps = 0, round_ps = 0;
-  option_table table{"explain"};
-  add_collective_options(table, opts.collective, ranks_max);
-  add_size_options(table, opts.collective);
-  table.value("--transport", [&](const std::string& x) -> caf::error {
-    if (x != "network" && (x != "process" || opts.network))
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is not {}", x, opts.network ? "network, which other options are about"
-                                                                        : "process or network"));
-    opts.network = x == "network";
-    return caf::none;
-  });
-  table.duration("--latency", latency_ps);
-  table.duration("--message-overhead", message_ps);
-  table.duration("--round-overhead", round_ps);
-  table.bandwidth("--bandwidth", opts.constants.bandwidth);
-  table.bandwidth("--reduction-rate", opts.constants.reduction_rate);
-  if (auto problem = table.read(cfg.remainder))
-    return problem;
-  if (!opts.collective.algorithm.empty())
-    return make_error(errc::invalid_argument, "--algorithm: leave it out; explain says which one \"auto\" picks");
-  if (auto ranks = opts.collective.ranks.value_or(0); !opts.network && ranks > process_ranks_max)
+double seconds_of(int64_t ps) {
+  return static_cast<double>(ps) * 1e-12;
+}
+
+/// What the options say of the network goes before the configuration.
+caf::error take_network(explain_options& x) {
+  auto told = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate;
+  if (told && x.transport == "process")
     return make_error(errc::invalid_argument,
-                      fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
-                                  process_ranks_max, ranks));
-  opts.constants.latency_s = static_cast<double>(latency_ps) * 1e-12;
-  opts.constants.message_overhead_s = static_cast<double>(message_ps) * 1e-12;
-  opts.constants.round_overhead_s = static_cast<double>(round_ps) * 1e-12;
-  return opts;
+                      "--transport: \"process\" is not network, which other options are about");
+  x.network = told || x.transport == "network";
+  if (told)
+    x.origin = "the command line, then " + x.origin;
+  if (x.latency_ps)
+    x.constants.latency_s = seconds_of(*x.latency_ps);
+  x.constants.bandwidth = x.bandwidth.value_or(x.constants.bandwidth);
+  x.constants.reduction_rate = x.reduction_rate.value_or(x.constants.reduction_rate);
+  x.constants.message_overhead_s = seconds_of(x.message_ps.value_or(0));
+  x.constants.round_overhead_s = seconds_of(x.round_ps.value_or(0));
+  return caf::none;
 }
 
 std::string seconds_text(double seconds) {
@@ -190,28 +161,54 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
   return text + "\n" + sizes_text(*ranges, element_bytes);
 }
 
+class explain_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.about("Says which algorithm \"auto\" picks for a collective, why, and what each of the others is estimated to "
+                "take: for ranks that are all in one process, or for --transport network between processes, a rank each. "
+                "The estimates are made of the constants in section [costs] of the configuration, which `ringmaster tune` "
+                "measures.");
+    add_kind_and_ranks(table, opts_.collective, {.max = ranks_max});
+    table.positional().needed();
+    add_size_options(table, opts_.collective);
+    add_network_options(table, opts_);
+    table.begin_group("The configuration.");
+    table.add_example("ringmaster explain all_reduce --ranks 64 --bytes 256M --latency 5us --bandwidth 400Gbps",
+                      "on another network");
+  }
+
+  caf::error check() override {
+    opts_.constants = network_costs(cfg_.values());
+    opts_.process = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
+    opts_.origin = cfg_.origin_of("costs");
+    if (auto problem = take_network(opts_))
+      return problem;
+    if (auto ranks = opts_.collective.ranks.value_or(0); !opts_.network && ranks > process_ranks_max)
+      return make_error(errc::invalid_argument,
+                        fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
+                                    process_ranks_max, ranks));
+    auto request = request_of(opts_.collective);
+    if (!request)
+      return std::move(request.error());
+    request_ = *request;
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto text = explanation(opts_, request_);
+    if (!text)
+      return std::move(text.error());
+    fmt::print(to.out, "{}", *text);
+    return exit_ok;
+  }
+
+  explain_options opts_;
+  plan_request request_;
+};
+
 } // namespace
 
-int explain_command(std::span<const std::string> args, std::FILE* out, std::FILE* err) {
-  auto failed = [&](const caf::error& problem, int code) {
-    fmt::print(err, "ringmaster explain: {}\n", render(problem));
-    return code;
-  };
-  if (std::any_of(args.begin(), args.end(), [](auto& x) { return x == "--help" || x == "-h"; })) {
-    fmt::print(out, explain_help, collective_options_help);
-    return 0;
-  }
-  auto opts = parse(args);
-  if (!opts)
-    return failed(opts.error(), exit_usage);
-  auto request = request_of(opts->collective);
-  if (!request)
-    return failed(request.error(), exit_usage);
-  auto text = explanation(*opts, *request);
-  if (!text)
-    return failed(text.error(), exit_failed);
-  fmt::print(out, "{}", *text);
-  return 0;
+tool_command explain_command() {
+  return tool_command::of<explain_call>("explain", "which algorithm would be picked for a collective, and why");
 }
 
 } // namespace ringmaster

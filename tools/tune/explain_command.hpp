@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdio>
-#include <span>
-#include <string>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster explain KIND [options]`: which algorithm would be picked, and why. `args` is what stands behind
-/// "explain". Writes to `out`, and to `err` what went wrong. Returns the exit code: 0, 1 for an error, 2 for wrong usage.
-int explain_command(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr);
+/// `ringmaster explain KIND`: which algorithm "auto" would pick, and why.
+tool_command explain_command();
 
 } // namespace ringmaster

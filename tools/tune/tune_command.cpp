@@ -3,9 +3,9 @@
 #include "messages/errc.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/options/option_table.hpp"
 #include "tools/console/output_file.hpp"
-#include "tools/options/program.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/options/configured_call.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
 
@@ -25,51 +25,12 @@ namespace ringmaster {
 
 namespace {
 
-constexpr auto tune_help = R"(usage: ringmaster tune [options]
-
-Measures what collectives take here, in this process and between node processes on the loopback interface, and fits the
-constants of section [costs] to it: those from which "auto" picks an algorithm and `ringmaster explain` explains it.
-Prints them; the configuration stays as it is, unless --write says otherwise.
-
-  --write FILE      puts the section [costs] into this configuration file; everything else in it stays as it is
-  --check           fits nothing: holds the constants in use against the measurement
-  --transport T     process, network or all: what is measured (all)
-  --repeats R       of the whole; medians count (3)
-  --samples S       of each point in a repeat; medians count (5)
-  --max-bytes B     of one rank, 8 to 16M (16M)
-  --section.key=V   any key of config/caf-application.conf, such as --config-file=FILE
-)";
-
 struct tune_options {
   std::string write;
   bool check = false;
-  bool process = true, network = true;
+  std::string transport = "all";
   tune_effort effort;
 };
-
-caf::expected<tune_options> parse(const std::vector<std::string>& args) {
-  tune_options result;
-  option_table table{"tune"};
-  table.text("--write", result.write);
-  table.flag("--check", result.check);
-  table.number("--repeats", result.effort.repeats, 1, 1000);
-  table.number("--samples", result.effort.samples, 1, 1000);
-  table.bytes("--max-bytes", result.effort.bytes_max);
-  table.value("--transport", [&](const std::string& x) -> caf::error {
-    result.process = x != "network";
-    result.network = x != "process";
-    if (x == "process" || x == "network" || x == "all")
-      return caf::none;
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is not process, network or all", x));
-  });
-  if (auto problem = table.read(args))
-    return problem;
-  if (result.effort.bytes_max < 8 || result.effort.bytes_max > 16u << 20)
-    return make_error(errc::invalid_argument, fmt::format("--max-bytes: {} is not from 8 to 16M", result.effort.bytes_max));
-  if (result.check && !result.write.empty())
-    return make_error(errc::invalid_argument, "--check fits nothing, so there is nothing to --write");
-  return result;
-}
 
 /// What kind of machine it was, and nothing of which one.
 std::string machine_text(uint32_t cores) {
@@ -82,10 +43,10 @@ std::string machine_text(uint32_t cores) {
 }
 
 /// Whoever else computes here is measured, too.
-void warn_if_busy(uint32_t cores) {
+void warn_if_busy(uint32_t cores, std::FILE* err) {
   constexpr double idle_part = 0.5;
   if (double load = 0; ::getloadavg(&load, 1) == 1 && load > idle_part * cores)
-    fmt::print(stderr, "ringmaster: this machine is busy, {:.1f} runnable threads on {}: what is measured is slower than it "
+    fmt::print(err, "ringmaster tune: this machine is busy, {:.1f} runnable threads on {}: what is measured is slower than it "
                        "need be, and a fit to it may be far off\n", load, counted(cores, "core"));
 }
 
@@ -118,59 +79,82 @@ caf::error check_writable(const std::string& file) {
 }
 
 caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cost_sample>& samples) {
+  progress shown{"tune"};
+  const bool both = opts.transport == "all";
   auto take = [&](caf::expected<std::vector<cost_sample>> x) -> caf::error {
     if (!x)
       return std::move(x.error());
     samples.insert(samples.end(), x->begin(), x->end());
     return caf::none;
   };
-  if (opts.process)
-    if (auto problem = take(measure_in_process(cfg, opts.effort)))
+  auto in_process = [&](double part) { shown.at(both ? part / 2 : part); };
+  auto between = [&](double part) { shown.at(both ? 0.5 + part / 2 : part); };
+  if (opts.transport != "network")
+    if (auto problem = take(measure_in_process(cfg, opts.effort, in_process)))
       return problem;
-  return opts.network ? take(measure_between_processes(opts.effort)) : caf::none;
+  return opts.transport != "process" ? take(measure_between_processes(opts.effort, between)) : caf::none;
 }
+
+class tune_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.about("Measures what collectives take here, in this process and between node processes on the loopback interface, "
+                "and fits the constants of section [costs] to it: those from which \"auto\" picks an algorithm and "
+                "`ringmaster explain` explains it. Prints them; the configuration stays as it is, unless --write says "
+                "otherwise.");
+    table.file("--write", opts_.write)
+      .says("FILE", "puts the section [costs] into this configuration file; everything else in it stays as it is");
+    table.flag("--check", opts_.check).says("fits nothing: holds the constants in use against the measurement");
+    table.word("--transport", opts_.transport, {"process", "network", "all"}).says("T", "{words}: what is measured");
+    table.number("--repeats", opts_.effort.repeats, 1, 1000).says("R", "of the whole; medians count");
+    table.number("--samples", opts_.effort.samples, 1, 1000).says("S", "of each point in a repeat; medians count");
+    table.bytes("--max-bytes", opts_.effort.bytes_max).says("SIZE", "of one rank, 8 to 16M");
+  }
+
+  caf::error check() override {
+    if (opts_.effort.bytes_max < 8 || opts_.effort.bytes_max > 16u << 20)
+      return make_error(errc::invalid_argument,
+                        fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
+    if (opts_.check && !opts_.write.empty())
+      return make_error(errc::invalid_argument, "--check fits nothing, so there is nothing to --write");
+    return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto cores = std::max(1u, std::thread::hardware_concurrency());
+    warn_if_busy(cores, to.err);
+    std::vector<cost_sample> samples;
+    if (auto problem = measure(cfg_, opts_, samples))
+      return problem;
+    auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}}}
+                              : fit_costs(samples, cfg_.values(), cores);
+    if (!fitted)
+      return std::move(fitted.error());
+    auto text = comparison_text(samples, fitted->values, cores);
+    if (!text)
+      return std::move(text.error());
+    fmt::print(to.out, "{}", *text);
+    if (opts_.check) {
+      fmt::print(to.out, "\nThe constants are those of {}.\n", cfg_.origin_of("costs"));
+      return exit_ok;
+    }
+    auto section = costs_section(fitted->values, machine_text(cores));
+    fmt::print(to.out, "\n{}\n{}", fit_text(*fitted), section);
+    if (opts_.write.empty())
+      return exit_ok;
+    auto changed = with_section(opts_.write, section);
+    if (auto problem = changed ? replace_file(opts_.write, *changed, "the configuration") : changed.error())
+      return problem;
+    fmt::print(to.out, "\nWrote section [costs] of {}.\n", opts_.write);
+    return exit_ok;
+  }
+
+  tune_options opts_;
+};
 
 } // namespace
 
-int tune_command(const std::vector<std::string>& args) {
-  if (std::any_of(args.begin(), args.end(), [](auto& x) { return x == "--help" || x == "-h"; })) {
-    fmt::print("{}", tune_help);
-    return 0;
-  }
-  configuration cfg;
-  if (auto problem = cfg.read(args, "config/caf-application.conf"))
-    return report(problem, 2);
-  auto opts = parse(cfg.remainder);
-  if (!opts)
-    return report(opts.error(), 2);
-  if (auto problem = opts->write.empty() ? caf::error{} : check_writable(opts->write))
-    return report(problem, 2);
-  auto cores = std::max(1u, std::thread::hardware_concurrency());
-  warn_if_busy(cores);
-  std::vector<cost_sample> samples;
-  if (auto problem = measure(cfg, *opts, samples))
-    return report(problem);
-  auto fitted = opts->check ? caf::expected<tuned_costs>{tuned_costs{cfg.values(), {}, {}, {}}}
-                            : fit_costs(samples, cfg.values(), cores);
-  if (!fitted)
-    return report(fitted.error());
-  auto text = comparison_text(samples, fitted->values, cores);
-  if (!text)
-    return report(text.error());
-  fmt::print("{}", *text);
-  if (opts->check) {
-    fmt::print("\nThe constants are those of {}.\n", cfg.origin_of("costs"));
-    return 0;
-  }
-  auto section = costs_section(fitted->values, machine_text(cores));
-  fmt::print("\n{}\n{}", fit_text(*fitted), section);
-  if (opts->write.empty())
-    return 0;
-  auto changed = with_section(opts->write, section);
-  if (auto problem = changed ? replace_file(opts->write, *changed, "the configuration") : changed.error())
-    return report(problem);
-  fmt::print("\nWrote section [costs] of {}.\n", opts->write);
-  return 0;
+tool_command tune_command() {
+  return tool_command::of<tune_call>("tune", "measures here what that goes by, and writes it into the configuration");
 }
 
 } // namespace ringmaster

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "tools/options/tool_command.hpp"
 
 namespace ringmaster {
 
-/// `ringmaster tune ...`: measures what operations take here, and writes it into a configuration. Returns the exit status.
-int tune_command(const std::vector<std::string>& args);
+/// `ringmaster tune`: measures what operations take here, and fits the constants of section [costs] to it.
+tool_command tune_command();
 
 } // namespace ringmaster

@@ -3,8 +3,8 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "tools/bench/bench.hpp"
+#include "runtime/configuration/places.hpp"
 #include "tools/launch/process_watch.hpp"
-#include "tools/launch/program_path.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
 #include <fmt/format.h>
@@ -30,6 +30,7 @@ constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[]
 constexpr uint32_t network_ranks[] = {2, 4};
 constexpr uint64_t network_bytes_max = 4u << 20;
 constexpr std::chrono::minutes network_limit{2};
+constexpr std::chrono::milliseconds look{500}; ///< How often the progress is.
 
 /// All that was measured of a point: kind, algorithm, ranks, bytes.
 using gathered_times = std::map<std::tuple<proto::CollectiveKind, std::string, uint32_t, uint64_t>, std::vector<double>>;
@@ -75,11 +76,12 @@ caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks
 }
 
 std::string beside_us(const std::string& program) {
-  auto directory = launch::own_directory();
-  return (directory ? *directory + "/" : "") + program;
+  return (program_directory() / program).string();
 }
 
-caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::string& json) {
+/// `meanwhile` is called now and then.
+caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::string& json,
+                       const std::function<void()>& meanwhile) {
   auto watch = launch::process_watch::make();
   if (!watch)
     return std::move(watch.error());
@@ -94,7 +96,8 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
     return std::move(cluster.error());
   auto give_up = launch::process_watch::clock::now() + network_limit;
   while ((*cluster)->running()) {
-    if (auto signals = (*watch)->step(give_up); !signals.empty())
+    meanwhile();
+    if (auto signals = (*watch)->step(std::min(give_up, launch::process_watch::clock::now() + look)); !signals.empty())
       return make_error(errc::aborted, fmt::format("ended by signal {}", signals.front().number));
     if ((*cluster)->running() && launch::process_watch::clock::now() >= give_up)
       return make_error(errc::timed_out,
@@ -123,7 +126,8 @@ caf::error read_rows(const std::string& json, gathered_times& times) {
 
 } // namespace
 
-caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort) {
+caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort,
+                                                            const tune_watch& watch) {
   auto opts = cfg.values();
   opts.device.count = *std::max_element(std::begin(process_ranks), std::end(process_ranks));
   opts.device.memory_bytes = 2 * effort.bytes_max + (1u << 16);
@@ -138,25 +142,31 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
     return std::move(there.error());
   gathered_times times;
-  for (uint32_t i = 0; i < effort.repeats; ++i)
-    for (auto ranks : process_ranks)
+  const double groups = effort.repeats * std::size(process_ranks);
+  for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
+    for (auto ranks : process_ranks) {
       if (auto problem = measure_group(user, effort, ranks, times))
         return problem;
+      watch(++done / groups);
+    }
   return medians(transport::process, times);
 }
 
-caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort) {
+caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort,
+                                                                   const tune_watch& watch) {
   auto scratch = launch::scratch_directory::make();
   if (!scratch)
     return std::move(scratch.error());
   gathered_times times;
-  for (uint32_t i = 0; i < effort.repeats; ++i)
+  const double clusters = effort.repeats * std::size(network_ranks);
+  for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto nodes : network_ranks) {
       auto json = fmt::format("{}/rows-{}-{}", scratch->path(), nodes, i);
-      if (auto problem = run_cluster(nodes, effort, json))
+      if (auto problem = run_cluster(nodes, effort, json, [&] { watch(done / clusters); }))
         return problem;
       if (auto problem = read_rows(json, times))
         return problem;
+      watch(++done / clusters);
     }
   return medians(transport::network, times);
 }

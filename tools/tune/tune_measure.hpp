@@ -3,6 +3,8 @@
 #include "actors/configuration/configuration.hpp"
 #include "tools/tune/tune_fit.hpp"
 
+#include <functional>
+
 namespace ringmaster {
 
 /// How carefully it is measured.
@@ -12,13 +14,17 @@ struct tune_effort {
   uint64_t bytes_max = 16u << 20; ///< Of one rank, at the most.
 };
 
+/// Told which part of the whole has been measured.
+using tune_watch = std::function<void(double part)>;
+
 /// What collectives take on 2 and 8 devices of this process, from 8 B up: all_reduce by ring, tree, halving_doubling, naive
 /// and direct, and broadcast by tree, naive and direct. The journal is kept in memory. Errors: those of the cluster; `failed` where a result was wrong.
-caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort);
+caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort,
+                                                            const tune_watch& watch);
 
 /// All_reduces by every algorithm between 2 and 4 node processes of a device each, over the loopback interface: `caf-run`, which lies beside
 /// this program, starts them and `ringmaster bench`. A cluster that has not ended in two minutes is ended. Errors: what
 /// the cluster's processes said.
-caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort);
+caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch);
 
 } // namespace ringmaster

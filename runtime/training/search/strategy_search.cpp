@@ -42,14 +42,16 @@ bool before(const searched& a, const searched& b) {
 
 class strategy_search {
 public:
-  strategy_search(const model& plain, uint32_t world_size, const cost_model& costs, uint64_t memory_limit, size_t count)
-    : plain_(plain), world_size_(world_size), costs_(costs), memory_limit_(memory_limit), count_(count) {}
+  strategy_search(const model& plain, uint32_t world_size, const cost_model& costs, uint64_t memory_limit, size_t count,
+                  const search_watch& watch)
+    : plain_(plain), world_size_(world_size), costs_(costs), memory_limit_(memory_limit), count_(count), watch_(watch) {}
 
   search_outcome run() {
     for (auto& which : strategies())
       list(which);
     std::ranges::stable_sort(candidates_, {}, [](auto& x) { return x.bound.time; });
     found_.candidates = candidates_.size();
+    operations_planned_ = operations_planned();
     for (auto& x : candidates_)
       if (may_be_best(x))
         try_it(x);
@@ -121,19 +123,27 @@ private:
     });
   }
 
-  /// About.
-  uint64_t operations_of(const candidate& x) const {
-    const auto shape = x.which->shape(x.trained, world_size_);
-    const auto count = x.which->cut != batch_cut::never ? micro_batch_count(x.trained, shape.data) : 1;
-    return uint64_t{world_size_} * (x.trained.layers / shape.pipeline + 1) * (6 * count + 4);
+  /// About as many as it may do in all, or fewer, if that is all there are.
+  uint64_t operations_planned() const {
+    uint64_t sum = 0;
+    for (auto& x : candidates_)
+      if (sum < operations_max)
+        sum += std::min(operations_expected(*x.which, x.trained, world_size_), operations_max);
+    return std::clamp<uint64_t>(sum, 1, operations_max);
   }
 
   /// Unless it would take too long.
   void try_it(candidate& x) {
-    if (operations_of(x) > operations_max - std::min(operations_, operations_max))
+    if (operations_expected(*x.which, x.trained, world_size_) > operations_max - std::min(operations_, operations_max))
       return;
     x.simulated = true;
-    auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_);
+    training_watch look;
+    if (watch_)
+      look = [&](uint64_t now) {
+        watch_(static_cast<double>(operations_ + now) / static_cast<double>(operations_planned_));
+      };
+    auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_,
+                         false, 1'000'000'000, look);
     ++found_.simulated;
     assert(done); // its check has accepted it
     if (!done)
@@ -169,19 +179,26 @@ private:
   const cost_model& costs_;
   uint64_t memory_limit_;
   size_t count_;
+  const search_watch& watch_;
   std::vector<candidate> candidates_;
-  uint64_t operations_ = 0;
+  uint64_t operations_ = 0, operations_planned_ = 1;
   search_outcome found_;
 };
 
 } // namespace
 
+uint64_t operations_expected(const known_strategy& which, const model& trained, uint32_t world_size) {
+  const auto shape = which.shape(trained, world_size);
+  const auto count = which.cut != batch_cut::never ? micro_batch_count(trained, shape.data) : 1;
+  return uint64_t{world_size} * (trained.layers / shape.pipeline + 1) * (6 * count + 4);
+}
+
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
-                                 uint64_t memory_limit, size_t count) {
+                                 uint64_t memory_limit, size_t count, const search_watch& watch) {
   model plain;
   plain.layers = layers;
   plain.global_batch = global_batch;
-  return strategy_search{plain, world_size, costs, memory_limit, count}.run();
+  return strategy_search{plain, world_size, costs, memory_limit, count, watch}.run();
 }
 
 } // namespace ringmaster::training

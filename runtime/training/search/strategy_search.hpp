@@ -3,6 +3,7 @@
 #include "runtime/training/simulated/cost_model.hpp"
 #include "runtime/training/search/strategy_bounds.hpp"
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,11 +29,18 @@ struct search_outcome {
   std::vector<searched> pareto;  ///< Faster than all that are as small; fastest first.
 };
 
+/// About so many operations a step of it has on all ranks.
+uint64_t operations_expected(const known_strategy& which, const model& trained, uint32_t world_size);
+
+/// Told now and then which part of the simulations it has done.
+using search_watch = std::function<void(double part)>;
+
 /// Every strategy with every choice of tensor and data sides, micro-batch and chunks that are powers of two, where
 /// it accepts them. Simulated are those whose lower bounds leave it open whether they are among the `count` best, or on
 /// the front of time and memory, as far as some hundred million operations go. What needs more than `memory_limit` is
 /// left out.
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
-                                 uint64_t memory_limit = UINT64_MAX, size_t count = 10);
+                                 uint64_t memory_limit = UINT64_MAX, size_t count = 10,
+                                 const search_watch& watch = {});
 
 } // namespace ringmaster::training

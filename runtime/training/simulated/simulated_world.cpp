@@ -21,14 +21,16 @@ bool is_event(op x) {
 } // namespace
 
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
-                                 uint64_t operations_max)
-  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), ranks_(world_size),
+                                 uint64_t operations_max, const training_watch& watch)
+  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), watch_(watch), ranks_(world_size),
     finished_(trained.layers), ready_(world_size) {
   outcome_.ranks.resize(world_size);
 }
 
 void simulated_world::take_place(pending& x, double duration) {
-  ++outcome_.operations;
+  constexpr uint64_t between_looks = 1 << 14;
+  if (++outcome_.operations % between_looks == 0 && watch_)
+    watch_(outcome_.operations);
   if (!is_event(x.what))
     return;
   auto& state = ranks_[x.rank];

@@ -55,7 +55,7 @@ struct rank_clock {
 class simulated_world final : public executor {
 public:
   simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
-                  uint64_t operations_max);
+                  uint64_t operations_max, const training_watch& watch);
 
   /// Once.
   caf::expected<training_outcome> run(const strategy_function& program);
@@ -113,6 +113,7 @@ private:
   const cost_model& costs_;
   bool with_events_;
   uint64_t operations_max_;
+  const training_watch& watch_;
   std::vector<rank_clock> ranks_;
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>

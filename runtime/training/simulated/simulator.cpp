@@ -64,13 +64,14 @@ std::string simulated_world::deadlock() const {
 }
 
 caf::expected<training_outcome> simulate(const strategy_function& program, const model& trained, uint32_t world_size,
-                                         const cost_model& costs, bool with_events, uint64_t operations_max) {
+                                         const cost_model& costs, bool with_events, uint64_t operations_max,
+                                         const training_watch& watch) {
   if (world_size == 0)
     return make_error(errc::invalid_argument, "a world needs at least one rank, not 0");
   if (trained.global_batch > UINT32_MAX)
     return make_error(errc::invalid_argument,
                       fmt::format("a global batch has at most {} samples, not {}", UINT32_MAX, trained.global_batch));
-  return simulated_world{trained, world_size, costs, with_events, operations_max}.run(program);
+  return simulated_world{trained, world_size, costs, with_events, operations_max, watch}.run(program);
 }
 
 } // namespace ringmaster::training

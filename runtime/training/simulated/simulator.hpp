@@ -45,6 +45,9 @@ struct training_outcome {
   std::vector<event> events; ///< In the order in which they were simulated; where asked for.
 };
 
+/// Told now and then how many operations have been simulated.
+using training_watch = std::function<void(uint64_t operations)>;
+
 using strategy_function = std::function<strategy(rank&)>;
 
 /// Runs a strategy on every rank of a world in virtual time. The clocks are the published laboratories': a rank does
@@ -56,6 +59,6 @@ using strategy_function = std::function<strategy(rank&)>;
 /// million events, where they are asked for.
 caf::expected<training_outcome> simulate(const strategy_function& program, const model& trained, uint32_t world_size,
                                          const cost_model& costs, bool with_events = false,
-                                         uint64_t operations_max = 1'000'000'000);
+                                         uint64_t operations_max = 1'000'000'000, const training_watch& watch = {});
 
 } // namespace ringmaster::training

@@ -222,11 +222,12 @@ caf::expected<gpu_system> system_of(const std::string& name_or_file) {
   std::error_code unreadable;
   std::ifstream in{name_or_file};
   if (!in || std::filesystem::is_directory(name_or_file, unreadable))
-    return make_error(errc::invalid_argument, fmt::format("there is no system and no file \"{}\"; systems are: {}",
-                                                          name_or_file, names_of_systems()));
+    return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
+                      fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
+                                  names_of_systems()));
   auto x = parse_system(std::string{std::istreambuf_iterator<char>{in}, {}});
   if (!x)
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", name_or_file, render(x.error())));
+    return make_error(errc::corrupt, fmt::format("{}: {}", name_or_file, render(x.error())));
   return x;
 }
 

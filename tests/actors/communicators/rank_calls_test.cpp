@@ -1,3 +1,4 @@
+#include "tests/support/actor_state.hpp"
 #include "tests/support/rank_cluster.hpp"
 
 using namespace ringmaster;
@@ -297,7 +298,8 @@ TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the 
   gpu_sim::GetCommStatusRequest who;
   who.set_commid(even);
   auto members = x.cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(who);
-  rank_communicator part0{x.cluster.sys, x.cluster.host, even, members, 1}, part2{x.cluster.sys, x.cluster.host, even, members, 0};
+  communicator_id part{even};
+  rank_communicator part0{x.cluster.sys, x.cluster.host, part, members, 1}, part2{x.cluster.sys, x.cluster.host, part, members, 0};
   std::vector<work> all;
   auto f = proto::FLOAT32;
   for (uint32_t rank = 0; rank < 4; ++rank)

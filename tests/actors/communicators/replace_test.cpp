@@ -99,11 +99,29 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
       cluster.inject(trial.device(2), fault(proto::FaultRequest::KILL, static_cast<uint32_t>(seed % 4)));
     REQUIRE(trial.launch() == "");
     auto& host = state_of<coordinator_state>(cluster.host);
-    cluster.run_until([&] { return host.devices.count(4) == 0 || !host.devices.at(4).communicators.empty(); });
+    auto spare = [&] { return host.devices.find(device_id{4}); };
+    cluster.run_until([&] { return spare() == nullptr || !spare()->communicators.empty(); });
     for (uint64_t i = 0; i < seed % 7; ++i)
       cluster.step();
     caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL)); // the first spare
     judge(trial, cluster.wait(1));
+  }
+}
+
+TEST_CASE("replace: a spare that hangs while it gets its inputs is ended, and the next one is taken") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed, 2)};
+    all_reduce_trial trial{cluster, three_ranks()};
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::HANG)); // the first spare; nobody knows
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == "");
+    auto status = cluster.wait(1);
+    judge(trial, status);
+    CHECK(status.devices(1).deviceid().value() == 5);
+    auto gone = state_of<coordinator_state>(cluster.host).devices.known(device_id{4});
+    REQUIRE_FALSE(gone);
+    CHECK(contains(render(gone.error()), "did not take a copy from the host in time"));
   }
 }
 
@@ -115,11 +133,12 @@ TEST_CASE("replace: where the only spare dies while it gets its inputs, one that
     cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
     REQUIRE(trial.launch() == "");
     auto& host = state_of<coordinator_state>(cluster.host);
-    cluster.run_until([&] { return !host.devices.at(4).communicators.empty(); });
+    auto only = [&] { return host.devices.find(device_id{4}); };
+    cluster.run_until([&] { return !only()->communicators.empty(); });
     for (uint64_t i = 0; i < seed % 7; ++i)
       cluster.step();
     caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::KILL));
-    cluster.run_until([&] { return host.devices.count(4) == 0; });
+    cluster.run_until([&] { return only() == nullptr; });
     cluster.scheduler.advance_time(1s);
     cluster.add_devices(1);
     judge(trial, cluster.wait(1));
@@ -207,7 +226,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     simulated_cluster cluster{with_spares(seed)};
     all_reduce_trial trial{cluster, three_ranks()};
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
-    cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.count(1) == 0; });
+    cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
     cluster.run_until([&] { return comm.epoch() > 1; });
     auto status = cluster.wait(1);

@@ -5,6 +5,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/deep_to_string.hpp>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <fstream>
 #include <set>
@@ -184,6 +185,44 @@ TEST_CASE("configuration: a value of the wrong type is refused, in the file and 
         == "--device.count: device.count is empty; it must be an integer from 0 to 1024");
   CHECK(refusal("", {"--transfers.timeout=5"}).ends_with("it must be a duration from 1ms to 60min"));
   CHECK(refusal("", {"--coordinator.port=70000"}).ends_with("it must be an integer from 0 to 65535"));
+}
+
+TEST_CASE("configuration: sizes and bandwidths are written as in every command") {
+  for (auto [text, bytes] : {std::pair{"65536", 65536u}, {"64K", 65536u}, {"64KiB", 65536u}, {"64KB", 64000u}}) {
+    CAPTURE(text);
+    text_file file{fmt::format("[device]\nmemory-bytes=\"{}\"\n", text)};
+    configuration by_file, by_argument;
+    CHECK(!by_file.read(args{}, file.path()));
+    CHECK(by_file.values().device.memory_bytes == bytes);
+    CHECK(!by_argument.read(args{fmt::format("--device.memory-bytes={}", text)}, std::nullopt));
+    CHECK(by_argument.values().device.memory_bytes == bytes);
+  }
+  text_file plain{"[device]\nmemory-bytes=65536\n[costs]\nbandwidth=\"400Gbps\"\n"};
+  configuration cfg;
+  CHECK(!cfg.read(args{"--costs.local-bandwidth=12.5GiB/s"}, plain.path()));
+  CHECK(cfg.values().device.memory_bytes == 65536);
+  CHECK(cfg.values().costs.bandwidth == 50'000'000'000);
+  CHECK(cfg.values().costs.local_bandwidth == 13'421'772'800);
+  const std::string size = "it must be a size from 4K to 1T, such as \"64K\"";
+  CHECK(refusal("[device]\nmemory-bytes=\"1.5M\"\n") == "FILE: device.memory-bytes is \"1.5M\"; " + size);
+  CHECK(refusal("[device]\nmemory-bytes=-1\n") == "FILE: device.memory-bytes is -1; " + size);
+  CHECK(refusal("", {"--device.memory-bytes=2K"}) == "device.memory-bytes is 2048; " + size);
+  CHECK(refusal("", {"--costs.bandwidth=fast"}).ends_with("or a number of bytes a second"));
+}
+
+TEST_CASE("configuration: --help and --version leave nothing to do") {
+  for (auto* option : {"--help", "-h", "--version"}) {
+    configuration cfg;
+    CHECK(!cfg.read(args{"--device.count=3", option, "--no.such=key"}, std::nullopt));
+    CHECK(cfg.cli_helptext_printed);
+  }
+  configuration cfg;
+  auto text = cfg.help_text("my_program", "/etc/ringmaster/caf-application.conf");
+  CHECK(text.starts_with("usage: my_program [--section.key=VALUE...]\n"));
+  options defaults;
+  for (const auto& entry : option_entries(defaults))
+    CHECK(text.find(fmt::format("  --{}.{}=", entry.section, entry.key)) != std::string::npos);
+  CHECK(text.find("in place of /etc/ringmaster/caf-application.conf\n") != std::string::npos);
 }
 
 TEST_CASE("configuration: a value out of range is refused, wherever it comes from") {

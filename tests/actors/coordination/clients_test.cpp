@@ -23,7 +23,7 @@ proto::AllocateRequest of_bytes(uint64_t bytes, bool outlives = false) {
 }
 
 size_t communicators(simulated_cluster& cluster) {
-  return state_of<coordinator_state>(cluster.host).communicators.size();
+  return state_of<coordinator_state>(cluster.host).communicators.alive().size();
 }
 
 proto::ClusterInfo info_of(simulated_cluster& cluster) {
@@ -72,8 +72,8 @@ TEST_CASE("clients: while an operation is under way, too, and with what was deri
     CHECK(communicators(cluster) == 2);
     proto::CollectiveRequest sum;
     sum.set_comm_id(made.commid());
-    sum.set_algorithm("ring");
-    sum.set_count(64);
+    sum.mutable_collective()->set_algorithm("ring");
+    sum.mutable_collective()->set_count(64);
     for (auto& device : made.devices())
       sum.add_inputs(device.minmemaddr().value());
     REQUIRE(mine.wait_for(mine.ask<proto::CollectiveResponse>(cluster.host, sum)).success());
@@ -167,7 +167,7 @@ TEST_CASE("clients: info tells of each communicator how it is, and what is gone 
   CHECK(info.gone(0).cause() != "");
   CHECK_FALSE(info.gone(0).left());
 
-  // One that hangs in its scheduler's hands is told as silent, with what the coordinator knows.
+  // One that fails is told, too.
   auto hung = communicator_of(cluster, second.commid());
   cluster.self->send_exit(hung, caf::exit_reason::kill);
   cluster.run_until([&] { return communicators(cluster) == 1; });

@@ -31,7 +31,7 @@ TEST_CASE("coordinator: gives every id once, the one that is wanted where it can
   CHECK(join(cluster, 10) == 10);
   CHECK(join(cluster, 10) == 22);
   caf::anon_send(device_of(cluster, 2), proto::FaultRequest{});
-  cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.count(2) == 0; });
+  cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{2}) == nullptr; });
   CHECK(join(cluster, 2) == 23); // a dead device's
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("coordinator: when it has died its clients' and devices' requests do n
 TEST_CASE("coordinator: its communicators end with it, whatever they wait for") {
   simulated_cluster cluster{{}};
   cluster.init(2);
-  auto handle = state_of<coordinator_state>(cluster.host).communicators.begin()->second.handle;
+  auto handle = communicator_of(cluster);
   cluster.self->monitor(handle);
   cluster.self->send_exit(cluster.host, caf::exit_reason::kill);
   cluster.run_until([&] { return !cluster.self->mailbox().empty(); });

@@ -74,7 +74,13 @@ std::string refused_sum(weight_gradient values::*sum, weight_gradient values::*m
 }
 
 const std::string w0 = "the weight of layer 0, step 0", state0 = "the optimizer state of layer 0, step 0",
-                  gradient0 = "the gradient by the weight of layer 0, samples 0", apart = " do not go together";
+                  gradient0 = "the gradient by the weight of layer 0, samples 0", no_fit = " does not fit ",
+                  other_layer = ": it must be of layer 0", gather_them = ": gather, scatter or slice one of them";
+
+/// What shard something is, and must be.
+std::string is_and_must(const std::string& is, const std::string& must) {
+  return "it is " + is + " and must be " + must;
+}
 
 } // namespace
 
@@ -156,34 +162,38 @@ TEST_CASE("mixed values: a sum over ranks takes gradients of one shard") {
 }
 
 TEST_CASE("mixed values: a rank's sum takes no gradient of another layer, shard or tensor shard") {
+  const std::string half = "shard 0 of 2", whole = "the whole", tensor = ": of what tensor-parallel ranks share ";
   CHECK(refused_sum(&values::gradient0, &values::gradient1)
-        == "rank 0, add: " + gradient0 + " and the gradient by the weight of layer 1, samples 0" + apart);
+        == "rank 0, add: the gradient by the weight of layer 1, samples 0" + no_fit + gradient0 + other_layer);
   CHECK(refused_sum(&values::gradient0, &values::of_half)
-        == "rank 0, add: " + gradient0 + " and " + gradient0 + ", shard 0 of 2" + apart);
+        == "rank 0, add: " + gradient0 + ", shard 0 of 2" + no_fit + gradient0 + ": " + is_and_must(half, whole)
+             + gather_them);
   CHECK(refused_sum(&values::gradient0, &values::of_column)
-        == "rank 0, add: " + gradient0 + " and " + gradient0 + ", tensor shard 0 of 2" + apart);
+        == "rank 0, add: " + gradient0 + ", tensor shard 0 of 2" + no_fit + gradient0 + tensor
+             + is_and_must(half, whole));
   CHECK(refused_sum(&values::of_column, &values::gradient0)
-        == "rank 0, add: " + gradient0 + ", tensor shard 0 of 2 and " + gradient0 + apart);
+        == "rank 0, add: " + gradient0 + no_fit + gradient0 + ", tensor shard 0 of 2" + tensor
+             + is_and_must(whole, half));
 }
 
 TEST_CASE("mixed values: an update takes weight, state and gradient of one layer, shard and tensor shard") {
   using v = values;
   const std::string update = "rank 0, update: ", half = ", shard 0 of 2", column = ", tensor shard 0 of 2";
-  const std::string gradient1 = "the gradient by the weight of layer 1, samples 0";
+  const std::string not_whole = ": " + is_and_must("shard 0 of 2", "the whole") + gather_them,
+                    not_half = ": " + is_and_must("the whole", "shard 0 of 2") + gather_them,
+                    not_shared
+                    = ": of what tensor-parallel ranks share " + is_and_must("shard 0 of 2", "the whole");
   CHECK(refused_update(&v::w0, &v::state0, &v::gradient1)
-        == update + w0 + ", " + state0 + " and " + gradient1 + apart);
+        == update + "the gradient by the weight of layer 1, samples 0" + no_fit + w0 + other_layer);
   CHECK(refused_update(&v::w0, &v::state1, &v::gradient0)
-        == update + w0 + ", the optimizer state of layer 1, step 0 and " + gradient0 + apart);
-  CHECK(refused_update(&v::w0, &v::state0, &v::of_half)
-        == update + w0 + ", " + state0 + " and " + gradient0 + half + apart);
-  CHECK(refused_update(&v::w0, &v::state_of_half, &v::gradient0)
-        == update + w0 + ", " + state0 + half + " and " + gradient0 + apart);
-  CHECK(refused_update(&v::w0, &v::state0, &v::of_column)
-        == update + w0 + ", " + state0 + " and " + gradient0 + column + apart);
+        == update + "the optimizer state of layer 1, step 0" + no_fit + w0 + other_layer);
+  CHECK(refused_update(&v::w0, &v::state0, &v::of_half) == update + gradient0 + half + no_fit + w0 + not_whole);
+  CHECK(refused_update(&v::w0, &v::state_of_half, &v::gradient0) == update + state0 + half + no_fit + w0 + not_whole);
+  CHECK(refused_update(&v::w0, &v::state0, &v::of_column) == update + gradient0 + column + no_fit + w0 + not_shared);
   CHECK(refused_update(&v::w0, &v::state_of_column, &v::gradient0)
-        == update + w0 + ", " + state0 + column + " and " + gradient0 + apart);
+        == update + state0 + column + no_fit + w0 + not_shared);
   CHECK(refused_update(&v::half, &v::state_of_half, &v::gradient0)
-        == update + w0 + half + ", " + state0 + half + " and " + gradient0 + apart);
+        == update + gradient0 + no_fit + w0 + half + not_half);
 }
 
 TEST_CASE("mixed values: an update takes nothing of another step") {
@@ -194,10 +204,12 @@ TEST_CASE("mixed values: an update takes nothing of another step") {
     });
   };
   CHECK(after_one_update(&values::w0, &values::state0)
-        == "rank 0, update: the weight of layer 0, step 1, the optimizer state of layer 0, step 1 and " + gradient0
-             + apart);
+        == "rank 0, update: " + gradient0 + no_fit
+             + "the weight of layer 0, step 1: it is of step 0 and must be of step 1");
   CHECK(after_one_update(&values::other, &values::state0)
-        == "rank 0, update: " + w0 + ", the optimizer state of layer 0, step 1 and " + gradient0 + apart);
+        == "rank 0, update: the optimizer state of layer 0, step 1" + no_fit + w0
+             + ": it is of step 1 and must be of step 0");
   CHECK(after_one_update(&values::w0, &values::state_of_other)
-        == "rank 0, update: the weight of layer 0, step 1, " + state0 + " and " + gradient0 + apart);
+        == "rank 0, update: " + state0 + no_fit
+             + "the weight of layer 0, step 1: it is of step 0 and must be of step 1");
 }

@@ -525,6 +525,35 @@ TEST_CASE("strategies: what cannot be right is refused with the rank, the operat
         == "no rank has finished the weight of layer 0: update it, and finish it");
 }
 
+TEST_CASE("strategies: of values that do not belong together it is said which one, and what is needed") {
+  model m{2, 4, 2};
+  auto of_another_layer = [](rank& self) -> strategy {
+    auto [w, state] = co_await self.load_weights(0);
+    auto [above, its_state] = co_await self.load_weights(1);
+    auto x = co_await self.input({0, 4});
+    auto y = co_await self.forward(x, w);
+    auto z = co_await self.forward(y, above);
+    auto [gradient, rest] = co_await self.backward(y, above, co_await self.loss(z));
+    co_await self.update(w, state, std::move(gradient));
+  };
+  CHECK(error_of(of_another_layer, m, 1)
+        == "rank 0, update: the gradient by the weight of layer 1, samples 0-3 does not fit the weight of layer 0, step 0: "
+           "it must be of layer 0");
+  auto sliced = [](rank& self) -> strategy {
+    auto [w, state] = co_await self.load_weights(0);
+    auto [above, its_state] = co_await self.load_weights(1);
+    auto x = co_await self.input({0, 4});
+    auto y = co_await self.forward(x, w);
+    auto z = co_await self.forward(y, above);
+    auto [gradient, rest] = co_await self.backward(y, above, co_await self.loss(z));
+    auto quarter = co_await self.slice(std::move(gradient), {1, 4});
+    co_await self.update(above, its_state, std::move(quarter));
+  };
+  CHECK(error_of(sliced, m, 1)
+        == "rank 0, update: the gradient by the weight of layer 1, samples 0-3, shard 1 of 4 does not fit the weight of "
+           "layer 1, step 0: it is shard 1 of 4 and must be the whole: gather, scatter or slice one of them");
+}
+
 TEST_CASE("strategies: an exception ends the run with its text") {
   CHECK(error_of(
           [](rank&) -> strategy {

@@ -37,7 +37,11 @@ TEST_CASE("bench: what it holds a reduction's result against is what reducing it
 
 TEST_CASE("bench: an algorithm that is not there, or an op that it has no option for, is refused before anything runs") {
   auto refused = [](std::vector<std::string> args) {
-    auto parsed = parse_bench_options(args);
+    bench_arguments read;
+    option_table table{"ringmaster bench"};
+    read.add_to(table);
+    REQUIRE(!table.read(args));
+    auto parsed = read.options();
     REQUIRE(!parsed.engaged());
     return render(parsed.error());
   };

@@ -29,7 +29,11 @@ proto::ClusterInfo cluster_of(uint32_t nodes) {
 }
 
 bench_options options_of(const std::vector<std::string>& args) {
-  auto parsed = parse_bench_options(args);
+  bench_arguments read;
+  option_table table{"ringmaster bench"};
+  read.add_to(table);
+  REQUIRE(!table.read(args));
+  auto parsed = read.options();
   REQUIRE(parsed);
   return *parsed;
 }

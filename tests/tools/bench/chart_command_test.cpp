@@ -31,7 +31,7 @@ struct fixture {
     std::ofstream{input} << rows;
     std::vector<std::string> args{input, "--svg", svg};
     args.insert(args.end(), options.begin(), options.end());
-    return captured([&](auto out, auto err) { return chart_command(args, out, err); });
+    return run_command(chart_command(), args);
   }
 
   std::string picture() const {

@@ -19,7 +19,7 @@ using namespace ringmaster::test;
 namespace {
 
 outcome run(const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return log_command(args, out, err); });
+  return run_command(log_command(), args);
 }
 
 long lines(const std::string& text) {

@@ -103,14 +103,14 @@ TEST_CASE("terminal: the log has its colours from it") {
   pseudo_terminal somewhere;
   {
     no_color unset{std::nullopt};
-    CHECK(log_command(args, somewhere.stream(), stderr) == 0);
+    CHECK(log_command().run(args, somewhere.stream(), stderr) == 0);
     auto coloured = somewhere.read_until("\n");
     CHECK(coloured.starts_with("\033[3"));
     CHECK(coloured.find("killed") != std::string::npos);
     CHECK(coloured.find("\033[0m") != std::string::npos);
   }
   no_color set{"1"};
-  CHECK(log_command(args, somewhere.stream(), stderr) == 0);
+  CHECK(log_command().run(args, somewhere.stream(), stderr) == 0);
   auto plain = somewhere.read_until("\n");
   CHECK(plain.find("killed") != std::string::npos);
   CHECK(plain.find('\033') == std::string::npos);

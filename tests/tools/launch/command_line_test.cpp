@@ -12,47 +12,49 @@ namespace {
 
 using words = std::vector<std::string>;
 
+caf::error read_into(command_line& line, const words& arguments) {
+  option_table table{"caf-run"};
+  line.add_to(table);
+  auto problem = table.read(arguments);
+  return problem ? problem : line.check();
+}
+
 std::string refusal(const words& arguments) {
-  auto line = parse_command_line(arguments);
-  return line ? "accepted" : render(line.error());
+  command_line line;
+  auto problem = read_into(line, arguments);
+  return problem ? render(problem) : "accepted";
 }
 
 } // namespace
 
 TEST_CASE("command_line: has defaults for all but the nodes and the program") {
-  auto line = parse_command_line({"--local", "3", "--", "prog", "--local", "x"});
-  REQUIRE(line);
-  CHECK(line->local_nodes == 3);
-  CHECK(line->devices_per_node == 2);
-  CHECK(line->port == 0);
-  CHECK(line->timeout == 30s);
-  CHECK(line->ssh == "ssh");
-  CHECK(line->conf == "");
-  CHECK(line->program == words{"prog", "--local", "x"});
+  command_line line;
+  REQUIRE(!read_into(line, {"--local", "3", "--", "prog", "--local", "x"}));
+  CHECK(line.local_nodes == 3);
+  CHECK(line.devices_per_node == 2);
+  CHECK(line.port == 0);
+  CHECK(line.timeout == 30s);
+  CHECK(line.ssh == "ssh");
+  CHECK(line.conf == "");
+  CHECK(line.program == words{"prog", "--local", "x"});
 }
 
 TEST_CASE("command_line: takes values after a blank or an equals sign") {
-  auto line = parse_command_line({"--hostfile=h=1", "--port", "7000", "--timeout=250ms", "--conf", "c", "--journal", "j",
+  command_line line;
+  REQUIRE(!read_into(line, {"--hostfile=h=1", "--port", "7000", "--timeout=250ms", "--conf", "c", "--journal", "j",
                                   "--address", "me", "--binary", "b", "--remote-binary=r", "--ssh", "s",
-                                  "--devices-per-node", "8", "prog", "-v"});
-  REQUIRE(line);
-  CHECK(line->hostfile == "h=1");
-  CHECK(line->port == 7000);
-  CHECK(line->timeout == 250ms);
-  CHECK(line->conf == "c");
-  CHECK(line->journal == "j");
-  CHECK(line->address == "me");
-  CHECK(line->binary == "b");
-  CHECK(line->remote_binary == "r");
-  CHECK(line->ssh == "s");
-  CHECK(line->devices_per_node == 8);
-  CHECK(line->program == words{"prog", "-v"});
-}
-
-TEST_CASE("command_line: asks for help before anything else is checked") {
-  auto line = parse_command_line({"--help"});
-  REQUIRE(line);
-  CHECK(line->help);
+                                  "--devices-per-node", "8", "prog", "-v"}));
+  CHECK(line.hostfile == "h=1");
+  CHECK(line.port == 7000);
+  CHECK(line.timeout == 250ms);
+  CHECK(line.conf == "c");
+  CHECK(line.journal == "j");
+  CHECK(line.address == "me");
+  CHECK(line.binary == "b");
+  CHECK(line.remote_binary == "r");
+  CHECK(line.ssh == "s");
+  CHECK(line.devices_per_node == 8);
+  CHECK(line.program == words{"prog", "-v"});
 }
 
 TEST_CASE("command_line: says what would be right") {
@@ -60,20 +62,24 @@ TEST_CASE("command_line: says what would be right") {
   CHECK(refusal({"--local", "2", "--hostfile", "f", "p"}) == "give either --local N or --hostfile FILE");
   CHECK(refusal({"--local", "2"}).find("no PROGRAM: name what to run") == 0);
   CHECK(refusal({"--local", "2", "--"}).find("no PROGRAM: name what to run") == 0);
-  CHECK(refusal({"--local", "0", "p"}) == "--local wants a number from 1 to 1024, not '0'");
-  CHECK(refusal({"--local", "two", "p"}) == "--local wants a number from 1 to 1024, not 'two'");
-  CHECK(refusal({"--local", "-1", "p"}) == "--local wants a number from 1 to 1024, not '-1'");
-  CHECK(refusal({"--port", "65536", "p"}) == "--port wants a number from 0 to 65535, not '65536'");
-  CHECK(refusal({"--local"}) == "--local wants a value");
-  CHECK(refusal({"--journal="}) == "--journal wants a value");
-  CHECK(refusal({"--nodes", "2"}) == "there is no option --nodes; caf-run --help names them all");
-  CHECK(refusal({"--timeout", "30"}) == "--timeout: '30' is not a duration; write 500ms, 30s or 2min");
+  CHECK(refusal({"--local", "0", "p"}) == "--local: \"0\" is not an integer from 1 to 1024");
+  CHECK(refusal({"--local", "two", "p"}) == "--local: \"two\" is not an integer from 1 to 1024");
+  CHECK(refusal({"--local", "-1", "p"}) == "--local: \"-1\" is not an integer from 1 to 1024");
+  CHECK(refusal({"--port", "65536", "p"}) == "--port: \"65536\" is not an integer from 0 to 65535");
+  CHECK(refusal({"--local"}) == "--local needs a value; see caf-run --help");
+  CHECK(refusal({"--journal="}) == "--journal: it is empty");
+  CHECK(refusal({"--nodes", "2"}) == "there is no option --nodes; see caf-run --help");
+  CHECK(refusal({"--timeout", "30"})
+        == "--timeout: \"30\" is not a duration such as 5us, 200ns, 1.5ms, 2s or 2min, of 46 days at most");
+  CHECK(refusal({"--timeout", "10us"}) == "--timeout: \"10us\" is less than 1ms");
 }
 
 TEST_CASE("command_line: reads durations with their unit") {
-  CHECK(*parse_duration("500ms") == 500ms);
-  CHECK(*parse_duration("30s") == 30s);
-  CHECK(*parse_duration("2min") == 2min);
-  for (auto* wrong : {"", "s", "0s", "-1s", "1.5s", "30 s", "1h", "99999999999s"})
-    CHECK_FALSE(parse_duration(wrong));
+  for (auto [text, time] : {std::pair{"500ms", 500ms}, {"1.5s", 1500ms}, {"30s", 30'000ms}, {"2min", 120'000ms}}) {
+    command_line line;
+    CHECK(!read_into(line, {"--local=1", "--timeout", text, "p"}));
+    CHECK(line.timeout == time);
+  }
+  for (auto* wrong : {"", "s", "0s", "-1s", "1h", "99999999999s"})
+    CHECK(refusal({"--local=1", "--timeout", wrong, "p"}) != "accepted");
 }

@@ -18,10 +18,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-using command = int (*)(std::span<const std::string>, std::FILE*, std::FILE*);
-
-outcome run(command which, const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return which(args, out, err); });
+outcome run(tool_command (*which)(), const std::vector<std::string>& args) {
+  return run_command(which(), args);
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -92,6 +90,10 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({}) == "ringmaster simulate: which collective? all_reduce, for example; --help lists them\n");
   CHECK(refused({"all_reduce", "--ranks", "x"})
         == "ringmaster simulate: --ranks: \"x\" is not an integer from 1 to 65536\n");
+  CHECK(has(refused({"all_reduce", "--intra-latency", "2us"}), "--intra-latency: all ranks are on one host"));
+  CHECK(refused({"all_gather", "--bytes", "16"})
+        == "ringmaster simulate: --bytes 16: less than an element of float32 for each of 8 ranks; 32 would be one\n");
+  CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
   CHECK(refused({"all_reduce", "--hosts", "3"}) == "ringmaster simulate: 8 ranks do not fill 3 hosts evenly\n");
   CHECK(refused({"all_reduce", "--slow-link", "1-2"})
         == "ringmaster simulate: --slow-link: \"1-2\" is not two ranks and a factor such as 2-3=10\n");
@@ -125,6 +127,8 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
   CHECK(run(explain_command, {"all_reduce", "--bytes", "6"}).err
         == "ringmaster explain: --bytes 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be\n");
   CHECK(has(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
+  CHECK(has(run(explain_command, {"all_gather", "--bytes", "8"}).err, "less than an element of float32"));
+  CHECK(has(run(explain_command, {"all_reduce", "--bandwidth", "400Gbps"}).out, "bandwidth 50 GB/s"));
   CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
 }
 

@@ -16,15 +16,34 @@ namespace {
 
 using arguments = std::vector<std::string>;
 
+caf::expected<bench_options> bench_of(const arguments& args) {
+  bench_arguments read;
+  option_table table{"ringmaster bench"};
+  read.add_to(table);
+  if (auto problem = table.read(args))
+    return problem;
+  return read.options();
+}
+
 /// What a command's parser says to the arguments; empty: it takes them.
-template <class Parse>
-std::string refusal(Parse parse, const arguments& args) {
-  auto read = parse(args);
+std::string bench_refusal(const arguments& args) {
+  auto read = bench_of(args);
   return read ? "" : render(read.error());
 }
 
-std::string bench_refusal(const arguments& args) { return refusal(parse_bench_options, args); }
-std::string demo_refusal(const arguments& args) { return refusal(parse_demo_options, args); }
+std::string read_into(demo_options& target, const arguments& args) {
+  option_table table{"ringmaster demo"};
+  target.add_to(table);
+  auto problem = table.read(args);
+  if (!problem)
+    problem = target.check();
+  return problem ? render(problem) : "";
+}
+
+std::string demo_refusal(const arguments& args) {
+  demo_options target;
+  return read_into(target, args);
+}
 
 } // namespace
 
@@ -33,7 +52,7 @@ TEST_CASE("option table: values stand behind a blank or an equals sign, and fit 
   std::optional<uint64_t> size, absent;
   bool fast = false;
   std::string name, colour;
-  option_table table{"paint"};
+  option_table table{"ringmaster paint"};
   table.number("--count", count, 1, 9);
   table.bytes("--size", size);
   table.bytes("--absent", absent);
@@ -73,13 +92,25 @@ TEST_CASE("nearest word: what differs in two characters at most, and only if it 
 }
 
 TEST_CASE("quantities: sizes are spelled the same in every command") {
-  auto bench = parse_bench_options({"--min-bytes", "64K", "--max-bytes", "64KiB", "--chunk=8KB"});
+  auto bench = bench_of({"--min-bytes", "64K", "--max-bytes", "64KiB", "--chunk=8KB"});
   REQUIRE(bench);
   CHECK(bench->min_bytes == 65536);
   CHECK(bench->max_bytes == 65536);
   CHECK(bench->chunk_count == 2000);
-  CHECK(parse_bench_options({"--min-bytes=64KB"})->min_bytes == 64000);
-  CHECK(render(parse_bytes("1.0001K").error()) == "\"1.0001K\" is not a whole number of bytes: it is 1024.1024");
+  CHECK(bench_of({"--min-bytes=64KB"})->min_bytes == 64000);
+  for (auto text : {"1.5K", "1.5M", "64kB ", "K", "-1", "64Kb", "64Q", "5000P"})
+    CHECK(render(parse_bytes(text).error())
+          == "\"" + std::string{text}
+               + "\" is not a whole number of bytes such as 4096, 64K or 64KiB (powers of 1024) or 64KB (powers of 1000)");
+  for (auto [text, bytes] : {std::pair{"64K", 65536u}, {"64KiB", 65536u}, {"64Ki", 65536u}, {"64KB", 64000u},
+                             {"64k", 65536u}, {"64kB", 64000u}, {"2 M", 2u << 20}, {"7", 7u}, {"7B", 7u}}) {
+    CAPTURE(text);
+    CHECK(*parse_bytes(text) == bytes);
+  }
+  CHECK(size_text(65536) == "64K");
+  CHECK(size_text(64000) == "64000");
+  CHECK(size_text(0) == "0");
+  CHECK(*parse_bytes(size_text(uint64_t{3} << 40)) == uint64_t{3} << 40);
   CHECK(render(parse_bytes("2P", uint64_t{1} << 50).error()) == "\"2P\" is not at most 1 PiB");
   CHECK(*parse_whole("0x1f", 0) == 31);
   CHECK(render(parse_whole("0x", 1).error()) == "\"0x\" is not an integer from 1, such as 3 or 0x3");
@@ -112,6 +143,14 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
   CHECK(bench_refusal({"broadcast", "--root", "8"}).find("8") != std::string::npos);
   CHECK(bench_refusal({"broadcast", "--peer", "1"}) == "--peer: broadcast has no peer; send_recv has one");
+  CHECK(bench_refusal({"broadcast", "--op", "max"}) == "--op: broadcast does not reduce");
+  CHECK(bench_refusal({"all_gather", "--deterministic"}) == "--deterministic: all_gather does not reduce");
+  CHECK(bench_refusal({"all_gather", "--min-bytes", "8"})
+        == "--min-bytes 8: less than an element of float32 for each of 8 ranks; 32 would be one");
+  CHECK(bench_refusal({"--min-bytes", "0"})
+        == "--min-bytes 0: less than an element of float32 for each of 8 ranks; 4 would be one");
+  CHECK(bench_of({"all_gather"})->min_bytes == 64); // 8 is less, and the next one is 8 times as much
+  CHECK(bench_of({"-b", "1K", "-e2M", "-f", "2", "-n=7", "-w", "0"})->max_bytes == 2 << 20);
   CHECK(bench_refusal({"--devices", "1"}) == "--devices: \"1\" is not an integer from 2 to 1024");
   CHECK(bench_refusal({"--max-bites", "8"})
         == "there is no option --max-bites; did you mean --max-bytes? Or see ringmaster bench --help");
@@ -120,20 +159,22 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
 }
 
 TEST_CASE("demo options: read, and refused with a sentence") {
-  auto story = parse_demo_options(
-    {"--devices=4", "--kill", "2", "--kill-rank=3", "--algorithm", "naive", "--op", "max"});
-  REQUIRE(story);
-  CHECK(story->devices == 4);
-  CHECK(story->devices_given);
-  CHECK(story->kill_step == 2);
-  CHECK(story->kill_rank == 3);
-  CHECK(story->op == gpu_sim::MAX);
-  CHECK(!parse_demo_options({})->devices_given);
-  CHECK(!parse_demo_options({"--kill=none"})->kill);
+  demo_options story, usual, mild;
+  CHECK(read_into(story, {"--devices=4", "--kill", "2", "--kill-rank=3", "--algorithm", "naive", "--op", "max"}) == "");
+  CHECK(story.devices == 4);
+  CHECK(story.devices_given);
+  CHECK(story.kill_step == 2);
+  CHECK(story.kill_rank == 3);
+  CHECK(story.op == gpu_sim::MAX);
+  CHECK(read_into(usual, {}) == "");
+  CHECK(!usual.devices_given);
+  CHECK(read_into(mild, {"--kill=none"}) == "");
+  CHECK(!mild.kill);
   CHECK(demo_refusal({"--kill", "soon"})
         == "--kill: \"soon\" is neither random, nor none, nor a number of rounds from 0 to 1000");
   CHECK(demo_refusal({"--kill", "15"}) == "--kill is 15, but this all-reduce has 14 rounds");
   CHECK(demo_refusal({"--kill-rank", "8"}) == "--kill-rank is 8, but 8 devices have ranks 0 to 7");
+  CHECK(demo_refusal({"--kill=none", "--kill-rank", "1"}) == "--kill-rank: with --kill none nobody dies");
   CHECK(demo_refusal({"--algorithm", "tree"}) == "--algorithm: \"tree\" is none of ring, naive");
   CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, and the demo has none");
   CHECK(demo_refusal({"--element", "9"})
@@ -143,5 +184,5 @@ TEST_CASE("demo options: read, and refused with a sentence") {
 TEST_CASE("info: a number of devices that is none is refused before anybody is waited for") {
   launch::launched_program info{{RINGMASTER_PROGRAM, "info", "--join", "127.0.0.1:1", "--devices", "many"}};
   CHECK(info.finish() == 2);
-  CHECK(info.error == "ringmaster: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
+  CHECK(info.error == "ringmaster info: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
 }

@@ -25,11 +25,11 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 outcome simulated(const arguments& args) {
-  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+  return run_command(simulate_command(), args);
 }
 
 outcome drawn(const arguments& args) {
-  return captured([&](auto out, auto err) { return draw_command(args, out, err); });
+  return run_command(draw_command(), args);
 }
 
 /// The bench in a process of its own, since a file's schedules are registered for the rest of one.
@@ -41,13 +41,22 @@ outcome benched(arguments args) {
   return {code, run.output, run.error};
 }
 
+caf::expected<bench_options> bench_of(const arguments& args) {
+  bench_arguments read;
+  option_table table{"ringmaster bench"};
+  read.add_to(table);
+  if (auto problem = table.read(args))
+    return problem;
+  return read.options();
+}
+
 /// A directory with a file of schedules in it.
 class schedules_on_disk {
 public:
   /// As `ringmaster prove KIND --write` has them.
   explicit schedules_on_disk(arguments what) {
     what.insert(what.end(), {"--write", file()});
-    auto written = captured([&](auto out, auto err) { return prove_command(what, out, err); });
+    auto written = run_command(prove_command(), what);
     REQUIRE(written.code == 0);
   }
 
@@ -121,7 +130,7 @@ TEST_CASE("schedule file: simulate and bench do not run what the proof refuses; 
   CHECK(result.code == 1);
   CHECK(result.out == "");
   CHECK(result.err == "ringmaster simulate: " + refusal);
-  auto bench = parse_bench_options({"--schedule", ring.file()});
+  auto bench = bench_of({"--schedule", ring.file()});
   REQUIRE(!bench);
   CHECK(render(bench.error()) + '\n' == refusal);
   auto picture = drawn({"--schedule", ring.file()});
@@ -142,7 +151,7 @@ TEST_CASE("schedule file: draw shows it, and refuses what does not fit together 
         == "ringmaster draw: --count 9: --schedule " + ring.file() + " says 6\n");
   ring.replace(first_send, R"("from": ["input", 0, 20])");
   auto misfit = drawn({"--schedule", ring.file()});
-  CHECK(misfit.code == 2);
+  CHECK(misfit.code == 1);
   CHECK(has(misfit.err, "rank 0, round 0, step 0 (send of input[0, 20) to rank 1): "));
   schedules_on_disk large{{"all_reduce", "--algorithm", "ring", "--ranks", "3", "--count", "1000000000000"}};
   CHECK(has(drawn({"--schedule", large.file()}).err, "a picture has at most 4096 elements a buffer"));
@@ -152,20 +161,20 @@ TEST_CASE("schedule file: draw shows it, and refuses what does not fit together 
 
 TEST_CASE("schedule file: bench has the file's sizes, or multiples of them") {
   schedules_on_disk scatter{{"scatter", "--algorithm", "tree", "--ranks", "3", "--count", "2", "--root", "1"}};
-  auto own = parse_bench_options({"--schedule", scatter.file()});
+  auto own = bench_of({"--schedule", scatter.file()});
   REQUIRE(own);
   CHECK(own->kind == proto::SCATTER);
   CHECK(own->devices == 3);
   CHECK(own->root == 1);
   CHECK(own->min_bytes == 24);
   CHECK(own->max_bytes == 24);
-  auto more = parse_bench_options({"--schedule", scatter.file(), "--max-bytes", "24K", "--datatype=float64"});
+  auto more = bench_of({"--schedule", scatter.file(), "--max-bytes", "24K", "--datatype=float64"});
   REQUIRE(more);
   CHECK(more->min_bytes == 48);
   CHECK(more->max_bytes == 24576);
   auto refusal = [&](arguments args) {
     args.insert(args.end(), {"--schedule", scatter.file()});
-    return render(parse_bench_options(args).error());
+    return render(bench_of(args).error());
   };
   auto of_file = "--schedule " + scatter.file();
   CHECK(refusal({"--min-bytes", "32"})
@@ -199,7 +208,7 @@ TEST_CASE("schedule file: an error names the file, the line and the column") {
   schedules_on_disk ring{ring_of_three};
   ring.replace("\"peer\"", "\"pear\"");
   auto refused = simulated({"--schedule", ring.file()});
-  CHECK(refused.code == 2);
+  CHECK(refused.code == 1);
   CHECK(refused.err
         == "ringmaster simulate: " + ring.file()
              + ": line 3, column 32: rank 0, step 0: there is no key \"pear\" here; there are: round, do, peer, from, "
@@ -207,6 +216,7 @@ TEST_CASE("schedule file: an error names the file, the line and the column") {
   ring.replace("\"pear\": 1", "\"peer\" 1");
   CHECK(has(drawn({"--schedule", ring.file()}).err,
             ": line 3, column 39: this is no JSON: there must be ':', and there is '1'\n"));
+  CHECK(simulated({"--schedule", "/nowhere/x"}).code == 1);
   CHECK(simulated({"--schedule", "/nowhere/x"}).err
         == "ringmaster simulate: cannot read '/nowhere/x': No such file or directory\n");
 }

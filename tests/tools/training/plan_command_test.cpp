@@ -13,11 +13,11 @@ using namespace ringmaster::test;
 namespace {
 
 outcome plan(const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return plan_command(args, out, err); });
+  return run_command(plan_command(), args);
 }
 
 outcome simulated(const std::vector<std::string>& args) {
-  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+  return run_command(simulate_command(), args);
 }
 
 std::string sentence_of(const std::vector<std::string>& args) {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -18,7 +19,7 @@ namespace {
 
 outcome train(std::vector<std::string> args) {
   args.insert(args.begin(), "train");
-  return captured([&](auto out, auto err) { return simulate_command(args, out, err); });
+  return run_command(simulate_command(), args);
 }
 
 std::string sentence_of(const std::vector<std::string>& args) {
@@ -180,4 +181,20 @@ TEST_CASE("simulate train: what does not fit on the system is said") {
   auto result = train({"--strategy=ddp", "--cost-model=transformer", "--model=megatron-22b", "--system=h100-80g"});
   CHECK(result.code == 0);
   CHECK(result.out.find("which does not fit: there is room for 76000000000") != std::string::npos);
+}
+
+TEST_CASE("simulate train: a trace that would be very large is refused with how large, and written where that is wanted") {
+  temporary_directory dir;
+  auto file = (dir.path() / "trace.json").string();
+  std::vector<std::string> args{"train", "--strategy=gpipe", "--ranks=4", "--layers=8", "--trace", file};
+  auto limited = args;
+  limited.push_back("--trace-limit=10K");
+  auto refused = run_command(simulate_command(), limited);
+  CHECK(refused.code == 1);
+  CHECK(refused.err.find("ringmaster simulate train: --trace-limit: the trace of ") == 0);
+  CHECK(refused.err.find(" and at most 10 KiB were asked for") != std::string::npos);
+  CHECK(!std::filesystem::exists(file));
+  CHECK(run_command(simulate_command(), args).code == 0);
+  CHECK(std::filesystem::exists(file));
+  CHECK(run_command(simulate_command(), {"train", "--strategy=ddp", "--trace-limit=1M"}).code == 2);
 }

@@ -1,9 +1,9 @@
-#include "tools/training/train_picture.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/training/train_boxes.hpp"
+#include "runtime/training/pictures/train_boxes.hpp"
 
 #include <fmt/format.h>
 

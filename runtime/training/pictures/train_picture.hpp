@@ -1,6 +1,7 @@
 #pragma once
 
-#include "tools/training/train_report.hpp"
+#include "runtime/training/pictures/train_run.hpp"
+#include "runtime/training/simulated/simulator.hpp"
 
 #include <caf/expected.hpp>
 

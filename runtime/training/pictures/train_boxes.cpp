@@ -1,4 +1,4 @@
-#include "tools/training/train_boxes.hpp"
+#include "runtime/training/pictures/train_boxes.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,125 @@
+// The COORDINATOR tells who is there, how each communicator is, and what is gone.
+#include "actors/calls/request_limit.hpp"
+#include "actors/coordination/coordinator.hpp"
+#include "actors/coordination/coordinator_requests.hpp"
+
+namespace ringmaster {
+
+namespace {
+
+/// What the communicator says of itself.
+void take_status(proto::ClusterInfo::Communicator& x, const gpu_sim::GetCommStatusResponse& status) {
+  x.set_epoch(status.epoch());
+  x.clear_device_ids();
+  for (auto& device : status.devices())
+    x.add_device_ids(device.deviceid().value());
+  x.set_operations_in_flight(status.operationsinflight());
+  x.set_status(status.status());
+  x.set_error(status.error());
+  x.set_async_error(status.asyncerror());
+}
+
+/// Delivers when all communicators have told.
+struct gathering {
+  proto::ClusterInfo answer;
+  size_t waiting = 1; ///< For whoever asks them.
+  caf::typed_response_promise<proto::ClusterInfo> promise;
+
+  void told() {
+    if (--waiting == 0)
+      promise.deliver(std::move(answer));
+  }
+};
+
+} // namespace
+
+proto::ClusterInfo coordinator_state::info() const {
+  proto::ClusterInfo result;
+  for (auto& [id, device] : devices.devices()) {
+    auto& entry = *result.add_devices();
+    *entry.mutable_metadata() = device.metadata;
+    entry.set_node_id(device.node.value);
+    for (auto communicator : device.communicators)
+      entry.add_comm_ids(communicator.value);
+  }
+  for (auto& [id, node] : devices.nodes()) {
+    auto& entry = *result.add_nodes();
+    entry.set_node_id(id.value);
+    entry.set_name(node.about.name());
+    entry.set_pid(node.about.pid());
+    entry.set_devices_announced(node.about.devices());
+    entry.set_host(node.about.host());
+    entry.set_port(node.about.port());
+    entry.set_hostname(node.about.hostname());
+  }
+  return result;
+}
+
+caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto::ClusterInfoRequest& x) {
+  auto promise = self->make_response_promise<proto::ClusterInfo>();
+  if (devices.devices().size() >= x.min_devices() || x.timeout_ns() == 0) {
+    deliver_info(x, promise);
+    return promise;
+  }
+  auto number = ++waits_;
+  info_waiters_[number] = {x, promise};
+  self->delayed_send(self, request_limit(x.timeout_ns()), atom::expire_v, number);
+  return promise;
+}
+
+void coordinator_state::serve_info_waiters() {
+  std::erase_if(info_waiters_, [this](auto& entry) {
+    if (devices.devices().size() < entry.second.request.min_devices())
+      return false;
+    deliver_info(entry.second.request, entry.second.promise);
+    return true;
+  });
+}
+
+void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
+                                     caf::typed_response_promise<proto::ClusterInfo> promise) {
+  if (!x.communicators()) {
+    promise.deliver(info());
+    return;
+  }
+  auto all = std::make_shared<gathering>();
+  all->answer = info();
+  all->promise = std::move(promise);
+  for (auto& gone : latest_gone_)
+    *all->answer.add_gone() = gone;
+  for (auto& [id, known] : communicators.alive()) {
+    auto index = all->answer.communicators_size();
+    auto& about = *all->answer.add_communicators();
+    about.set_comm_id(id.value);
+    about.set_policy(known.policy);
+    about.set_deterministic(known.deterministic);
+    about.set_outlives_client(known.outlives_client);
+    for (auto member : devices.members_of(id))
+      about.add_device_ids(member.value);
+    ++all->waiting;
+    gpu_sim::GetCommStatusRequest request;
+    request.set_commid(id.value);
+    auto silent = [all, index](const caf::error& problem) {
+      all->answer.mutable_communicators(index)->set_silent(render(problem));
+      all->told();
+    };
+    ask_communicator_then<gpu_sim::GetCommStatusResponse>(
+      *this, id, request, options.request_limit,
+                          [all, index](const gpu_sim::GetCommStatusResponse& y) {
+                            take_status(*all->answer.mutable_communicators(index), y);
+                            all->told();
+                          },
+                          silent);
+  }
+  all->told();
+}
+
+void coordinator_state::note_gone(proto::ClusterInfo::Gone x) {
+  constexpr size_t gone_max = 64;
+  x.set_time_ns(now_ns());
+  latest_gone_.push_back(std::move(x));
+  if (latest_gone_.size() > gone_max)
+    latest_gone_.pop_front();
+}
+
+} // namespace ringmaster

@@ -1,0 +1,174 @@
+// Clients' calls that the COORDINATOR does not only pass on.
+#include "actors/coordination/coordinator_requests.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone) {
+  if (problem == caf::sec::request_timeout)
+    return make_error(errc::timed_out, fmt::format("{} did not answer within {:.1f} s", who,
+                                                   std::chrono::duration<double>{limit}.count()));
+  if (problem == caf::sec::request_receiver_down)
+    return make_error(gone, who + " has ended");
+  return make_error(gone, fmt::format("{} did not answer: {}", who, render(problem)));
+}
+
+caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x) {
+  auto client = x.outlives_client() ? caf::actor_addr{} : state.calling_client();
+  return ask_device<proto::AllocateResponse>(state, id, x, state.options.request_limit,
+                                             [&state, id, client](const proto::AllocateResponse& y) {
+                                               if (y.error().empty())
+                                                 state.own(client, owned_range{id, y.address().value()});
+                                             });
+}
+
+caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x) {
+  return ask_device<proto::FreeResponse>(state, id, x, state.options.request_limit,
+                                         [&state, range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
+                                           if (y.success())
+                                             state.freed(range);
+                                         });
+}
+
+namespace {
+
+/// Bytes within the message become bytes beside it.
+byte_block take_bytes(gpu_sim::MemcpyRequest& x) {
+  auto data = std::move(*x.mutable_hosttodevice()->mutable_hostsrcdata());
+  x.mutable_hosttodevice()->clear_hostsrcdata();
+  return byte_block::of(std::vector<char>(data.begin(), data.end()));
+}
+
+/// Notes a copy that is under way; returns its number, or 0.
+uint64_t note_copy(coordinator_state& state, const known_device& device, const gpu_sim::MemcpyRequest& x, uint64_t bytes) {
+  auto to = x.hosttodevice().dstmemaddr().value();
+  if (!x.has_hosttodevice() || !within(device.metadata, to, bytes))
+    return 0;
+  auto id = id_of(device.metadata);
+  if (state.may_replace(id))
+    return state.copies.copying(id, to, bytes);
+  state.copies.will_change(id, to, bytes);
+  return 0;
+}
+
+} // namespace
+
+caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, gpu_sim::MemcpyRequest x,
+                                                             byte_block block) {
+  auto no = [](const caf::error& problem) { return refusal<gpu_sim::MemcpyResponse>(problem); };
+  if (x.has_hosttodevice() && block.size() == 0)
+    block = take_bytes(x);
+  if (x.either_case() == gpu_sim::MemcpyRequest::EITHER_NOT_SET)
+    return {no(make_error(errc::invalid_argument, "Memcpy names neither hostToDevice nor deviceToHost")), byte_block{}};
+  device_id id{x.has_hosttodevice() ? x.hosttodevice().dstdeviceid().value() : x.devicetohost().srcdeviceid().value()};
+  auto device = state.devices.known(id);
+  if (!device)
+    return {no(device.error()), byte_block{}};
+  auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
+  auto failed = [promise, no](const caf::error& problem) mutable { promise.deliver(no(problem), byte_block{}); };
+  auto call = state.device_calls.begun(id, failed);
+  auto number = note_copy(state, **device, x, block.size());
+  auto limit = state.options.request_limit;
+  state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, x, block)
+    .then([&state, call, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+            if (!state.device_calls.ended(call))
+              return;
+            state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
+            promise.deliver(std::move(y), std::move(bytes));
+          },
+          [&state, id, call, failed, number, limit](const caf::error& problem) mutable {
+            state.copies.copied(number, {});
+            if (state.device_calls.ended(call))
+              failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+          });
+  return promise;
+}
+
+caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state, const gpu_sim::MemcpyRequest& x) {
+  auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse>();
+  auto bare = x;
+  byte_block block;
+  if (x.has_hosttodevice())
+    block = take_bytes(bare);
+  auto limit = 2 * state.options.request_limit; // the device's own comes first
+  state.self->request(coordinator_actor{state.self}, limit, std::move(bare), std::move(block))
+    .then([promise](gpu_sim::MemcpyResponse& y, const byte_block& bytes) mutable {
+            if (y.has_devicetohost())
+              y.mutable_devicetohost()->set_dstdata(bytes.data(), bytes.size());
+            promise.deliver(std::move(y));
+          },
+          refuse_by(promise));
+  return promise;
+}
+
+proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
+  constexpr uint32_t ranks_max = 1u << 16; // a rank beyond is one too many in any communicator
+  proto::CollectiveRequest result;
+  result.set_comm_id(x.commid());
+  auto& what = *result.mutable_collective();
+  what.set_kind(proto::ALL_REDUCE);
+  what.set_algorithm("ring");
+  what.set_datatype(x.datatype());
+  what.set_op(x.op());
+  what.set_count(x.count());
+  auto by_rank = [ranks_max](const google::protobuf::Map<uint32_t, gpu_sim::MemAddr>& from, auto& to) {
+    for (auto& [rank, address] : from) {
+      while (to.size() <= static_cast<int>(std::min(rank, ranks_max)))
+        to.Add(0);
+      to[static_cast<int>(std::min(rank, ranks_max))] = address.value();
+    }
+  };
+  by_rank(x.memaddrs(), *result.mutable_inputs());
+  by_rank(x.outputaddrs(), *result.mutable_outputs());
+  return result;
+}
+
+namespace {
+
+/// Whether the host's copies of its inputs are to be noted.
+bool is_noted(const coordinator_state& state, const proto::CollectiveRequest& x) {
+  auto known = state.communicators.find(communicator_id{x.comm_id()});
+  return known != nullptr && known->policy == proto::REPLACE;
+}
+
+} // namespace
+
+caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x) {
+  communicator_id id{x.comm_id()};
+  if (auto target = state.communicator_of(id); target && !is_noted(state, x))
+    return state.self->delegate(*target, std::move(x)); // the shortest way, where nothing is to be noted
+  return ask_communicator<proto::CollectiveResponse>(state, id, x, state.options.request_limit,
+                                                     [&state, x](const proto::CollectiveResponse& y) {
+                                                       if (y.success())
+                                                         state.note_checkpoints(x, y.sequence());
+                                                     });
+}
+
+caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
+                                                            const gpu_sim::AllReduceRingRequest& x) {
+  auto promise = state.self->make_response_promise<gpu_sim::AllReduceRingResponse>();
+  auto request = general(x);
+  bool noted = is_noted(state, request);
+  ask_communicator_then<proto::CollectiveResponse>(
+    state, communicator_id{x.commid()}, request, state.options.request_limit,
+    [&state, promise, noted, request](const proto::CollectiveResponse& y) mutable {
+      if (y.success() && noted)
+        state.note_checkpoints(request, y.sequence());
+      auto answer = verdict<gpu_sim::AllReduceRingResponse>(error_in(y));
+      answer.set_sequence(y.sequence());
+      promise.deliver(std::move(answer));
+    },
+    refuse_by(promise));
+  return promise;
+}
+
+caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::RankCall& x) {
+  auto target = state.communicator_of(communicator_id{x.comm_id()});
+  if (!target)
+    return refusal<proto::RankCallResponse>(target.error());
+  return state.self->delegate(*target, std::move(x)); // it has limits of its own, and answers the rank itself, also when it dies
+}
+
+} // namespace ringmaster

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "actors/calls/answers.hpp"
+#include "actors/coordination/coordinator.hpp"
+
+namespace ringmaster {
+
+// How the COORDINATOR asks others for its clients. Every request has a limit, and is answered for whoever ends first: each
+// asker gets either the answer or an error that says what was waited for.
+
+/// Why there is no answer. Errors: timed_out; `gone`, for one that has ended.
+caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone);
+
+/// Asks a device. `got(Response&)` or `failed(const caf::error&)` is called, once.
+template <class Response, class Request, class Got, class Failed>
+void ask_device_then(coordinator_state& state, device_id id, const Request& request, caf::timespan limit, Got got,
+                     Failed failed) {
+  auto device = state.devices.known(id);
+  if (!device)
+    return failed(device.error());
+  auto call = state.device_calls.begun(id, failed);
+  state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, request)
+    .then([&state, call, got](Response& x) mutable {
+            if (state.device_calls.ended(call))
+              got(x);
+          },
+          [&state, id, call, failed, limit](const caf::error& problem) mutable {
+            if (state.device_calls.ended(call))
+              failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+          });
+}
+
+/// The same for a communicator.
+template <class Response, class Request, class Got, class Failed>
+void ask_communicator_then(coordinator_state& state, communicator_id id, const Request& request, caf::timespan limit,
+                           Got got, Failed failed) {
+  auto communicator = state.communicator_of(id);
+  if (!communicator)
+    return failed(communicator.error());
+  auto call = state.communicator_calls.begun(id, failed);
+  state.self->request(*communicator, limit, request)
+    .then([&state, call, got](Response& x) mutable {
+            if (state.communicator_calls.ended(call))
+              got(x);
+          },
+          [&state, id, call, failed, limit](const caf::error& problem) mutable {
+            if (state.communicator_calls.ended(call))
+              failed(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator));
+          });
+}
+
+/// Answers with the refusal of an error.
+template <class Response>
+auto refuse_by(caf::typed_response_promise<Response> promise) {
+  return [promise](const caf::error& problem) mutable { promise.deliver(refusal<Response>(problem)); };
+}
+
+/// Nothing is to be done with an answer but to pass it on.
+constexpr auto pass_on = [](const auto&) {};
+
+/// Asks a device for a client. `look` sees the answer first.
+template <class Response, class Request, class Look = decltype(pass_on)>
+caf::result<Response> ask_device(coordinator_state& state, device_id id, const Request& request, caf::timespan limit,
+                                 Look look = pass_on) {
+  auto promise = state.self->make_response_promise<Response>();
+  ask_device_then<Response>(
+    state, id, request, limit,
+    [promise, look](Response& x) mutable {
+      look(x);
+      promise.deliver(std::move(x));
+    },
+    refuse_by(promise));
+  return promise;
+}
+
+/// Asks a communicator for a client.
+template <class Response, class Request, class Look = decltype(pass_on)>
+caf::result<Response> ask_communicator(coordinator_state& state, communicator_id id, const Request& request,
+                                       caf::timespan limit, Look look = pass_on) {
+  auto promise = state.self->make_response_promise<Response>();
+  ask_communicator_then<Response>(
+    state, id, request, limit,
+    [promise, look](Response& x) mutable {
+      look(x);
+      promise.deliver(std::move(x));
+    },
+    refuse_by(promise));
+  return promise;
+}
+
+// What is more than passed on (coordinator_requests.cpp).
+caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x);
+caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x);
+caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, gpu_sim::MemcpyRequest x,
+                                                             byte_block block);
+/// The course's form, with the bytes within the messages.
+caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state, const gpu_sim::MemcpyRequest& x);
+/// The course's all-reduce as the general collective.
+proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x);
+/// Enqueues, and notes what the host could give back to a spare.
+caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x);
+caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state, const gpu_sim::AllReduceRingRequest& x);
+caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::RankCall& x);
+
+} // namespace ringmaster

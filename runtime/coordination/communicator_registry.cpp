@@ -1,0 +1,67 @@
+#include "runtime/coordination/communicator_registry.hpp"
+
+#include "messages/errc.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+caf::error communicator_registry::admit(size_t more) const {
+  if (alive_.size() + more <= alive_max_)
+    return caf::none;
+  return make_error(errc::too_many, fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
+                                                alive_.size(), more, alive_max_));
+}
+
+std::optional<known_communicator> communicator_registry::ended(communicator_id id, const std::string& reason) {
+  constexpr size_t failed_max = 4096;
+  auto found = alive_.extract(id);
+  if (!found)
+    return std::nullopt;
+  if (!reason.empty())
+    failed_[id] = reason;
+  if (failed_.size() > failed_max)
+    failed_.erase(failed_.begin());
+  return std::move(found.mapped());
+}
+
+const known_communicator* communicator_registry::find(communicator_id id) const {
+  auto i = alive_.find(id);
+  return i == alive_.end() ? nullptr : &i->second;
+}
+
+caf::expected<const known_communicator*> communicator_registry::known(communicator_id id) const {
+  if (auto found = find(id))
+    return found;
+  auto text = fmt::format("there is no communicator {}: CommInit makes one and says its number", id);
+  if (auto failed = failed_.find(id); failed != failed_.end())
+    text = fmt::format("communicator {} has failed: {}", id, failed->second);
+  else if (id.value != 0 && id <= highest_)
+    text = fmt::format("communicator {} has been destroyed", id);
+  return make_error(errc::unknown_communicator, std::move(text));
+}
+
+bool communicator_registry::all_replace(const std::set<communicator_id>& ids) const {
+  return std::all_of(ids.begin(), ids.end(), [&](auto id) {
+    auto found = find(id);
+    return found != nullptr && found->policy == proto::REPLACE;
+  });
+}
+
+void communicator_registry::member_lost(device_id device, const std::set<communicator_id>& ids) {
+  for (auto id : ids)
+    if (auto i = alive_.find(id); i != alive_.end())
+      i->second.lost.insert(device);
+}
+
+void communicator_registry::place_filled(device_id device, communicator_id id) {
+  if (auto i = alive_.find(id); i != alive_.end())
+    i->second.lost.erase(device);
+}
+
+bool communicator_registry::inputs_wanted(device_id device) const {
+  return std::any_of(alive_.begin(), alive_.end(), [=](auto& x) { return x.second.lost.count(device) != 0; });
+}
+
+} // namespace ringmaster

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "messages/ids.hpp"
+#include "messages/types.pb.h"
+
+#include <caf/actor_control_block.hpp>
+#include <caf/expected.hpp>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace ringmaster {
+
+struct known_communicator {
+  caf::strong_actor_ptr handle; ///< For whoever sends; not looked into.
+  proto::FailurePolicy policy = proto::SHRINK;
+  bool deterministic = false;
+  bool outlives_client = false;
+  std::set<device_id> lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
+};
+
+/// The communicators that are alive, and how those that failed ended. The coordinator's. An id is given once.
+class communicator_registry {
+public:
+  /// `alive_max`: at once.
+  explicit communicator_registry(size_t alive_max = 4096) : alive_max_(alive_max) {}
+
+  /// Ids of earlier runs of the cluster end here.
+  void start_ids_above(communicator_id highest) { highest_ = highest; }
+
+  /// Whether there is room. Errors: too_many, with the numbers.
+  caf::error admit(size_t more) const;
+  communicator_id new_id() { return communicator_id{++highest_.value}; }
+  void made(communicator_id id, known_communicator what) { alive_[id] = std::move(what); }
+  /// `reason`: why it failed, kept for `known`; empty where it was told to end. None: it has ended before.
+  std::optional<known_communicator> ended(communicator_id id, const std::string& reason);
+
+  const std::map<communicator_id, known_communicator>& alive() const { return alive_; }
+  /// Null: it is not alive.
+  const known_communicator* find(communicator_id id) const;
+  /// Errors: unknown_communicator, saying whether and how it has ended.
+  caf::expected<const known_communicator*> known(communicator_id id) const;
+
+  // -- the policy "replace" --
+
+  /// Whether a spare may want what the host has copied to a device that is in these: the policy of all of them says so.
+  bool all_replace(const std::set<communicator_id>& ids) const;
+  /// A member of these is lost; until `place_filled` its inputs are wanted.
+  void member_lost(device_id device, const std::set<communicator_id>& ids);
+  void place_filled(device_id device, communicator_id id);
+  /// Whether a place anywhere waits for the device's inputs.
+  bool inputs_wanted(device_id device) const;
+
+private:
+  size_t alive_max_;
+  communicator_id highest_;
+  std::map<communicator_id, known_communicator> alive_;
+  std::map<communicator_id, std::string> failed_; ///< Those that ended by themselves, and why: the latest.
+};
+
+} // namespace ringmaster

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "messages/cluster.pb.h"
+#include "messages/ids.hpp"
+#include "messages/transfer.hpp"
+#include "messages/wire_ids.hpp"
+
+#include <caf/expected.hpp>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+using device_ids = std::vector<device_id>; ///< Where ranks are meant, in rank order.
+
+inline uint64_t memory_bytes(const gpu_sim::DeviceMetadata& x) {
+  return x.maxmemaddr().value() - x.minmemaddr().value();
+}
+/// Whether the range lies within the device's memory.
+bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t bytes);
+
+struct known_device {
+  gpu_sim::DeviceMetadata metadata;
+  device_handle handle; ///< For whoever sends; not looked into.
+  node_id node;
+  std::set<communicator_id> communicators; ///< None: free.
+};
+
+struct known_node {
+  proto::NodeJoinRequest about; ///< With the name that it goes by.
+  caf::strong_actor_ptr handle;
+};
+
+/// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's. An id is given once.
+class device_registry {
+public:
+  /// Ids of earlier runs of the cluster end here.
+  void start_ids_above(node_id nodes, device_id devices);
+
+  // -- nodes --
+
+  /// Gives it an id, and a name that no living node has: its own, or that with a number behind it.
+  node_id node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle);
+  std::optional<known_node> node_gone(node_id id);
+  const std::map<node_id, known_node>& nodes() const { return nodes_; }
+  /// Empty for one that is not there.
+  std::string name_of(node_id id) const;
+
+  // -- devices --
+
+  /// The id that is wanted, if it was never given, or a new one.
+  device_id give_id(device_id wanted);
+  void joined(known_device device);
+  /// How it went is kept for `known`. None: it was not there.
+  std::optional<known_device> gone(device_id id, const std::string& cause);
+  const std::map<device_id, known_device>& devices() const { return devices_; }
+  /// Null: it is not there.
+  const known_device* find(device_id id) const;
+  /// Errors: unknown_device, saying how it went if it was there once.
+  caf::expected<const known_device*> known(device_id id) const;
+
+  // -- which are free --
+
+  void take(device_id id, communicator_id communicator);
+  void leave(device_id id, communicator_id communicator);
+  /// All that were in it.
+  device_ids leave(communicator_id communicator);
+  device_ids members_of(communicator_id communicator) const;
+  size_t free_count() const;
+  /// The free ones with the lowest ids. Errors: too_few_devices, with the numbers; `who` asks.
+  caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
+  /// Whether communicators of these ranks can be made. Errors: unknown_device; invalid_argument for one that is twice in a
+  /// group.
+  caf::error check(const std::vector<device_ids>& groups) const;
+
+private:
+  std::map<node_id, known_node> nodes_;
+  std::map<device_id, known_device> devices_;
+  std::map<device_id, std::string> gone_; ///< How devices went, the latest of them.
+  std::set<device_id> given_; ///< Every one ever given: eight bytes for a device that has lived is not much.
+  device_id highest_;
+  node_id highest_node_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,105 @@
+#include "runtime/coordination/spare_desk.hpp"
+
+#include "messages/errc.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+using kind = spare_desk::step::kind;
+
+communicator_id communicator_of(const proto::SpareRequest& x) {
+  return communicator_id{x.comm_id()};
+}
+
+} // namespace
+
+void spare_desk::asked(number id, proto::SpareRequest request) {
+  searches_[id].request = std::move(request);
+}
+
+std::vector<spare_desk::number> spare_desk::waiting() const {
+  std::vector<number> result;
+  for (auto& [id, x] : searches_)
+    if (x.device.value == 0)
+      result.push_back(id);
+  return result;
+}
+
+device_id spare_desk::free_device(const search& x) const {
+  for (auto& [id, device] : devices_.devices())
+    if (device.communicators.empty() && x.tried.count(id) == 0
+        && memory_bytes(device.metadata) >= memory_bytes(x.request.lost()))
+      return id;
+  return {};
+}
+
+spare_desk::step spare_desk::next(number id, bool wanted) {
+  auto& x = searches_.at(id);
+  if (!wanted)
+    return {kind::refuse, {}, make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", x.request.comm_id()))};
+  if (auto device = free_device(x); device.value != 0) {
+    devices_.take(device, communicator_of(x.request));
+    x.tried.insert(device);
+    x.device = device;
+    x.problem = {};
+    x.restorable = true;
+    return {kind::restore, device, {}};
+  }
+  return x.expired ? nobody(x) : step{}; // one may join, or leave a communicator
+}
+
+spare_desk::step spare_desk::nobody(search& x) const {
+  if (x.second_best) // better than an empty place, if nobody has taken it meanwhile
+    if (auto device = devices_.find(x.second_best->first); device != nullptr && device->communicators.empty()) {
+      devices_.take(x.second_best->first, communicator_of(x.request));
+      return {kind::hand_over, x.second_best->first, x.second_best->second};
+    }
+  auto limit_s = static_cast<double>(x.request.timeout_ns()) / 1e9;
+  return {kind::refuse, {},
+          make_error(errc::too_few_devices,
+                     fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
+                                 "{} are in no communicator",
+                                 memory_bytes(x.request.lost()), limit_s, devices_.devices().size(), devices_.free_count()))};
+}
+
+spare_desk::step spare_desk::expired(number id, bool wanted) {
+  auto i = searches_.find(id);
+  if (i == searches_.end())
+    return {};
+  i->second.expired = true;
+  return i->second.device.value == 0 ? next(id, wanted) : step{};
+}
+
+spare_desk::step spare_desk::restoring(number id, size_t copies, caf::error missing, bool wanted) {
+  auto& x = searches_.at(id);
+  x.copies_pending = copies;
+  x.restorable = !missing;
+  x.problem = std::move(missing);
+  return copies == 0 ? restored(id, x, wanted) : step{};
+}
+
+spare_desk::step spare_desk::copied(number id, caf::error problem, bool wanted) {
+  auto& x = searches_.at(id);
+  if (!x.problem)
+    x.problem = std::move(problem);
+  return --x.copies_pending == 0 ? restored(id, x, wanted) : step{};
+}
+
+spare_desk::step spare_desk::restored(number id, search& x, bool wanted) {
+  bool alive = devices_.find(x.device) != nullptr;
+  bool another_may = !alive || (x.problem && x.restorable);
+  if (alive && !another_may)
+    return {kind::hand_over, x.device, x.problem};
+  // It has died, or is about to: a dying device refuses a copy before anybody hears of its death.
+  auto device = std::exchange(x.device, device_id{});
+  devices_.leave(device, communicator_of(x.request));
+  if (alive)
+    x.second_best = {device, x.problem};
+  return next(id, wanted);
+}
+
+} // namespace ringmaster

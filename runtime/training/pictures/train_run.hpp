@@ -1,0 +1,18 @@
+#pragma once
+
+#include "runtime/training/simulated/cost_model.hpp"
+
+#include <string_view>
+
+namespace ringmaster {
+
+/// What was simulated, as reports and pictures name it.
+struct train_run {
+  std::string_view strategy;
+  training::model trained;
+  uint32_t ranks = 0;
+  const training::cost_model* costs = nullptr;
+  bool uncut = false; ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
+};
+
+} // namespace ringmaster

@@ -1,0 +1,95 @@
+#include "runtime/training/pictures/train_trace.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/json_writer.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+/// A rank has a track for each stream.
+uint32_t track_of(uint32_t rank, bool aside) {
+  return 2 * rank + (aside ? 1 : 0);
+}
+
+/// Microseconds of a trace; a unit that is no second is a millisecond there.
+double trace_us(double time, const cost_model& costs) {
+  return time * (costs.time_unit() == "s" ? 1e6 : 1e3);
+}
+
+/// Names a rank's track.
+void name_track(json_writer& json, uint32_t rank, bool aside) {
+  json.line().object().member("name", "thread_name").member("ph", "M").member("pid", 1);
+  json.member("tid", track_of(rank, aside)).object("args");
+  json.member("name", fmt::format("rank {}{}", rank, aside ? ", second stream" : "")).end().end();
+}
+
+void write_operation(json_writer& json, const event& x, const cost_model& costs) {
+  json.line().object().member("name", name_of(x.what)).member("ph", "X").member("pid", 1);
+  json.member("tid", track_of(x.rank, x.aside)).key("ts").fixed(trace_us(x.start, costs), 6);
+  json.key("dur").fixed(trace_us(x.duration, costs), 6).object("args").member("layer", x.layer);
+  if (x.samples.count() > 0)
+    json.member("first_sample", x.samples.begin).member("samples", x.samples.count());
+  if (x.aside) {
+    json.end().end();
+    return;
+  }
+  json.member("memory", x.memory).end().end();
+  json.line().object().member("name", fmt::format("memory of rank {}", x.rank)).member("ph", "C").member("pid", 1);
+  json.key("ts").fixed(trace_us(x.start, costs), 6).object("args").member(costs.memory_unit(), x.memory).end().end();
+}
+
+/// An end of an arrow from a send to its receive, in the middle of the slice.
+void write_arrow(json_writer& json, const event& x, uint64_t id, const cost_model& costs) {
+  const bool sends = x.what == op::send;
+  json.line().object().member("name", "sent").member("cat", "sent").member("ph", sends ? "s" : "f").member("id", id);
+  json.member("pid", 1).member("tid", track_of(x.rank, x.aside)).key("ts");
+  json.fixed(trace_us(x.start, costs) + trace_us(x.duration, costs) / 2, 6);
+  if (!sends)
+    json.member("bp", "e");
+  json.end();
+}
+
+} // namespace
+
+caf::expected<std::string> trace_of(const training_outcome& found, const cost_model& costs, uint64_t bytes_max) {
+  json_writer json;
+  json.object().list("traceEvents").object().member("name", "process_name").member("ph", "M").member("pid", 1);
+  json.object("args").member("name", "ranks").end().end();
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
+  uint64_t last_arrow = 0;
+  for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
+    for (bool aside : {false, true})
+      if (!aside || found.ranks[rank].aside > 0)
+        name_track(json, rank, aside);
+  for (auto& x : found.events) {
+    write_operation(json, x, costs);
+    if (json.size() > bytes_max)
+      return make_error(errc::out_of_range,
+                        fmt::format("the trace of {} operations on {} ranks would take some {}, and at most {} were "
+                                    "asked for: take fewer ranks, layers or micro-batches, or a higher limit",
+                                    found.events.size(), found.ranks.size(),
+                                    bytes_text(json.size() * found.events.size() / (&x - found.events.data() + 1)),
+                                    bytes_text(bytes_max)));
+    if (x.what != op::send && x.what != op::receive)
+      continue;
+    const bool sends = x.what == op::send;
+    auto& open = arrows[sends ? std::pair{x.rank, x.peer} : std::pair{x.peer, x.rank}];
+    if (sends)
+      open.push_back(++last_arrow);
+    write_arrow(json, x, sends ? open.back() : open.front(), costs);
+    if (!sends)
+      open.pop_front();
+  }
+  return json.line().end().end().take() + "\n";
+}
+
+} // namespace ringmaster

@@ -1,0 +1,43 @@
+#include "tests/support/launched_program.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What groff makes of a page, with all warnings; nothing where it is not installed.
+std::string rendered(const std::string& page_of) {
+  launch::launched_program there{{"sh", "-c", "command -v groff"}};
+  if (there.finish() != 0) {
+    MESSAGE("groff is not here: the page is not rendered");
+    return {};
+  }
+  launch::launched_program groff{{"sh", "-c", page_of + " | groff -man -Tascii -ww -rLL=100n -P-cbou"}};
+  CHECK(groff.finish() == 0);
+  CHECK(groff.error == "");
+  return groff.output;
+}
+
+} // namespace
+
+TEST_CASE("man page: ringmaster's renders without a warning, and has every command's options") {
+  auto text = rendered(RINGMASTER_PROGRAM " man");
+  if (text.empty())
+    return;
+  CHECK(has(text, "RINGMASTER(1)"));
+  for (auto part : {"EXIT STATUS", "ringmaster simulate train", "--strategy S", "ringmaster log DIR [options]", "--json"})
+    CHECK_MESSAGE(has(text, part), part);
+}
+
+TEST_CASE("man page: caf-run's renders without a warning, and has its options and exit status") {
+  auto text = rendered(RINGMASTER_CAF_RUN " --man");
+  if (text.empty())
+    return;
+  for (auto part : {"CAF-RUN(1)", "--devices-per-node K", "125 if the cluster did not come up", "caf-run --local 4"})
+    CHECK_MESSAGE(has(text, part), part);
+}

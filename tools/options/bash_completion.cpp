@@ -1,0 +1,190 @@
+#include "tools/options/bash_completion.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace ringmaster {
+
+namespace {
+
+/// The script's fixed part. {0}: the functions' name, {1}: the program's. `COMP_WORDS` has "--name=value" as three words.
+constexpr auto frame = R"sh(
+_{0}() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind=
+  _{0}_command
+  if [ "$command" = --rest ]; then
+    mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
+    return
+  fi
+  if [ "$current" = = ]; then
+    option=${{COMP_WORDS[COMP_CWORD - 1]}}
+    current=
+  elif [ "${{COMP_WORDS[COMP_CWORD - 1]}}" = = ]; then
+    option=${{COMP_WORDS[COMP_CWORD - 2]}}
+  else
+    option=${{COMP_WORDS[COMP_CWORD - 1]}}
+  fi
+  kind=$(_{0}_value "$command" "$option")
+  if [ -z "$kind" ]; then
+    case $current in
+      -*) kind="words $(_{0}_options "$command")" ;;
+      *) kind=$(_{0}_value "$command" '') ;;
+    esac
+  fi
+  case $kind in
+    words*) mapfile -t COMPREPLY < <(compgen -W "${{kind#words}}" -- "$current") ;;
+    file) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    command) mapfile -t COMPREPLY < <(compgen -c -f -- "$current") ;;
+    *) COMPREPLY=() ;;
+  esac
+  case $kind in file | directory) compopt -o filenames 2>/dev/null ;; esac
+  case ${{COMPREPLY[0]-}} in *=) compopt -o nospace 2>/dev/null ;; esac
+}}
+
+complete -F _{0} {1}
+)sh";
+
+/// Sets `command` to one or two of the words.
+constexpr auto find_command = R"sh(
+_{0}_command() {{
+  [ "$COMP_CWORD" -gt 1 ] || return
+  command=${{COMP_WORDS[1]}}
+  if [ "$COMP_CWORD" -gt 2 ]; then
+    case "$command ${{COMP_WORDS[2]}}" in
+      {1}) command+=" ${{COMP_WORDS[2]}}" ;;
+    esac
+  fi
+}}
+)sh";
+
+/// Of a program that is one command: "--rest" where another's arguments have begun.
+constexpr auto find_rest = R"sh(
+_{0}_command() {{
+  local i
+  command={1}
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${{COMP_WORDS[i]}} in
+      --) break ;;
+      =) ((i += 1)) ;;
+      -*) [ -n "$(_{0}_value "$command" "${{COMP_WORDS[i]}}")" ] && [ "${{COMP_WORDS[i + 1]}}" != = ] && ((i += 1)) ;;
+      *) break ;;
+    esac
+  done
+  [ "$i" -ge "$COMP_CWORD" ] || command=--rest
+}}
+)sh";
+
+std::string quoted(std::string_view text) {
+  std::string result{'\''};
+  for (auto x : text)
+    result += x == '\'' ? std::string{"'\\''"} : std::string{x};
+  return result + '\'';
+}
+
+/// "words ring tree", "file", "any".
+std::string kind_of(const option& x) {
+  switch (x.offered()) {
+    case option::offer::words: return fmt::format("words {}", fmt::join(x.words(), " "));
+    case option::offer::file: return "file";
+    case option::offer::directory: return "directory";
+    case option::offer::nothing: break;
+  }
+  return "any";
+}
+
+/// The lines of two case statements: the options of each command, and what their values are.
+class cases {
+public:
+  void add(const tool_command& x, const std::string& name) {
+    auto table = x.table();
+    std::vector<std::string> names, without_dash;
+    for (auto& each : table.groups())
+      for (auto& known : each.options) {
+        names.insert(names.end(), known.names().begin(), known.names().end());
+        if (!known.is_flag())
+          add_value(name, known, kind_of(known));
+      }
+    for (auto& key : table.configuration_keys())
+      names.push_back(fmt::format("--{}=", key));
+    names.insert(names.end(), {"--version", "--help"});
+    options_ += fmt::format("    {}) echo {} ;;\n", quoted(name), quoted(fmt::format("{}", fmt::join(names, " "))));
+    for (auto& inner : x.below)
+      without_dash.push_back(inner.last_word());
+    auto* free = table.free();
+    if (free != nullptr)
+      without_dash.insert(without_dash.end(), free->words().begin(), free->words().end());
+    if (!without_dash.empty())
+      values_ += line(name + "|", fmt::format("words {}", fmt::join(without_dash, " ")));
+    else if (free != nullptr)
+      values_ += line(name + "|", x.program.empty() ? "command" : kind_of(*free)); // a program runs others
+    for (auto& inner : x.below)
+      add(inner, inner.name);
+  }
+
+  void add_words(const std::string& place, const std::vector<std::string>& words) {
+    values_ += line(place, fmt::format("words {}", fmt::join(words, " ")));
+  }
+
+  std::string functions(const std::string& name) const {
+    return fmt::format("\n# COMMAND: its options.\n_{0}_options() {{\n  case $1 in\n{1}  esac\n}}\n"
+                       "\n# COMMAND OPTION: what its value may be; nothing where it has none.\n"
+                       "_{0}_value() {{\n  case $1\\|$2 in\n{2}  esac\n}}\n",
+                       name, options_, values_);
+  }
+
+private:
+  static std::string line(const std::string& place, const std::string& kind) {
+    return fmt::format("    {}) echo {} ;;\n", quoted(place), quoted(kind));
+  }
+
+  void add_value(const std::string& name, const option& x, const std::string& kind) {
+    for (auto& each : x.names())
+      values_ += line(name + "|" + each, kind);
+  }
+
+  std::string options_, values_;
+};
+
+std::string function_name(std::string program) {
+  std::replace_if(program.begin(), program.end(), [](unsigned char x) { return std::isalnum(x) == 0; }, '_');
+  return program;
+}
+
+std::string head_of(const std::string& program) {
+  return fmt::format("# bash completion for {}, made from the tables of its options.\n", program);
+}
+
+} // namespace
+
+std::string bash_completion(const program& of) {
+  cases all;
+  std::vector<std::string> names, pairs;
+  for (auto& x : of.commands()) {
+    names.push_back(x.name);
+    all.add(x, x.name);
+    for (auto& inner : x.below)
+      pairs.push_back(quoted(inner.name));
+  }
+  all.add_words("help|help", names);
+  names.insert(names.end(), {"help", "--help", "--version"});
+  all.add_words("|", names);
+  all.add_words(fmt::format("|{}", of.name()), names);
+  auto name = function_name(of.name());
+  return head_of(of.name()) + all.functions(name)
+         + fmt::format(fmt::runtime(find_command), name, pairs.empty() ? "''" : fmt::format("{}", fmt::join(pairs, " | ")))
+         + fmt::format(frame, name, of.name());
+}
+
+std::string bash_completion(const tool_command& of) {
+  cases all;
+  all.add(of, of.name);
+  auto name = function_name(of.name);
+  return head_of(of.name) + all.functions(name) + fmt::format(find_rest, name, of.name)
+         + fmt::format(frame, name, of.name);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "actors/configuration/configuration.hpp"
+#include "tools/options/tool_command.hpp"
+
+#include <string>
+
+namespace ringmaster {
+
+/// A call of a command that has the configuration, too: the file, and keys on the command line, "--section.key=V". The
+/// file is that of --conf, else where `find_configuration` finds it.
+class configured_call : public command_call {
+public:
+  void declare(option_table& table) final;
+  caf::expected<bool> configure(const option_table& table) override;
+
+protected:
+  /// What `declare` does of any other call.
+  virtual void declare_options(option_table& table) = 0;
+  /// An option that stands for a key of the configuration, whose default is the key's.
+  option& key_option(option_table& table, const std::string& name, const std::string& key);
+
+  /// "FILE", or "no file, the defaults".
+  std::string configuration_origin() const;
+
+  configuration cfg_;
+
+private:
+  std::string conf_;
+};
+
+} // namespace ringmaster

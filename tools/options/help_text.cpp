@@ -1,0 +1,139 @@
+#include "tools/options/help_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr size_t width_max = 22; ///< Of the options' column.
+
+/// One paragraph or line: words up to the width. Starts at `column`.
+void fill_line(std::string& text, std::string_view words, size_t indent, size_t column) {
+  auto first = true;
+  while (!words.empty()) {
+    auto end = std::min(words.find(' '), words.size());
+    auto word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (word.empty())
+      continue;
+    if (!first && column + 1 + word.size() > help_columns) {
+      text += '\n' + std::string(indent, ' ');
+      column = indent;
+      first = true;
+    }
+    text += first ? "" : " ";
+    text += word;
+    column += word.size() + (first ? 0 : 1);
+    first = false;
+  }
+  text += '\n';
+}
+
+size_t width_of(const option_table& table) {
+  size_t result = std::string_view{"--version"}.size();
+  auto take = [&](const option& x) {
+    if (auto width = x.label().size(); width <= width_max)
+      result = std::max(result, width);
+  };
+  if (table.free())
+    take(*table.free());
+  for (auto& each : table.groups())
+    std::for_each(each.options.begin(), each.options.end(), take);
+  return result;
+}
+
+std::string usage_of(const option_table& table, const std::vector<tool_command>& below) {
+  std::string text;
+  for (auto& form : table.forms())
+    text += fmt::format("{} {}{}{}\n", text.empty() ? "usage:" : "      ", table.command(), form.empty() ? "" : " ",
+                        form);
+  for (auto& x : below)
+    text += fmt::format("       {} [options]   {}\n", x.full_name(), x.summary);
+  return text;
+}
+
+std::string options_of(const option_table& table, size_t width) {
+  std::string text;
+  if (table.free() && !table.free()->purpose().empty())
+    text += listed(table.free()->label(), table.free()->purpose(), width);
+  for (auto& each : table.groups()) {
+    if (!each.title.empty())
+      text.append("\n").append(filled(each.title));
+    for (auto& x : each.options)
+      text += listed(x.label(), x.purpose(), width);
+  }
+  if (table.takes_configuration())
+    text += listed("--section.key=V", "any key of the configuration, such as --device.count=4", width);
+  return text + listed("--version", "which versions these are", width) + listed("-h, --help", "this text", width);
+}
+
+} // namespace
+
+std::string filled(std::string_view text) {
+  std::string result, paragraph;
+  auto end_paragraph = [&] {
+    if (!paragraph.empty())
+      fill_line(result, paragraph, 0, 0);
+    paragraph.clear();
+  };
+  while (!text.empty()) {
+    auto end = std::min(text.find('\n'), text.size());
+    auto line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.front() != ' ') {
+      paragraph.append(paragraph.empty() ? "" : " ").append(line);
+      continue;
+    }
+    end_paragraph();
+    result.append(line).append("\n");
+  }
+  end_paragraph();
+  return result;
+}
+
+std::string listed(std::string_view name, std::string_view purpose, size_t width) {
+  auto text = fmt::format("  {:<{}}", name, width);
+  if (name.size() > width)
+    text += '\n' + std::string(width + 2, ' ');
+  text += "  ";
+  fill_line(text, purpose, width + 4, width + 4);
+  while (text.ends_with(" \n"))
+    text.erase(text.size() - 2, 1);
+  return text;
+}
+
+size_t width_of(const std::vector<tool_command>& commands) {
+  size_t result = 0;
+  for (auto& x : commands)
+    result = std::max(result, x.name.size());
+  return result;
+}
+
+std::string list_of(const std::vector<tool_command>& commands) {
+  std::string text;
+  for (auto& x : commands)
+    text += listed(x.name, x.summary, width_of(commands));
+  return text;
+}
+
+std::string help_text(const option_table& table, const std::vector<tool_command>& below) {
+  auto text = usage_of(table, below);
+  if (!table.about().empty())
+    text.append("\n").append(filled(table.about()));
+  text += '\n';
+  text += options_of(table, width_of(table));
+  if (!table.closing().empty())
+    text.append("\n").append(filled(table.closing()));
+  size_t width = 0;
+  for (auto& x : table.examples())
+    width = std::max(width, x.line.size());
+  for (auto& x : table.examples())
+    text += fmt::format("{}  {:<{}}   {}\n", &x == &table.examples().front() ? "\nFor example:\n" : "", x.line, width,
+                        x.purpose);
+  return text;
+}
+
+} // namespace ringmaster
