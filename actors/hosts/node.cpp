@@ -9,8 +9,6 @@
 namespace ringmaster {
 
 void node_state::join(const proto::Adopt& x) {
-  if (devices)
-    return; // hosting already
   if (x.device_ids_size() > 0)
     options.devices = static_cast<uint32_t>(x.device_ids_size());
   self->monitor(options.coordinator);
@@ -97,8 +95,9 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
   return {
     [&state](const proto::NodePeers& x) { state.meet(x); },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
-      if (!state.options.coordinator)
-        state.options.coordinator = caf::actor_cast<coordinator_actor>(host);
+      if (state.options.coordinator)
+        return; // it joins one already, or hosts for it
+      state.options.coordinator = caf::actor_cast<coordinator_actor>(host);
       state.join(x);
     },
   };

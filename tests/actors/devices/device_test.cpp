@@ -112,6 +112,21 @@ TEST_CASE("device: commands of one stream run in the order of the calls") {
   CHECK(text_of(std::get<1>(*out->values)) == text_of(counted_bytes(300)));
 }
 
+TEST_CASE("device: a copy within the memory may overlap itself, in either direction") {
+  one_device x;
+  auto bytes = text_of(counted_bytes(200));
+  for (uint64_t shift : {1, 7, 64, 199}) {
+    for (bool forwards : {true, false}) {
+      CAPTURE(shift);
+      CAPTURE(forwards);
+      auto from = x.min + (forwards ? 0 : shift), to = x.min + (forwards ? shift : 0);
+      x.host.wait_for(x.host.copy_in(x.id, from, counted_bytes(200)));
+      CHECK(x.host.wait_for(x.host.copy(x.id, from, to, 200)).error() == "");
+      CHECK(text_of(x.cluster.copy_out(x.id, to, 200)) == bytes);
+    }
+  }
+}
+
 TEST_CASE("device: a stream that waits does not hold up another; to synchronize says what it waited for") {
   one_device x;
   auto blocked = x.host.new_stream(x.id), other = x.host.new_stream(x.id);

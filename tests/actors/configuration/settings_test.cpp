@@ -1,0 +1,91 @@
+// Which option goes where: every one has a value of its own.
+#include "actors/configuration/settings.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+using namespace std::chrono_literals;
+
+TEST_CASE("settings: a device and its streams have what the options say") {
+  options opts;
+  opts.device.memory_bytes = 11 << 20;
+  opts.device.streams = 5;
+  opts.device.count = 7;
+  opts.transfers.timeout = 13s;
+  opts.transfers.slice_bytes = 17 << 10;
+  opts.communicator.operation_timeout = 19s;
+  opts.route.chunk_bytes = 23 << 10;
+  opts.route.credits = 29;
+  auto x = device_settings(opts, "/there");
+  CHECK(x.memory_dir == "/there");
+  CHECK(x.memory_bytes == 11 << 20);
+  CHECK(x.streams == 5);
+  CHECK(x.streams_options.transfer_limit == 13s);
+  CHECK(x.streams_options.slice_bytes == 17 << 10);
+  CHECK(x.streams_options.wait_limit == 19s);
+  CHECK(x.streams_options.chunk_bytes == 23 << 10);
+  CHECK(x.streams_options.credits == 29);
+  CHECK(x.streams_options.offer_memory);
+  opts.route.in_process = "message";
+  CHECK_FALSE(device_settings(opts, "/there").streams_options.offer_memory);
+  CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
+}
+
+TEST_CASE("settings: a node has its name or one of its host, its limits, and its devices theirs") {
+  options opts;
+  opts.node.name = "one";
+  opts.node.join_timeout = 31s;
+  opts.device.count = 7;
+  opts.device.memory_bytes = 11 << 20;
+  opts.supervisor.restarts_max = 37;
+  opts.supervisor.period = 41s;
+  auto x = node_settings(opts, "/there");
+  CHECK(x.name == "one");
+  CHECK(x.join_limit == 31s);
+  CHECK(x.devices == 7);
+  CHECK(x.restarts_max == 37);
+  CHECK(x.period == 41s);
+  CHECK(x.device.memory_bytes == 11 << 20);
+  CHECK(x.pid != 0);
+  opts.node.name.clear();
+  CHECK(node_settings(opts, "/there").name.ends_with("-" + std::to_string(x.pid)));
+}
+
+TEST_CASE("settings: costs are in seconds and bytes a second, each in its place") {
+  options opts;
+  auto& c = opts.costs;
+  c.operation = 1us;
+  c.latency = 2us;
+  c.bandwidth = 3;
+  c.local_operation = 4us;
+  c.local_rank = 5us;
+  c.local_step = 6us;
+  c.local_message = 7us;
+  c.local_bandwidth = 8;
+  c.local_reduction_rate = 9;
+  c.local_memory_bandwidth = 10;
+  c.local_cache_bytes = 11;
+  c.together_operation = 12us;
+  c.together_rank = 13us;
+  c.together_bandwidth = 14;
+  auto between = network_costs(opts);
+  CHECK(between.operation_s == 1e-6);
+  CHECK(between.latency_s == 2e-6);
+  CHECK(between.bandwidth == 3);
+  auto within = process_costs(opts, 15);
+  CHECK(within.operation_s == 4e-6);
+  CHECK(within.rank_s == 5e-6);
+  CHECK(within.step_s == 6e-6);
+  CHECK(within.message_s == 7e-6);
+  CHECK(within.bandwidth == 8);
+  CHECK(within.reduction_rate == 9);
+  CHECK(within.memory_bandwidth == 10);
+  CHECK(within.cache_bytes == 11);
+  CHECK(within.together.operation_s == 12e-6);
+  CHECK(within.together.rank_s == 13e-6);
+  CHECK(within.together.bandwidth == 14);
+  CHECK(within.cores == 15);
+  CHECK(parse_policy("shrink") == proto::SHRINK);
+  CHECK(parse_policy("replace") == proto::REPLACE);
+  CHECK(parse_policy("abort") == proto::ABORT);
+}

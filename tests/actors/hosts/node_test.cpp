@@ -1,0 +1,122 @@
+#include "actors/hosts/node.hpp"
+
+#include "tests/support/client.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+simulation_options without_devices(uint64_t seed) {
+  simulation_options result;
+  result.seed = seed;
+  result.devices = 0;
+  return result;
+}
+
+/// A node of three devices, whose end is noted.
+struct one_node {
+  explicit one_node(uint64_t seed = 1) : cluster{without_devices(seed)} {
+    node_options options;
+    options.name = "one";
+    options.devices = 3;
+    options.device = cluster.device_settings;
+    cluster.host_node = cluster.sys.spawn(node, options);
+    cluster.self->monitor(cluster.host_node);
+  }
+
+  void adopt(const std::vector<uint64_t>& ids) {
+    proto::Adopt request;
+    request.mutable_device_ids()->Add(ids.begin(), ids.end());
+    caf::anon_send(cluster.host_node, request, caf::actor_cast<caf::strong_actor_ptr>(cluster.host));
+  }
+
+  /// Why it has ended.
+  std::string end() {
+    cluster.run_until([&] { return !cluster.self->mailbox().empty(); });
+    std::string result;
+    cluster.self->receive([&](const caf::down_msg& x) { result = render(x.reason); });
+    cluster.host_node = nullptr;
+    return result;
+  }
+
+  proto::ClusterInfo info() { return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}); }
+
+  std::vector<uint64_t> device_ids() {
+    std::vector<uint64_t> ids;
+    auto now = info();
+    for (auto& x : now.devices())
+      ids.push_back(x.metadata().deviceid().value());
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+
+  void run_until_there_are(size_t devices) {
+    cluster.run_until([&] { return device_ids().size() >= devices; });
+  }
+
+  simulated_cluster cluster;
+};
+
+using ids = std::vector<uint64_t>;
+
+} // namespace
+
+TEST_CASE("node: hosts the devices that it is told to, with the ids that are wanted, and is told so once") {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    one_node x{seed};
+    x.adopt({41, 17});
+    x.adopt({50, 51, 52, 53}); // by somebody who has not heard that it joins already
+    x.run_until_there_are(2);
+    CHECK(x.device_ids() == ids{17, 41});
+    for (int i = 0; i < 100; ++i)
+      x.cluster.step();
+    x.adopt({60});
+    for (int i = 0; i < 100; ++i)
+      x.cluster.step();
+    auto info = x.info();
+    REQUIRE(info.nodes_size() == 1);
+    CHECK(info.nodes(0).name() == "one");
+    CHECK(info.nodes(0).devices_announced() == 2);
+    CHECK(x.device_ids() == ids{17, 41});
+    for (auto& device : info.devices())
+      CHECK(device.node_id() == info.nodes(0).node_id());
+  }
+}
+
+TEST_CASE("node: a device that dies comes back as another one") {
+  one_node x;
+  x.adopt({41, 17});
+  x.run_until_there_are(2);
+  x.cluster.inject(17, proto::FaultRequest{});
+  x.cluster.run_until([&] { return x.device_ids() == ids{41, 42}; });
+}
+
+TEST_CASE("node: without a list it has as many devices as it was made for") {
+  one_node x;
+  x.adopt({});
+  x.run_until_there_are(3);
+  CHECK(x.device_ids() == ids{1, 2, 3});
+}
+
+TEST_CASE("node: ends with its coordinator, and its devices with it") {
+  one_node x;
+  x.adopt({});
+  x.run_until_there_are(3);
+  x.cluster.self->send_exit(x.cluster.host, caf::exit_reason::kill);
+  CHECK(contains(x.end(), "the coordinator is gone: "));
+}
+
+TEST_CASE("node: one that nobody lets join gives up, and says for how long it has waited") {
+  one_node x;
+  auto deaf = x.cluster.sys.spawn([](caf::event_based_actor* self) -> caf::behavior {
+    self->set_default_handler(caf::skip);
+    return {[](atom::flush) {}};
+  });
+  caf::anon_send(x.cluster.host_node, proto::Adopt{}, caf::actor_cast<caf::strong_actor_ptr>(deaf));
+  CHECK(contains(x.end(), "the coordinator did not let node one join within 5.0 s"));
+  CHECK(time_of(x.cluster) >= 5s);
+  caf::anon_send_exit(deaf, caf::exit_reason::kill);
+}

@@ -1,0 +1,114 @@
+// What a program hears of a coordinator that says no, or nothing.
+#include "client/client.hpp"
+
+#include "messages/errc.hpp"
+#include "messages/type_ids.hpp"
+
+#include <caf/all.hpp>
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Refuses collectives of an odd count, by their count, and answers the rest; changes only while nothing is asked.
+struct script {
+  gpu_sim::GetCommStatusResponse status;
+  uint64_t collectives = 0;
+};
+
+caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script> said) {
+  return {[said](const proto::CollectiveRequest& x) {
+            ++said->collectives;
+            proto::CollectiveResponse answer;
+            answer.set_sequence(said->collectives);
+            if (x.count() % 2 == 1)
+              answer.set_error("no " + std::to_string(x.count()));
+            return answer;
+          },
+          [said](const gpu_sim::GetCommStatusRequest&) { return said->status; },
+          [said](const proto::CommWaitRequest&) { return said->status; }};
+}
+
+struct coordinated {
+  coordinated() : coordinator{caf::actor_cast<coordinator_actor>(system.spawn(coordinator_double, said))} {}
+  ~coordinated() { caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown); }
+
+  void begin(client& host, std::initializer_list<uint64_t> counts, size_t calls_max) {
+    for (auto count : counts) {
+      proto::CollectiveRequest request;
+      request.set_count(count);
+      host.begin_collective(request, calls_max);
+    }
+  }
+
+  struct configuration : caf::actor_system_config {
+    configuration() {
+      set("scheduler.max-threads", 2);
+      add_message_types<caf::id_block::ringmaster>();
+    }
+  };
+
+  configuration settings;
+  caf::actor_system system{settings};
+  std::shared_ptr<script> said = std::make_shared<script>();
+  coordinator_actor coordinator;
+};
+
+} // namespace
+
+TEST_CASE("client: of calls that were begun the first error is told, however few may be under way at once") {
+  for (size_t calls_max : {1, 2, 3, 100}) {
+    CAPTURE(calls_max);
+    coordinated x;
+    client host{x.system, x.coordinator, 10s};
+    x.begin(host, {2, 4, 5, 6, 7, 9}, calls_max);
+    auto problem = host.finish_calls();
+    CHECK(code_of(problem) == errc::refused);
+    CHECK(render(problem) == "no 5");
+    CHECK(x.said->collectives == 6);
+    x.begin(host, {2, 4}, calls_max); // what has been told is over
+    CHECK(!host.finish_calls());
+    CHECK(!host.finish_calls());
+  }
+}
+
+TEST_CASE("client: waiting says in time that an operation goes on, and a failed operation is an answer") {
+  coordinated x;
+  client host{x.system, x.coordinator, 10s};
+  x.said->status.set_epoch(3);
+  x.said->status.set_status(gpu_sim::IN_PROGRESS);
+  x.said->status.set_error("rank 2 waits for rank 1");
+  auto waited = host.wait(5, 1s);
+  REQUIRE(!waited);
+  CHECK(code_of(waited.error()) == errc::timed_out);
+  CHECK(render(waited.error()) == "rank 2 waits for rank 1");
+  CHECK(host.status(5)->status() == gpu_sim::IN_PROGRESS); // only asked: an answer, too
+  x.said->status.set_status(gpu_sim::FAILED);
+  x.said->status.set_error("device 0x3 was lost");
+  auto failed = host.wait(5, 1s);
+  REQUIRE_MESSAGE(failed, render(failed.error()));
+  CHECK(failed->status() == gpu_sim::FAILED);
+  CHECK(failed->error() == "device 0x3 was lost");
+  x.said->status = {};
+  x.said->status.set_error("there is no communicator 5");
+  auto refused = host.wait(5, 1s);
+  REQUIRE(!refused);
+  CHECK(code_of(refused.error()) == errc::refused);
+  CHECK(render(refused.error()) == "there is no communicator 5");
+}
+
+TEST_CASE("client: a coordinator that is gone is a lost one") {
+  coordinated x;
+  client host{x.system, x.coordinator, 10s};
+  caf::scoped_actor self{x.system};
+  self->monitor(x.coordinator);
+  self->send_exit(x.coordinator, caf::exit_reason::kill);
+  self->receive([](const caf::down_msg&) {});
+  auto status = host.status(5);
+  REQUIRE(!status);
+  CHECK(code_of(status.error()) == errc::device_lost);
+  x.begin(host, {2}, 4);
+  CHECK(code_of(host.finish_calls()) == errc::device_lost);
+}

@@ -1,0 +1,124 @@
+#include "runtime/memory/memory_directory.hpp"
+
+#include "messages/errc.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fcntl.h>
+#include <fstream>
+#include <optional>
+#include <sys/file.h>
+#include <unistd.h>
+
+using namespace ringmaster;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refusal(const fs::path& configured, uint64_t bytes) {
+  auto made = memory_directory::open(configured, bytes);
+  REQUIRE(!made);
+  CHECK(code_of(made.error()) == errc::io_error);
+  return render(made.error());
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What a process leaves in the directory of directories when it is killed, and holds as long as it lives.
+struct left_behind {
+  left_behind(const fs::path& base, const std::string& name, bool lives, bool has_lock = true)
+    : path(base / ("ringmaster-memory-test-" + std::to_string(::getpid()) + name)) {
+    fs::create_directories(path);
+    std::ofstream{path / "device-1"} << "bytes";
+    if (!has_lock)
+      return;
+    std::ofstream{path / "lock"};
+    if (lives) {
+      lock = ::open((path / "lock").c_str(), O_RDWR | O_CLOEXEC);
+      REQUIRE(::flock(lock, LOCK_EX | LOCK_NB) == 0);
+    }
+  }
+
+  ~left_behind() {
+    if (lock >= 0)
+      ::close(lock);
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+
+  fs::path path;
+  int lock = -1;
+};
+
+} // namespace
+
+TEST_CASE("memory directory: a fresh one is there as long as its object, wherever that is moved to") {
+  fs::path path;
+  {
+    auto made = memory_directory::open({}, 1 << 20);
+    REQUIRE_MESSAGE(made, render(made.error()));
+    path = made->path();
+    CHECK(fs::is_directory(path));
+    std::ofstream{path / "device-1"} << "bytes";
+    std::optional<memory_directory> moved{std::move(*made)};
+    CHECK(moved->path() == path);
+    auto other = memory_directory::open({}, 1 << 20);
+    REQUIRE(other);
+    CHECK(other->path() != path);
+    CHECK(fs::exists(path / "device-1")); // another one's making is no reason to go
+    *moved = std::move(*other);
+    CHECK(moved->path() != path);
+  }
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("memory directory: what killed processes left goes when the next one is made, and nothing else") {
+  auto made = memory_directory::open({}, 0);
+  REQUIRE(made);
+  const auto base = made->path().parent_path();
+  left_behind dead{base, "dead", false}, living{base, "living", true}, making{base, "making", false, false};
+  auto next = memory_directory::open({}, 0);
+  REQUIRE(next);
+  CHECK_FALSE(fs::exists(dead.path));
+  CHECK(fs::exists(living.path / "device-1"));
+  CHECK(fs::exists(making.path / "device-1")); // its lock file comes with the lock
+  CHECK(fs::is_directory(made->path()));
+}
+
+TEST_CASE("memory directory: a configured one is made, and kept") {
+  test::temporary_directory dir;
+  const auto path = dir.path() / "of" / "devices";
+  {
+    auto made = memory_directory::open(path, 1 << 20);
+    REQUIRE_MESSAGE(made, render(made.error()));
+    CHECK(made->path() == path);
+    std::ofstream{path / "device-1"} << "bytes";
+  }
+  CHECK(fs::exists(path / "device-1"));
+  std::ofstream{dir.path() / "file"};
+  auto text = refusal(dir.path() / "file" / "below", 0);
+  CHECK(contains(text, (dir.path() / "file" / "below").string() + ": cannot make a directory for device memory: "));
+  CHECK(contains(text, "device.memory-dir names another directory"));
+}
+
+TEST_CASE("memory directory: more than there is room for is refused, with the room and what to do") {
+  test::temporary_directory dir;
+  uint64_t most = fs::space(dir.path()).available;
+  for (auto base : {"/dev/shm", "/tmp"})
+    if (fs::is_directory(base))
+      most = std::max<uint64_t>(most, fs::space(base).available);
+  if (auto base = std::getenv("TMPDIR"); base != nullptr && fs::is_directory(base))
+    most = std::max<uint64_t>(most, fs::space(base).available);
+  for (auto bytes : {most + most / 2, uint64_t{1} << 62}) {
+    CAPTURE(bytes);
+    auto text = refusal(dir.path() / "devices", bytes);
+    CHECK(contains(text, " in " + (dir.path() / "devices").string() + "; fewer devices (device.count)"));
+    text = refusal({}, bytes);
+    CHECK(contains(text, " in /tmp"));
+    CHECK(contains(text, "device.memory-dir names another directory"));
+  }
+}
