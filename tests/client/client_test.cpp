@@ -23,8 +23,8 @@ caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script
             ++said->collectives;
             proto::CollectiveResponse answer;
             answer.set_sequence(said->collectives);
-            if (x.count() % 2 == 1)
-              answer.set_error("no " + std::to_string(x.count()));
+            if (x.collective().count() % 2 == 1)
+              answer.set_error("no " + std::to_string(x.collective().count()));
             return answer;
           },
           [said](const gpu_sim::GetCommStatusRequest&) { return said->status; },
@@ -38,7 +38,7 @@ struct coordinated {
   void begin(client& host, std::initializer_list<uint64_t> counts, size_t calls_max) {
     for (auto count : counts) {
       proto::CollectiveRequest request;
-      request.set_count(count);
+      request.mutable_collective()->set_count(count);
       host.begin_collective(request, calls_max);
     }
   }
@@ -80,20 +80,20 @@ TEST_CASE("client: waiting says in time that an operation goes on, and a failed 
   x.said->status.set_epoch(3);
   x.said->status.set_status(gpu_sim::IN_PROGRESS);
   x.said->status.set_error("rank 2 waits for rank 1");
-  auto waited = host.wait(5, 1s);
+  auto waited = host.wait(communicator_id{5}, 1s);
   REQUIRE(!waited);
   CHECK(code_of(waited.error()) == errc::timed_out);
   CHECK(render(waited.error()) == "rank 2 waits for rank 1");
-  CHECK(host.status(5)->status() == gpu_sim::IN_PROGRESS); // only asked: an answer, too
+  CHECK(host.status(communicator_id{5})->status() == gpu_sim::IN_PROGRESS); // only asked: an answer, too
   x.said->status.set_status(gpu_sim::FAILED);
   x.said->status.set_error("device 0x3 was lost");
-  auto failed = host.wait(5, 1s);
+  auto failed = host.wait(communicator_id{5}, 1s);
   REQUIRE_MESSAGE(failed, render(failed.error()));
   CHECK(failed->status() == gpu_sim::FAILED);
   CHECK(failed->error() == "device 0x3 was lost");
   x.said->status = {};
   x.said->status.set_error("there is no communicator 5");
-  auto refused = host.wait(5, 1s);
+  auto refused = host.wait(communicator_id{5}, 1s);
   REQUIRE(!refused);
   CHECK(code_of(refused.error()) == errc::refused);
   CHECK(render(refused.error()) == "there is no communicator 5");
@@ -106,7 +106,7 @@ TEST_CASE("client: a coordinator that is gone is a lost one") {
   self->monitor(x.coordinator);
   self->send_exit(x.coordinator, caf::exit_reason::kill);
   self->receive([](const caf::down_msg&) {});
-  auto status = host.status(5);
+  auto status = host.status(communicator_id{5});
   REQUIRE(!status);
   CHECK(code_of(status.error()) == errc::device_lost);
   x.begin(host, {2}, 4);

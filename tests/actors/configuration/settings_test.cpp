@@ -65,9 +65,9 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   c.local_reduction_rate = 9;
   c.local_memory_bandwidth = 10;
   c.local_cache_bytes = 11;
-  c.together_operation = 12us;
-  c.together_rank = 13us;
-  c.together_bandwidth = 14;
+  c.joint_operation = 12us;
+  c.joint_rank = 13us;
+  c.joint_bandwidth = 14;
   auto between = network_costs(opts);
   CHECK(between.operation_s == 1e-6);
   CHECK(between.latency_s == 2e-6);
@@ -81,9 +81,9 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   CHECK(within.reduction_rate == 9);
   CHECK(within.memory_bandwidth == 10);
   CHECK(within.cache_bytes == 11);
-  CHECK(within.together.operation_s == 12e-6);
-  CHECK(within.together.rank_s == 13e-6);
-  CHECK(within.together.bandwidth == 14);
+  CHECK(within.joint.operation_s == 12e-6);
+  CHECK(within.joint.rank_s == 13e-6);
+  CHECK(within.joint.bandwidth == 14);
   CHECK(within.cores == 15);
   CHECK(parse_policy("shrink") == proto::SHRINK);
   CHECK(parse_policy("replace") == proto::REPLACE);
