@@ -1,0 +1,76 @@
+// A command that the library does not have, in a program of its own beside one of ours: through public headers, without a
+// line of the library changed. It goes the whole way of the frame: help, options, errors, status, a shell's completion.
+#include "messages/errc.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tools/options/program.hpp"
+#include "tools/simulate/simulate_command.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace ringmaster;
+
+namespace {
+
+/// How many steps a rank's part of an all-reduce has.
+class steps_call final : public command_call {
+  void declare(option_table& table) override {
+    table.about("Counts the steps of one rank of an all-reduce.");
+    table.text("--algorithm", algorithm_).says("A", "which one");
+    table.number("--ranks", request_.world_size, 1, 1024).says("how many");
+    table.number("--rank", request_.rank, 0, 1023).says("whose");
+  }
+  caf::error check() override {
+    return request_.rank < request_.world_size
+             ? caf::error{}
+             : make_error(errc::invalid_argument, fmt::format("--rank is {} of {} ranks", request_.rank,
+                                                              request_.world_size));
+  }
+  caf::expected<int> run(const console& to) override {
+    request_.count = 1000;
+    auto planned = plan(proto::ALL_REDUCE, algorithm_, request_);
+    if (!planned)
+      return std::move(planned.error());
+    fmt::print(to.out, "{} steps in {} rounds\n", planned->steps.size(), planned->rounds);
+    return exit_ok;
+  }
+
+  std::string algorithm_ = "ring";
+  plan_request request_{.world_size = 4};
+};
+
+program mine() {
+  auto steps = tool_command::of<steps_call>("steps", "counts the steps of an all-reduce");
+  return {"mine", "a program of one's own", {steps, simulate_command()}, "That is all."};
+}
+
+test::outcome run(std::vector<std::string> args) {
+  return test::captured([&](auto out, auto err) { return mine().run(args, out, err); });
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("extension: a command from outside is run, with its options and its status") {
+  CHECK(run({"steps"}).out == "12 steps in 6 rounds\n"); // of a ring of 4: 3 + 3 rounds of a send and a receive
+  CHECK(run({"steps", "--ranks=2", "--rank", "1"}).out == "4 steps in 2 rounds\n");
+  auto unknown = run({"steps", "--algorithm=moon"});
+  CHECK(unknown.code == exit_usage);
+  CHECK(has(unknown.err, "mine steps: there is no algorithm \"moon\" for all_reduce; there are: ring, "));
+  CHECK(has(run({"steps", "--rank=4"}).err, "--rank is 4 of 4 ranks"));
+  CHECK(has(run({"steps", "--ranc=1"}).err, "did you mean --rank"));
+}
+
+TEST_CASE("extension: a command from outside stands in the help beside one of ours, and in a shell's completion") {
+  CHECK(has(run({"help"}).out, "counts the steps of an all-reduce"));
+  CHECK(has(run({"steps", "--help"}).out, "--algorithm A"));
+  const auto completion = run({"completion", "bash"}).out;
+  CHECK(has(completion, "--algorithm"));
+  CHECK(has(completion, "steps"));
+  CHECK(has(run({"man"}).out, "steps"));
+  CHECK(run({"simulate", "all_reduce", "--ranks", "4", "--bytes", "1M"}).code == exit_ok);
+}
