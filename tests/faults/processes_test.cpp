@@ -96,7 +96,7 @@ TEST_CASE("processes: the bench does not run a file's schedules on devices that 
                             "--write", file}};
   REQUIRE(written.finish() == 0);
   launched_program run{under_caf_run({RINGMASTER_PROGRAM, "bench", "--schedule", file})};
-  CHECK(run.finish() == 1);
+  CHECK(run.finish() == 2);
   CHECK(run.error.find("--schedule: the devices are in other processes") != std::string::npos);
 }
 

@@ -85,7 +85,7 @@ class coordinator_call final : public configured_call {
                         fmt::format("cannot listen at {}:{} ({}); another process may have the port: --port 0 takes a free "
                                     "one",
                                     opts.coordinator.host, opts.coordinator.port, render(port.error())));
-    spdlog::info("coordinator at {}:{}; configuration: {}", opts.coordinator.host, *port, configuration_origin());
+    spdlog::info("coordinator at {}:{} (configuration: {})", opts.coordinator.host, *port, configuration_origin());
     if (!port_file_.empty())
       if (auto problem = write_port_file(port_file_, *port))
         return problem;

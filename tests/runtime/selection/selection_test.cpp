@@ -98,7 +98,8 @@ TEST_CASE("selection: what makes no sense is refused") {
 TEST_CASE("selection: quantities are read as people write them") {
   CHECK(*parse_bytes("4096") == 4096);
   CHECK(*parse_bytes("64K") == 65536);
-  CHECK(*parse_bytes("1.5MiB") == 1572864);
+  CHECK(*parse_bytes("64KiB") == 65536);
+  CHECK(*parse_bytes("64KB") == 64'000);
   CHECK(*parse_bytes("1GB") == 1'000'000'000);
   CHECK(*parse_bytes("8B") == 8);
   CHECK(*parse_duration_ps("5us") == 5'000'000);
@@ -106,12 +107,13 @@ TEST_CASE("selection: quantities are read as people write them") {
   CHECK(*parse_duration_ps("0") == 0);
   CHECK(*parse_bandwidth("50GB/s") == 50e9);
   CHECK(*parse_bandwidth("400Gbit/s") == 50e9);
+  CHECK(*parse_bandwidth("400Gbps") == 50e9);
   CHECK(*parse_bandwidth("1GiB/s") == 1073741824.0);
-  for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB"})
+  for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB", "1.5MiB"})
     CHECK(!parse_bytes(text));
   for (auto text : {"", "5", "-5us", "5 hours", "5000000s"})
     CHECK(!parse_duration_ps(text));
   for (auto text : {"", "50", "50GB", "0GB/s", "50XB/s", "50G/s"})
     CHECK(!parse_bandwidth(text));
-  CHECK(render(parse_bandwidth("50").error()) == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s or 400Gbit/s");
+  CHECK(render(parse_bandwidth("50").error()) == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
 }

@@ -135,7 +135,7 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
 TEST_CASE("explain: ranks of one process share its cores, and have joint operations") {
   temporary_directory dir;
   auto file = (dir.path() / "tuned.conf").string();
-  std::ofstream{file} << "[costs]\ntogether-operation=20us\ntogether-rank=0s\ntogether-bandwidth=16777216000\n";
+  std::ofstream{file} << "[costs]\njoint-operation=20us\njoint-rank=0s\njoint-bandwidth=16777216000\n";
   auto config = "--config-file=" + file;
   auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", config});
   CHECK(result.code == 0);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 using namespace ringmaster;
 
 namespace {
@@ -20,7 +22,11 @@ std::string rendered(const std::string& page_of) {
   launch::launched_program groff{{"sh", "-c", page_of + " | groff -man -Tascii -ww -rLL=100n -P-cbou"}};
   CHECK(groff.finish() == 0);
   CHECK(groff.error == "");
-  return groff.output;
+  std::istringstream words{groff.output};
+  std::string text; // whose lines may break anywhere
+  for (std::string word; words >> word;)
+    text += text.empty() ? word : ' ' + word;
+  return text;
 }
 
 } // namespace
