@@ -1,105 +1,15 @@
 #include "client/rank_communicator.hpp"
 
-#include "client/client.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "client/client.hpp"
+#include "client/rank_caller.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 
-#include <deque>
 #include <fmt/format.h>
-#include <map>
-#include <mutex>
 
 namespace ringmaster {
-
-/// What the handle's thread gives to the actor that makes its calls.
-struct rank_communicator::outbox {
-  struct entry {
-    proto::RankCall call;
-    std::shared_ptr<work::state> calls;
-  };
-
-  std::mutex guard;
-  std::deque<entry> entries;
-
-  std::deque<entry> take_all() {
-    std::scoped_lock lock{guard};
-    return std::exchange(entries, {});
-  }
-};
-
-namespace {
-
-/// Makes one rank's calls in their order, and hears what has become of them.
-struct caller_state {
-  static inline const char* name = "rank";
-
-  std::map<uint64_t, std::shared_ptr<work::state>> under_way;
-  uint64_t calls = 0;
-  caf::error gone; ///< Why nobody answers any more.
-
-  void fail_all(const caf::error& why) {
-    for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
-      finish(*calls_of_it, {}, why);
-  }
-};
-
-/// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under way
-/// then; without one it fails what makes no progress.
-caf::timespan answer_limit(const proto::RankCall& x) {
-  constexpr caf::timespan to_stop = std::chrono::minutes{2};
-  constexpr caf::timespan without_limit = std::chrono::hours{24};
-  return x.timeout_ns() == 0 ? without_limit : request_limit(x.timeout_ns()) + to_stop;
-}
-
-caf::error no_answer(const caf::error& problem, caf::timespan limit) {
-  if (problem == caf::sec::request_timeout)
-    return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
-                                                   std::chrono::duration<double>{limit}.count()));
-  auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's last words have one
-  return make_error(code, "the communicator is gone: " + render(problem));
-}
-
-template <class Outbox>
-caf::behavior caller(caf::stateful_actor<caller_state>* self, coordinator_actor coordinator, std::shared_ptr<Outbox> box) {
-  self->monitor(coordinator);
-  self->set_down_handler([self](const caf::down_msg& x) {
-    self->state.gone = make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason));
-    self->state.fail_all(self->state.gone);
-  });
-  self->set_exit_handler([self](const caf::exit_msg& x) {
-    self->state.fail_all(make_error(errc::aborted, "the rank's handle is gone"));
-    self->quit(x.reason);
-  });
-  auto make_calls = [self, coordinator, box](atom::flush) {
-    for (auto& entry : box->take_all()) {
-      if (self->state.gone) {
-        finish(*entry.calls, {}, self->state.gone);
-        continue;
-      }
-      auto number = ++self->state.calls;
-      self->state.under_way[number] = entry.calls;
-      auto limit = answer_limit(entry.call);
-      self->request(coordinator, limit, std::move(entry.call))
-        .then([self, number](proto::RankCallResponse& x) {
-                auto calls = self->state.under_way.extract(number);
-                auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
-                if (calls)
-                  finish(*calls.mapped(), std::move(x), std::move(problem));
-              },
-              [self, number, limit](const caf::error& problem) {
-                auto calls = self->state.under_way.extract(number);
-                if (calls)
-                  finish(*calls.mapped(), {}, no_answer(problem, limit));
-              });
-    }
-  };
-  return {make_calls};
-}
-
-} // namespace
 
 caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system, const coordinator_actor& coordinator,
                                                            communicator_id communicator, uint32_t rank,
@@ -116,9 +26,9 @@ caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& sy
 
 rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator, communicator_id communicator,
                                      const gpu_sim::GetCommStatusResponse& members, uint32_t rank)
-  : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{std::make_shared<outbox>()} {
+  : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{std::make_shared<rank_outbox>()} {
   take_members(members, rank);
-  caller_ = system.spawn<caf::hidden>(caller<outbox>, coordinator_, outbox_);
+  caller_ = system.spawn<caf::hidden>(rank_caller, coordinator_, outbox_);
 }
 
 rank_communicator& rank_communicator::operator=(rank_communicator&& other) noexcept {

@@ -13,6 +13,8 @@
 
 namespace ringmaster {
 
+struct rank_outbox; // client/rank_caller.hpp
+
 /// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output; for
 /// where the two lie in it see runtime/schedule/collective.hpp.
 struct rank_buffers {
@@ -117,8 +119,6 @@ public:
   work group_end();
 
 private:
-  struct outbox;
-
   struct open_group {
     proto::RankCall call;
     std::shared_ptr<work::state> calls;
@@ -136,7 +136,7 @@ private:
   uint32_t size_ = 0;
   uint64_t epoch_ = 0;
   gpu_sim::DeviceMetadata device_;
-  std::shared_ptr<outbox> outbox_;
+  std::shared_ptr<rank_outbox> outbox_;
   caf::actor caller_; ///< Makes the calls, in their order.
   std::optional<open_group> group_;
 };

@@ -150,6 +150,7 @@ void coordinator_state::communicator_ended(communicator_id id, const std::string
       copies.forget(device);
   if (!reason.empty())
     communicator_failed(id, reason, members);
+  communicator_calls.gone(id, communicators.known(id).error());
   serve_spares(); // its devices are free, and the spares that it asked for are not wanted
 }
 
@@ -172,7 +173,6 @@ void coordinator_state::communicator_failed(communicator_id id, const std::strin
     caf::anon_send(caf::actor_cast<stream_actor>(handle.stream), stop);
     caf::anon_send(caf::actor_cast<device_actor>(handle.device), membership::of(nobody, {}));
   }
-  communicator_calls.gone(id, communicators.known(id).error());
 }
 
 void coordinator_state::place_filled(device_id device, communicator_id communicator) {

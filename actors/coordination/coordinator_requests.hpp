@@ -11,6 +11,12 @@ namespace ringmaster {
 /// Why there is no answer. Errors: timed_out; `gone`, for one that has ended.
 caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone);
 
+/// Whether only the end of whoever was asked is known: word of how it ended follows, since it is monitored, and then all
+/// that wait for it are answered.
+inline bool reason_follows(const caf::error& problem) {
+  return problem == caf::sec::request_receiver_down;
+}
+
 /// Asks a device. `got(Response&)` or `failed(const caf::error&)` is called, once.
 template <class Response, class Request, class Got, class Failed>
 void ask_device_then(coordinator_state& state, device_id id, const Request& request, caf::timespan limit, Got got,
@@ -25,7 +31,7 @@ void ask_device_then(coordinator_state& state, device_id id, const Request& requ
               got(x);
           },
           [&state, id, call, failed, limit](const caf::error& problem) mutable {
-            if (state.device_calls.ended(call))
+            if (!reason_follows(problem) && state.device_calls.ended(call))
               failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
           });
 }
@@ -44,7 +50,7 @@ void ask_communicator_then(coordinator_state& state, communicator_id id, const R
               got(x);
           },
           [&state, id, call, failed, limit](const caf::error& problem) mutable {
-            if (state.communicator_calls.ended(call))
+            if (!reason_follows(problem) && state.communicator_calls.ended(call))
               failed(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator));
           });
 }

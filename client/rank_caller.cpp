@@ -1,0 +1,88 @@
+#include "client/rank_caller.hpp"
+
+#include "actors/calls/answers.hpp"
+#include "actors/calls/request_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+/// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under way
+/// then; without one it fails what makes no progress.
+caf::timespan answer_limit(const proto::RankCall& x) {
+  constexpr caf::timespan to_stop = std::chrono::minutes{2};
+  constexpr caf::timespan without_limit = std::chrono::hours{24};
+  return x.timeout_ns() == 0 ? without_limit : request_limit(x.timeout_ns()) + to_stop;
+}
+
+caf::error no_answer(const caf::error& problem, caf::timespan limit) {
+  if (problem == caf::sec::request_timeout)
+    return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
+                                                   std::chrono::duration<double>{limit}.count()));
+  auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's last words have one
+  return make_error(code, "the communicator is gone: " + render(problem));
+}
+
+/// The communicator has ended before it took the call: the coordinator knows how.
+void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordinator_actor& coordinator,
+                      communicator_id communicator, uint64_t number) {
+  const caf::timespan limit = std::chrono::seconds{30};
+  gpu_sim::GetCommStatusRequest request;
+  request.set_commid(communicator.value);
+  auto fail = [self, number](const caf::error& why) {
+    if (auto calls = self->state.under_way.extract(number))
+      finish(*calls.mapped(), {}, why);
+  };
+  self->request(coordinator, limit, std::move(request))
+    .then([fail](const gpu_sim::GetCommStatusResponse& x) {
+            fail(x.error().empty() ? make_error(errc::device_lost, "the communicator is gone") : error_in(x));
+          },
+          [fail, limit](const caf::error& problem) { fail(no_answer(problem, limit)); });
+}
+
+} // namespace
+
+caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordinator_actor coordinator,
+                          std::shared_ptr<rank_outbox> box) {
+  self->monitor(coordinator);
+  self->set_down_handler([self](const caf::down_msg& x) {
+    self->state.gone = make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason));
+    self->state.fail_all(self->state.gone);
+  });
+  self->set_exit_handler([self](const caf::exit_msg& x) {
+    self->state.fail_all(make_error(errc::aborted, "the rank's handle is gone"));
+    self->quit(x.reason);
+  });
+  auto make_calls = [self, coordinator, box](atom::flush) {
+    for (auto& entry : box->take_all()) {
+      if (self->state.gone) {
+        finish(*entry.calls, {}, self->state.gone);
+        continue;
+      }
+      auto number = ++self->state.calls;
+      self->state.under_way[number] = entry.calls;
+      auto limit = answer_limit(entry.call);
+      communicator_id communicator{entry.call.comm_id()};
+      self->request(coordinator, limit, std::move(entry.call))
+        .then([self, number](proto::RankCallResponse& x) {
+                auto calls = self->state.under_way.extract(number);
+                auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
+                if (calls)
+                  finish(*calls.mapped(), std::move(x), std::move(problem));
+              },
+              [self, coordinator, communicator, number, limit](const caf::error& problem) {
+                if (problem == caf::sec::request_receiver_down && !self->state.gone)
+                  return ask_how_it_ended(self, coordinator, communicator, number);
+                if (auto calls = self->state.under_way.extract(number))
+                  finish(*calls.mapped(), {}, no_answer(problem, limit));
+              });
+    }
+  };
+  return {make_calls};
+}
+
+} // namespace ringmaster

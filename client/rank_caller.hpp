@@ -1,0 +1,51 @@
+#pragma once
+
+#include "client/work.hpp"
+#include "messages/interfaces.hpp"
+
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace ringmaster {
+
+/// What the handle's thread gives to the actor that makes its calls.
+struct rank_outbox {
+  struct entry {
+    proto::RankCall call;
+    std::shared_ptr<work::state> calls;
+  };
+
+  std::mutex guard;
+  std::deque<entry> entries;
+
+  std::deque<entry> take_all() {
+    std::scoped_lock lock{guard};
+    return std::exchange(entries, {});
+  }
+};
+
+/// Makes one rank's calls in their order, and hears what has become of them.
+struct rank_caller_state {
+  static inline const char* name = "rank";
+
+  std::map<uint64_t, std::shared_ptr<work::state>> under_way;
+  uint64_t calls = 0;
+  caf::error gone; ///< Why nobody answers any more.
+
+  void fail_all(const caf::error& why) {
+    for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
+      finish(*calls_of_it, {}, why);
+  }
+};
+
+/// The actor behind a rank's handle. Every call has a limit, and ends with the reason of whoever is gone.
+caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordinator_actor coordinator,
+                          std::shared_ptr<rank_outbox> box);
+
+} // namespace ringmaster
