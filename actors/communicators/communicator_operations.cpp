@@ -23,7 +23,7 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
     return std::move(algorithm.error());
   auto op = make_operation(request, *algorithm, world);
   for (size_t rank = 0; op && rank < then.size(); ++rank)
-    if (then[rank].lost)
+    if (then[rank].dropped)
       if (auto why = op->drop(then[rank].id()); !why.empty())
         return make_error(errc::device_lost, why);
   return op;

@@ -33,7 +33,7 @@ const std::vector<rank_device>* epoch_change::ranks_in(uint64_t epoch) const {
 std::vector<rank_device> epoch_change::ranks_now(uint64_t epoch) const {
   auto result = history_.at(epoch);
   for (auto& x : result)
-    x.lost = std::none_of(ranks_.begin(), ranks_.end(), [&](auto& y) { return y.id() == x.id(); });
+    x.dropped = std::none_of(ranks_.begin(), ranks_.end(), [&](auto& y) { return y.id() == x.id(); });
   return result;
 }
 

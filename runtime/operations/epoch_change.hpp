@@ -97,7 +97,7 @@ public:
   uint64_t opened() const { return history_.rbegin()->first; }
   /// Who had the ranks in an epoch that was open; nullptr: that is not known any more.
   const std::vector<rank_device>* ranks_in(uint64_t epoch) const;
-  /// Those of that epoch as they are now.
+  /// Those of that epoch, and which of them have been dropped since.
   std::vector<rank_device> ranks_now(uint64_t epoch) const;
   /// Whether the report is of an attempt that counts.
   bool counts(const proto::RankReport& x);

@@ -198,9 +198,9 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
     if (std::max(in, out) > UINT64_MAX / 2 / element)
       return invalid(fmt::format("count {} of {} is more bytes than an address can count", std::max(in, out),
                                  name_of(what.datatype())));
-    bool lost = members[rank].lost;
-    in_bytes.push_back(lost ? 0 : in * element);
-    out_bytes.push_back(lost ? 0 : out * element);
+    bool dropped = members[rank].dropped;
+    in_bytes.push_back(dropped ? 0 : in * element);
+    out_bytes.push_back(dropped ? 0 : out * element);
     larger.push_back(std::max(in_bytes.back(), out_bytes.back()));
   }
   op.bytes = *std::max_element(larger.begin(), larger.end());

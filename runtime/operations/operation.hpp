@@ -17,7 +17,8 @@ namespace ringmaster {
 /// A device that has a rank.
 struct rank_device {
   gpu_sim::DeviceMetadata metadata;
-  bool lost = false; ///< It is to be replaced, or to be dropped: its addresses do not matter.
+  bool lost = false;    ///< It waits for a spare, which is to hold what it held: its addresses matter as anybody's.
+  bool dropped = false; ///< It has no rank any more: its addresses do not matter.
 
   uint64_t id() const { return metadata.deviceid().value(); }
 };

@@ -347,6 +347,9 @@ private:
     asked_for_ = x.lost.deviceid().value();
     expect(lost_.count(asked_for_) != 0, "it is for a lost one");
     expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+    auto& queue = epochs_.operations().in_flight();
+    bool runs = std::any_of(queue.begin(), queue.end(), [](auto& op) { return op.state == operation::phase::running; });
+    expect(x.inputs.empty() != runs, "it is to hold what is to run, whenever that was called, and nothing else");
   }
   void check(epoch_change::epoch_opened& x) {
     expect(!ending_, "behind the end nothing opens");
@@ -538,4 +541,60 @@ TEST_CASE("epoch change: a spare is to hold what runs again, but not what an ear
   CHECK(wanted.lost.deviceid().value() == 2);
   REQUIRE(wanted.inputs.size() == 1);
   CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
+}
+
+TEST_CASE("epoch change: a spare is to hold the input of a call that came while the others were being stopped") {
+  for (bool in_place : {false, true}) {
+    CAPTURE(in_place);
+    epoch_change x{{1}, proto::REPLACE, devices(3)};
+    x.lost(2, "a test");
+    auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
+    CHECK(op.slots[1].input_bytes == 32);
+    CHECK(op.slots[1].output_bytes == 32);
+    CHECK(x.quiesced(1, 2).empty());
+    auto told = x.quiesced(3, 2);
+    REQUIRE(told.size() == 1);
+    auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
+    REQUIRE(wanted.inputs.size() == 1);
+    CHECK(wanted.inputs[0].device == 2);
+    CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
+    CHECK(wanted.inputs[0].bytes == 32);
+  }
+}
+
+TEST_CASE("epoch change: while a rank waits for a spare, its addresses are looked at like anybody's") {
+  epoch_change x{{1}, proto::REPLACE, devices(2)};
+  x.lost(2, "a test");
+  proto::CollectiveRequest request;
+  request.mutable_collective()->set_kind(proto::ALL_REDUCE);
+  request.mutable_collective()->set_count(4);
+  request.add_inputs(memory_bytes + 64);
+  auto without = make_operation(request, "ring", x.ranks());
+  REQUIRE(!without);
+  CHECK(code_of(without.error()) == errc::invalid_argument);
+  request.add_inputs(3 * memory_bytes - 8);
+  auto beyond = make_operation(request, "ring", x.ranks());
+  REQUIRE(!beyond);
+  CHECK(code_of(beyond.error()) == errc::out_of_range);
+}
+
+TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch may say anything") {
+  epoch_change x{{1}, proto::SHRINK, devices(3)};
+  x.lost(2, "a test");
+  x.quiesced(1, 2);
+  x.quiesced(3, 2);
+  auto then = x.ranks_now(1);
+  REQUIRE(then.size() == 3);
+  CHECK(!then[0].dropped);
+  CHECK(then[1].dropped);
+  CHECK(!then[2].dropped);
+  proto::CollectiveRequest request;
+  request.mutable_collective()->set_kind(proto::ALL_REDUCE);
+  request.mutable_collective()->set_count(4);
+  for (auto address : {memory_bytes + 64, uint64_t{0}, 3 * memory_bytes + 64})
+    request.add_inputs(address);
+  auto op = make_operation(request, "ring", then);
+  REQUIRE(op);
+  CHECK(op->slots[1].input_bytes == 0);
+  CHECK(op->drop(2) == "");
 }
