@@ -43,12 +43,11 @@ caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::tim
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
   if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
-    return make_error(errc::timed_out,
-                      fmt::format("{} {} joined within {:.1f} s, and {} waited for",
-                                  counted(static_cast<uint64_t>(info->devices_size()), "device"),
-                                  info->devices_size() == 1 ? "has" : "have",
-                                  std::chrono::duration<double>{within}.count(),
-                                  devices_min == 1 ? "1 was" : fmt::format("{} were", devices_min)));
+    return make_error(errc::timed_out, fmt::format("{} {} joined within {:.1f} s, and {} waited for",
+                                                   counted(static_cast<uint64_t>(info->devices_size()), "device"),
+                                                   info->devices_size() == 1 ? "has" : "have",
+                                                   std::chrono::duration<double>{within}.count(),
+                                                   devices_min == 1 ? "1 was" : fmt::format("{} were", devices_min)));
   return info;
 }
 
@@ -143,8 +142,8 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<dev
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
-caf::expected<std::vector<gpu_sim::CommInitResponse>>
-client::split(communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
+caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(
+  communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator.value);
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
@@ -174,7 +173,8 @@ caf::expected<gpu_sim::CommInitResponse> client::duplicate(communicator_id commu
   return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::shrink(communicator_id communicator, const std::vector<uint32_t>& ranks) {
+caf::expected<gpu_sim::CommInitResponse> client::shrink(communicator_id communicator,
+                                                        const std::vector<uint32_t>& ranks) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator.value);
   request.mutable_shrink()->mutable_ranks()->Add(ranks.begin(), ranks.end());
@@ -188,7 +188,8 @@ caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicat
   return derive_one(std::move(request));
 }
 
-caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator, const std::vector<device_id>& devices) {
+caf::expected<gpu_sim::CommInitResponse> client::grow(communicator_id communicator,
+                                                      const std::vector<device_id>& devices) {
   proto::CommDeriveRequest request;
   request.set_comm_id(communicator.value);
   for (auto id : devices)

@@ -56,8 +56,8 @@ public:
   caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<device_id>& devices);
   /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
   /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
-  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(communicator_id communicator, const std::vector<int32_t>& colors,
-                                                              const std::vector<int64_t>& keys = {});
+  caf::expected<std::vector<gpu_sim::CommInitResponse>> split(
+    communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys = {});
   caf::expected<gpu_sim::CommInitResponse> duplicate(communicator_id communicator);
   /// Without these ranks.
   caf::expected<gpu_sim::CommInitResponse> shrink(communicator_id communicator, const std::vector<uint32_t>& ranks);

@@ -142,14 +142,16 @@ caf::error cluster::await_devices(uint32_t count) {
     if (there)
       return caf::none;
     caf::error problem;
-    self->receive([&](const caf::down_msg& x) {
-                    problem = make_error(errc::gave_up, fmt::format("the {} devices of this process did not start: {}", count,
-                                                                    render(x.reason)));
-                  },
-                  caf::after(caf::timespan{0}) >> [] {});
+    self->receive(
+      [&](const caf::down_msg& x) {
+        problem = make_error(errc::gave_up,
+                             fmt::format("the {} devices of this process did not start: {}", count, render(x.reason)));
+      },
+      caf::after(caf::timespan{0}) >> [] {});
     if (!problem && std::chrono::steady_clock::now() >= give_up)
-      problem = make_error(errc::timed_out, fmt::format("the devices of this process did not start within {:.0f} s: {}",
-                                                        std::chrono::duration<double>{limit}.count(), render(there.error())));
+      problem = make_error(errc::timed_out,
+                           fmt::format("the devices of this process did not start within {:.0f} s: {}",
+                                       std::chrono::duration<double>{limit}.count(), render(there.error())));
     if (problem)
       return problem;
   }
@@ -174,8 +176,9 @@ caf::error check_host(const endpoint& x) {
   addrinfo* found = nullptr;
   auto problem = ::getaddrinfo(x.host.c_str(), nullptr, nullptr, &found);
   if (problem != 0)
-    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?",
-                                                          x.host, x.host, x.port, ::gai_strerror(problem)));
+    return make_error(errc::invalid_argument,
+                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", x.host, x.host,
+                                  x.port, ::gai_strerror(problem)));
   ::freeaddrinfo(found);
   return caf::none;
 }
@@ -205,10 +208,10 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
                               fmt::format("{} answers, but it is no ringmaster coordinator of this version", where));
       },
       [&](const caf::error& problem) {
-        result = make_error(errc::timed_out,
-                            fmt::format("no coordinator answers at {} within {:.0f} s ({}); is `ringmaster coordinator` "
-                                        "running there, and the port right?",
-                                        where, std::chrono::duration<double>{limit}.count(), render(problem)));
+        result = make_error(
+          errc::timed_out, fmt::format("no coordinator answers at {} within {:.0f} s ({}); is `ringmaster coordinator` "
+                                       "running there, and the port right?",
+                                       where, std::chrono::duration<double>{limit}.count(), render(problem)));
       });
   return result;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/hosts/journal.hpp"
 #include "actors/configuration/settings.hpp"
+#include "actors/hosts/journal.hpp"
 #include "runtime/memory/memory_directory.hpp"
 
 #include <caf/actor_system.hpp>
@@ -21,8 +21,8 @@ namespace ringmaster {
 /// Ends them all when it goes.
 class cluster {
 public:
-  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices are there. Errors: those of the
-  /// journal and of the memory directory, timed_out, gave_up.
+  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices are there. Errors: those of
+  /// the journal and of the memory directory, timed_out, gave_up.
   static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node);
 
   /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
@@ -50,12 +50,12 @@ private:
   coordinator_actor coordinator_;
 };
 
-/// Where the coordinator of another process is that a program is to use, "host:port": what `node.join` says, or else the
-/// environment's RINGMASTER_COORDINATOR. Empty: there is none.
+/// Where the coordinator of another process is that a program is to use, "host:port": what `node.join` says, or else
+/// the environment's RINGMASTER_COORDINATOR. Empty: there is none.
 std::string coordinator_elsewhere(const options& opts);
 
-/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for a host that is unknown; timed_out with the
-/// address and what to check.
+/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for a host that is unknown; timed_out with
+/// the address and what to check.
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
 
 } // namespace ringmaster

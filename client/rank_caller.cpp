@@ -11,8 +11,8 @@ namespace ringmaster {
 
 namespace {
 
-/// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under way
-/// then; without one it fails what makes no progress.
+/// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under
+/// way then; without one it fails what makes no progress.
 caf::timespan answer_limit(const proto::RankCall& x) {
   constexpr caf::timespan to_stop = std::chrono::minutes{2};
   constexpr caf::timespan without_limit = std::chrono::hours{24};
@@ -23,7 +23,8 @@ caf::error no_answer(const caf::error& problem, caf::timespan limit) {
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
                                                    std::chrono::duration<double>{limit}.count()));
-  auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's last words have one
+  auto code = code_of(problem) == errc::ok ? errc::device_lost
+                                           : code_of(problem); // the communicator's last words have one
   return make_error(code, "the communicator is gone: " + render(problem));
 }
 
@@ -38,10 +39,11 @@ void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordi
       finish(*calls.mapped(), {}, why);
   };
   self->request(coordinator, limit, std::move(request))
-    .then([fail](const gpu_sim::GetCommStatusResponse& x) {
-            fail(x.error().empty() ? make_error(errc::device_lost, "the communicator is gone") : error_in(x));
-          },
-          [fail, limit](const caf::error& problem) { fail(no_answer(problem, limit)); });
+    .then(
+      [fail](const gpu_sim::GetCommStatusResponse& x) {
+        fail(x.error().empty() ? make_error(errc::device_lost, "the communicator is gone") : error_in(x));
+      },
+      [fail, limit](const caf::error& problem) { fail(no_answer(problem, limit)); });
 }
 
 } // namespace
@@ -68,18 +70,19 @@ caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordina
       auto limit = answer_limit(entry.call);
       communicator_id communicator{entry.call.comm_id()};
       self->request(coordinator, limit, std::move(entry.call))
-        .then([self, number](proto::RankCallResponse& x) {
-                auto calls = self->state.under_way.extract(number);
-                auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
-                if (calls)
-                  finish(*calls.mapped(), std::move(x), std::move(problem));
-              },
-              [self, coordinator, communicator, number, limit](const caf::error& problem) {
-                if (problem == caf::sec::request_receiver_down && !self->state.gone)
-                  return ask_how_it_ended(self, coordinator, communicator, number);
-                if (auto calls = self->state.under_way.extract(number))
-                  finish(*calls.mapped(), {}, no_answer(problem, limit));
-              });
+        .then(
+          [self, number](proto::RankCallResponse& x) {
+            auto calls = self->state.under_way.extract(number);
+            auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
+            if (calls)
+              finish(*calls.mapped(), std::move(x), std::move(problem));
+          },
+          [self, coordinator, communicator, number, limit](const caf::error& problem) {
+            if (problem == caf::sec::request_receiver_down && !self->state.gone)
+              return ask_how_it_ended(self, coordinator, communicator, number);
+            if (auto calls = self->state.under_way.extract(number))
+              finish(*calls.mapped(), {}, no_answer(problem, limit));
+          });
     }
   };
   return {make_calls};

@@ -11,7 +11,8 @@
 
 namespace ringmaster {
 
-caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system, const coordinator_actor& coordinator,
+caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system,
+                                                           const coordinator_actor& coordinator,
                                                            communicator_id communicator, uint32_t rank,
                                                            caf::timespan limit) {
   client host{system, coordinator, limit};
@@ -19,14 +20,16 @@ caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& sy
   if (!members)
     return std::move(members.error());
   if (rank >= static_cast<uint32_t>(members->devices_size()))
-    return make_error(errc::invalid_argument, fmt::format("communicator {} has no rank {}: it has {} ranks", communicator, rank,
-                                                          members->devices_size()));
+    return make_error(errc::invalid_argument, fmt::format("communicator {} has no rank {}: it has {} ranks",
+                                                          communicator, rank, members->devices_size()));
   return rank_communicator{system, coordinator, communicator, *members, rank};
 }
 
-rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator, communicator_id communicator,
-                                     const gpu_sim::GetCommStatusResponse& members, uint32_t rank)
-  : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{std::make_shared<rank_outbox>()} {
+rank_communicator::rank_communicator(caf::actor_system& system, coordinator_actor coordinator,
+                                     communicator_id communicator, const gpu_sim::GetCommStatusResponse& members,
+                                     uint32_t rank)
+  : system_{&system}, coordinator_{std::move(coordinator)}, id_{communicator}, outbox_{
+                                                                                 std::make_shared<rank_outbox>()} {
   take_members(members, rank);
   caller_ = system.spawn<caf::hidden>(rank_caller, coordinator_, outbox_);
 }
@@ -130,9 +133,11 @@ work rank_communicator::group_end() {
   return work{ended->calls};
 }
 
-caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t color, int64_t key, caf::timespan limit) {
+caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t color, int64_t key,
+                                                                         caf::timespan limit) {
   if (group_)
-    return make_error(errc::invalid_argument, "split waits for its outcome, which a group has at its end only: call it outside");
+    return make_error(errc::invalid_argument,
+                      "split waits for its outcome, which a group has at its end only: call it outside");
   limit = request_limit(limit);
   proto::RankCall::Part part;
   part.set_split(true);

@@ -15,8 +15,8 @@ namespace ringmaster {
 
 struct rank_outbox; // client/rank_caller.hpp
 
-/// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output; for
-/// where the two lie in it see runtime/schedule/collective.hpp.
+/// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output;
+/// for where the two lie in it see runtime/schedule/collective.hpp.
 struct rank_buffers {
   uint64_t input = 0;  ///< 0 where the rank has none, as where it is not a scatter's root.
   uint64_t output = 0; ///< The same.
@@ -34,15 +34,16 @@ struct reduction_choice {
 
 struct call_options {
   std::string algorithm = "auto";
-  uint64_t chunk_count = 0;  ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes.
-  caf::timespan timeout{0};  ///< For the operation to have ended, on whatever rank it waits. 0: the communicator's own limits.
+  uint64_t chunk_count = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes.
+  caf::timespan timeout{
+    0}; ///< For the operation to have ended, on whatever rank it waits. 0: the communicator's own limits.
 };
 
-/// A communicator as one of its ranks sees it: NCCL's ncclComm_t, MPI's communicator. Every rank calls on its own handle, in
-/// its own thread or process; the k-th collective of one rank meets the k-th of every other. Calls return at once, and work()
-/// says what has become of them. Before a byte moves the ranks' calls are compared: what does not match fails on every rank,
-/// with a sentence that names ranks and values, and leaves buffers and communicator as they were. A rank that does not call
-/// within the limit is named to those that wait for it.
+/// A communicator as one of its ranks sees it: NCCL's ncclComm_t, MPI's communicator. Every rank calls on its own
+/// handle, in its own thread or process; the k-th collective of one rank meets the k-th of every other. Calls return at
+/// once, and work() says what has become of them. Before a byte moves the ranks' calls are compared: what does not
+/// match fails on every rank, with a sentence that names ranks and values, and leaves buffers and communicator as they
+/// were. A rank that does not call within the limit is named to those that wait for it.
 ///
 /// Counts are in elements, as in runtime/schedule/collective.hpp. One thread at a time uses a handle; it can be moved.
 class rank_communicator {
@@ -62,17 +63,17 @@ public:
   communicator_id id() const noexcept { return id_; }
   uint32_t rank() const noexcept { return rank_; }
   uint32_t size() const noexcept { return size_; }
-  /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers of
-  /// ranks in calls mean those of this epoch.
+  /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers
+  /// of ranks in calls mean those of this epoch.
   uint64_t epoch() const noexcept { return epoch_; }
   const gpu_sim::DeviceMetadata& device() const noexcept { return device_; }
 
-  /// Rank, size and epoch of now. All ranks must do it between the same two calls. Errors: as of `attach`; device_lost where
-  /// this rank itself is not a member any more.
+  /// Rank, size and epoch of now. All ranks must do it between the same two calls. Errors: as of `attach`; device_lost
+  /// where this rank itself is not a member any more.
   caf::error update(caf::timespan limit = std::chrono::seconds{30});
 
-  work all_reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, const reduction_choice& how = {},
-                  const call_options& opts = {});
+  work all_reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype,
+                  const reduction_choice& how = {}, const call_options& opts = {});
   work reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
               const reduction_choice& how = {}, const call_options& opts = {});
   work broadcast(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
@@ -97,13 +98,15 @@ public:
   work scatter_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype, uint32_t root,
                  const call_options& opts = {});
   /// What this rank sends to each, and gets from each.
-  work all_to_all_v(const rank_buffers& buffers, std::vector<uint64_t> send_counts, std::vector<uint64_t> receive_counts,
-                    proto::DataType datatype, const call_options& opts = {});
+  work all_to_all_v(const rank_buffers& buffers, std::vector<uint64_t> send_counts,
+                    std::vector<uint64_t> receive_counts, proto::DataType datatype, const call_options& opts = {});
 
   work barrier(const call_options& opts = {});
-  /// The k-th send to a rank meets its k-th receive from this one. Two ranks that send to each other first need a group.
+  /// The k-th send to a rank meets its k-th receive from this one. Two ranks that send to each other first need a
+  /// group.
   work send(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t to, const call_options& opts = {});
-  work receive(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t from, const call_options& opts = {});
+  work receive(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t from,
+               const call_options& opts = {});
 
   /// A communicator of the ranks that give the same colour, in the order of their keys, then of their ranks; none for a
   /// colour below 0. Every rank calls it, and waits for the others. Errors: as of work::wait and `attach`.
@@ -113,8 +116,8 @@ public:
   /// Any call at all.
   work call(proto::RankCall::Part part, const call_options& opts);
 
-  /// Calls from now on wait for `group_end`, and are then made at once: they may be met in any order, and many small ones
-  /// travel together. Their work handles are all the group's. See `call_group` for several communicators.
+  /// Calls from now on wait for `group_end`, and are then made at once: they may be met in any order, and many small
+  /// ones travel together. Their work handles are all the group's. See `call_group` for several communicators.
   void group_start();
   work group_end();
 

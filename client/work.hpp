@@ -34,7 +34,8 @@ public:
   /// communicator is.
   caf::error error() const;
 
-  /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go on.
+  /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go
+  /// on.
   uint64_t epoch() const;
 
   /// The communicator's answer. For calls of several communicators: of the first.

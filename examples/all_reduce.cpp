@@ -10,10 +10,11 @@
 //   rank 2: 1000000 of 1000000 elements are right
 //   rank 3: 1000000 of 1000000 elements are right
 //
-// Under `caf-run --local 2 -- build/release/examples/all_reduce` the same program uses the devices of two other processes.
+// Under `caf-run --local 2 -- build/release/examples/all_reduce` the same program uses the devices of two other
+// processes.
+#include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "actors/configuration/configuration.hpp"
 #include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>

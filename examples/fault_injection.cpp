@@ -9,9 +9,9 @@
 //   status: SUCCESS, epoch 2, devices 0x1 0x2 0x4
 //   why: rank 2 (device 0x3) was lost: killed on request, round 3 of 6 of operation #1 on communicator 1
 //   every survivor holds 1 + 2 + 8 = 11
+#include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "actors/configuration/configuration.hpp"
 #include "runtime/configuration/places.hpp"
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 // `ringmaster prove` says the same of what is built in, or in a file (docs/schedule_format.md).
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/schedule/blocks.hpp"
 #include "runtime/proof/proof.hpp"
+#include "runtime/schedule/blocks.hpp"
 #include "runtime/schedule/schedule_builder.hpp"
 #include "runtime/text/version_text.hpp"
 
@@ -82,8 +82,9 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     const std::string option = argv[1];
     if (option == "--help" || option == "--version") {
-      fmt::print("{}", option == "--version" ? version_text("my_algorithm")
-                                             : "usage: my_algorithm\n\nRegisters an algorithm of your own, and proves it.\n");
+      fmt::print("{}", option == "--version"
+                         ? version_text("my_algorithm")
+                         : "usage: my_algorithm\n\nRegisters an algorithm of your own, and proves it.\n");
       return 0;
     }
     fmt::print(stderr, "my_algorithm: \"{}\" is no option here; there are --help and --version\n", option);

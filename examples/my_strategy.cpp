@@ -92,7 +92,8 @@ caf::error report(const char* name, strategy (*program)(rank&, const model&), co
   auto found = simulate([&](rank& self) { return program(self, trained); }, trained, ranks, lab_costs(), with_events);
   if (!found)
     return std::move(found.error());
-  fmt::print("{:<12} {:.3f} ms, peak {} elements\n", name, 1e3 * found->time, found->ranks[found->peak_rank].peak_memory);
+  fmt::print("{:<12} {:.3f} ms, peak {} elements\n", name, 1e3 * found->time,
+             found->ranks[found->peak_rank].peak_memory);
   caf::error problem;
   if (!shown.svg.empty())
     problem = write(shown.svg, picture_of({name, trained, ranks, &lab_costs()}, *found));

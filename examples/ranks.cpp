@@ -11,11 +11,11 @@
 //   ring: every rank has its neighbour's number
 //   wrong count: rank 0 hears: all_reduce: the ranks' calls do not match, and nothing has been moved: count: 1 on ...
 //   missing rank: rank 0 hears: rank 3 (device 0x4) has not called barrier #5; it last finished send_recv #4; ...
+#include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "actors/configuration/configuration.hpp"
-#include "runtime/configuration/places.hpp"
 #include "client/rank_communicator.hpp"
+#include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
 
@@ -38,8 +38,8 @@ struct findings {
   std::string missing_rank;
 };
 
-caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordinator, communicator_id comm, uint32_t rank,
-                    findings& found) {
+caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordinator, communicator_id comm,
+                    uint32_t rank, findings& found) {
   auto world = rank_communicator::attach(system, coordinator, comm, rank);
   if (!world)
     return world.error();
@@ -98,7 +98,9 @@ caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) 
   std::array<findings, ranks> all;
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] { all[rank].problem = run_rank(system, coordinator, id_of(*comm), rank, all[rank]); });
+    threads.emplace_back([&, rank] {
+      all[rank].problem = run_rank(system, coordinator, id_of(*comm), rank, all[rank]);
+    });
   for (auto& thread : threads)
     thread.join();
   for (uint32_t rank = 0; rank < ranks; ++rank) {

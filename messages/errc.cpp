@@ -38,8 +38,7 @@ std::string to_string(errc code) {
 }
 
 caf::error make_error(errc code, std::string text) {
-  return caf::error{static_cast<uint8_t>(code), caf::atom("ringmaster"),
-                    caf::make_message(std::move(text))};
+  return caf::error{static_cast<uint8_t>(code), caf::atom("ringmaster"), caf::make_message(std::move(text))};
 }
 
 errc code_of(const caf::error& err) {

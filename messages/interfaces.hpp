@@ -22,8 +22,7 @@ using stream_actor = caf::typed_actor<
   // COMMUNICATOR: how far are you? Answers by a Progress message.
   caf::reacts_to<proto::ProgressRequest>,
   // Another STREAM: how blocks travel. See messages/transfer.hpp.
-  caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>,
-  caf::reacts_to<chunk>,
+  caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>, caf::reacts_to<chunk>,
   // DEVICE: copy in or out; answers when the copy is done, bulk data beside it.
   caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
   // DEVICE: copy within the device.
@@ -163,8 +162,7 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::DeviceJoinRequest>::with<proto::DeviceJoinResponse>,
   caf::reacts_to<proto::DeviceReady, device_handle>,
   // COMMUNICATOR: a member is lost; I want a spare; results were written.
-  caf::reacts_to<proto::MemberLost>,
-  caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
+  caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,
   // INTERNAL: a limit has passed.
   caf::reacts_to<atom::expire, uint64_t>>;

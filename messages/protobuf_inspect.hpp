@@ -23,9 +23,9 @@ typename Inspector::result_type inspect_protobuf(Inspector& f, google::protobuf:
   } else {
     std::string bytes;
     return f(bytes, caf::meta::load_callback([&]() -> caf::error {
-      return x.ParseFromString(bytes) ? caf::none
-                                      : caf::make_error(caf::sec::invalid_argument, x.GetTypeName());
-    }));
+               return x.ParseFromString(bytes) ? caf::none
+                                               : caf::make_error(caf::sec::invalid_argument, x.GetTypeName());
+             }));
   }
 }
 

@@ -2,19 +2,19 @@
 
 #include "messages/protobuf_inspect.hpp"
 
+#include <caf/deserializer.hpp>
 #include <caf/detail/message_data.hpp>
 #include <caf/detail/stringification_inspector.hpp>
 #include <caf/detail/tuple_vals.hpp>
 #include <caf/detail/type_erased_value_impl.hpp>
-#include <caf/deserializer.hpp>
 #include <caf/serializer.hpp>
 
 #include <string>
 #include <tuple>
 
-// What CAF 0.17 keeps a message's values in, written for protobuf messages. CAF's own templates make forty functions for
-// each list of types in each file that sends it, which was a third of all code that was compiled; here they go by the
-// base class. What is stored, loaded and printed is the same. type_ids.hpp includes this, so it is known before any
+// What CAF 0.17 keeps a message's values in, written for protobuf messages. CAF's own templates make forty functions
+// for each list of types in each file that sends it, which was a third of all code that was compiled; here they go by
+// the base class. What is stored, loaded and printed is the same. type_ids.hpp includes this, so it is known before any
 // message is made.
 
 namespace ringmaster {
@@ -59,7 +59,7 @@ std::string value_text(const T& x) {
 namespace caf::detail {
 
 template <class Base, class... Ts>
-  requires ringmaster::some_protobuf<Ts...>
+requires ringmaster::some_protobuf<Ts...>
 class tuple_vals_impl<Base, Ts...> : public Base {
 public:
   using super = message_data;
@@ -89,7 +89,9 @@ public:
     return at<type_erased_value_ptr>(pos, type_erased_value_factory{});
   }
   error load(size_t pos, deserializer& source) override {
-    return at<error>(pos, [&](auto& x) { return ringmaster::load_value(source, const_cast<std::decay_t<decltype(x)>&>(x)); });
+    return at<error>(pos, [&](auto& x) {
+      return ringmaster::load_value(source, const_cast<std::decay_t<decltype(x)>&>(x));
+    });
   }
   error save(size_t pos, serializer& sink) const override {
     return at<error>(pos, [&](auto& x) { return ringmaster::save_value(sink, x); });

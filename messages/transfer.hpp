@@ -81,7 +81,8 @@ struct chunk {
   byte_block block;
 };
 
-/// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is set only while the message stays in the process of the device.
+/// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is
+/// set only while the message stays in the process of the device.
 struct joint_arrival {
   uint64_t communicator = 0;
   uint64_t epoch = 0;
@@ -106,8 +107,8 @@ struct operation_orders {
   std::shared_ptr<const device_handles> members;
 };
 
-/// COMMUNICATOR, COORDINATOR -> DEVICE of every rank: who has which rank now, and how to reach them. All ranks of a process
-/// share it: nobody may change it.
+/// COMMUNICATOR, COORDINATOR -> DEVICE of every rank: who has which rank now, and how to reach them. All ranks of a
+/// process share it: nobody may change it.
 struct membership {
   std::shared_ptr<const proto::Members> members;
   std::shared_ptr<const device_handles> handles; ///< In rank order.

@@ -52,8 +52,7 @@ Response verdict(const caf::error& problem) {
 }
 
 template <class Response, class Text>
-  requires std::is_convertible_v<Text, std::string>
-Response verdict(Text&& problem) {
+requires std::is_convertible_v<Text, std::string> Response verdict(Text&& problem) {
   std::string text = std::forward<Text>(problem);
   return verdict<Response>(text.empty() ? caf::error{} : make_error(errc::refused, std::move(text)));
 }

@@ -63,9 +63,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
   bool in_flight = !operations().idle() || epochs_->changing();
   auto& error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
-  result.set_status(in_flight       ? gpu_sim::IN_PROGRESS
-                    : error.empty() ? gpu_sim::SUCCESS
-                                    : gpu_sim::FAILED);
+  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
   if (!in_flight && !error.empty()) {
     auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
     set_error_in(result, make_error(code, error));
@@ -184,9 +182,10 @@ void communicator_state::expire(uint64_t number) {
   if (!waiter)
     return;
   auto answer = status();
-  set_error_in(answer, make_error(errc::timed_out, fmt::format("waited {:.1f} s: {}",
-                                                               std::chrono::duration<double>{waiter.mapped().second}.count(),
-                                                               explain())));
+  set_error_in(answer,
+               make_error(errc::timed_out,
+                          fmt::format("waited {:.1f} s: {}",
+                                      std::chrono::duration<double>{waiter.mapped().second}.count(), explain())));
   waiter.mapped().first.deliver(std::move(answer));
 }
 
@@ -238,31 +237,30 @@ void communicator_state::on_progress(const proto::Progress& x) {
 std::string communicator_state::explain() const {
   auto& queue = operations().in_flight();
   if (queue.empty() && !epochs_->changing())
-    return operations().idle() ? "nothing is in flight"
-                               : fmt::format("{} calls wait for GroupEnd on communicator {}", operations().waiting(),
-                                             options.id.value);
+    return operations().idle()
+             ? "nothing is in flight"
+             : fmt::format("{} calls wait for GroupEnd on communicator {}", operations().waiting(), options.id.value);
   const auto* op = queue.empty() ? nullptr : &queue.front();
   std::vector<std::string> ranks;
   for (auto& x : epochs_->ranks()) {
     auto& says = watch_->doing(x.id());
-    auto doing = x.lost                               ? "lost, waiting for a spare"
-                 : !epochs_->has_stopped(x.id())      ? "has not stopped for the new epoch"
-                 : op == nullptr                      ? "has stopped"
-                 : op->committed.count(x.id()) != 0   ? "done"
-                 : op->finished.count(x.id()) != 0    ? "finished"
-                 : says.empty()                       ? "no word yet"
-                                                      : says;
+    auto doing = x.lost                             ? "lost, waiting for a spare"
+                 : !epochs_->has_stopped(x.id())    ? "has not stopped for the new epoch"
+                 : op == nullptr                    ? "has stopped"
+                 : op->committed.count(x.id()) != 0 ? "done"
+                 : op->finished.count(x.id()) != 0  ? "finished"
+                 : says.empty()                     ? "no word yet"
+                                                    : says;
     ranks.push_back(fmt::format("rank {} (device 0x{:x}) {}", ranks.size(), x.id(), doing));
   }
   auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
-  return fmt::format("{} operations in flight on communicator {}, epoch {}; {}: {}", queue.size(), options.id.value, epoch(),
-                     first, fmt::join(ranks, ", "));
+  return fmt::format("{} operations in flight on communicator {}, epoch {}; {}: {}", queue.size(), options.id.value,
+                     epoch(), first, fmt::join(ranks, ", "));
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
                                                communicator_options options,
-                                               std::vector<gpu_sim::DeviceMetadata> devices,
-                                               device_handles handles) {
+                                               std::vector<gpu_sim::DeviceMetadata> devices, device_handles handles) {
   auto& state = self->state;
   state.self = self;
   state.options = std::move(options);

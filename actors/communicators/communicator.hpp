@@ -27,15 +27,15 @@ struct communicator_options {
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
-  bool share_memory = true;  ///< Ranks that are all in this process may have joint operations, from memory to memory.
+  bool share_memory = true; ///< Ranks that are all in this process may have joint operations, from memory to memory.
   std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
-  cost_constants costs; ///< Between processes: what "auto" goes by.
+  cost_constants costs;                                ///< Between processes: what "auto" goes by.
   /// See `outbox`. Shared by the communicators of a process.
   std::shared_ptr<std::mutex> enqueue_order = std::make_shared<std::mutex>();
   wall_clock clock;
-  coordinator_actor coordinator;                            ///< May be invalid in tests.
-  journal_actor journal;                                    ///< May be invalid.
+  coordinator_actor coordinator; ///< May be invalid in tests.
+  journal_actor journal;         ///< May be invalid.
 };
 
 /// The state of a COMMUNICATOR: it receives, asks those who decide, and sends what they say.
@@ -95,7 +95,8 @@ private:
   using time_point = std::chrono::steady_clock::time_point;
 
   // Operations (communicator_operations.cpp).
-  /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of now.
+  /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of
+  /// now.
   caf::expected<uint64_t> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0, uint64_t in_epoch = 0);
   caf::expected<operation> operation_for(const proto::CollectiveRequest& request, uint64_t in_epoch) const;
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
@@ -160,26 +161,26 @@ private:
   std::optional<outbox> outbox_;
 
   /// The ranks' calls that are open, by ticket. They outlive the state: if the actor dies, they are answered.
-  std::shared_ptr<std::map<uint64_t, rank_call_promise>> open_calls_ = std::make_shared<std::map<uint64_t, rank_call_promise>>();
+  std::shared_ptr<std::map<uint64_t, rank_call_promise>> open_calls_
+    = std::make_shared<std::map<uint64_t, rank_call_promise>>();
   deadlines limits_;
-  uint64_t numbers_ = 0;                            ///< Of limits.
-  std::map<uint64_t, uint64_t> limited_operations_; ///< Sequences, by the number of their limit.
+  uint64_t numbers_ = 0;                                                 ///< Of limits.
+  std::map<uint64_t, uint64_t> limited_operations_;                      ///< Sequences, by the number of their limit.
   std::map<uint64_t, std::pair<status_promise, caf::timespan>> waiters_; ///< By the number of their limit.
   std::vector<destroy_promise> destroyers_;
-  std::string error_;                               ///< Of the latest operations.
-  errc error_code_ = errc::ok;                      ///< Its code.
+  std::string error_;                                   ///< Of the latest operations.
+  errc error_code_ = errc::ok;                          ///< Its code.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.
-  uint64_t last_ended_ = 0;                         ///< Its sequence.
-  std::deque<epoch_change::decision> decisions_;    ///< That are to be carried out.
+  uint64_t last_ended_ = 0;                             ///< Its sequence.
+  std::deque<epoch_change::decision> decisions_;        ///< That are to be carried out.
   bool carrying_out_ = false;
-  bool open_ = true;                                ///< The epoch of now is open, and everybody has been told.
+  bool open_ = true; ///< The epoch of now is open, and everybody has been told.
   bool ticking_ = false;
 };
 
 /// `devices` and `handles` in rank order.
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
                                                communicator_options options,
-                                               std::vector<gpu_sim::DeviceMetadata> devices,
-                                               device_handles handles);
+                                               std::vector<gpu_sim::DeviceMetadata> devices, device_handles handles);
 
 } // namespace ringmaster

@@ -1,4 +1,5 @@
-// A COMMUNICATOR's ranks call for themselves: `call_desk` says what is to be done with their calls, and here it is done.
+// A COMMUNICATOR's ranks call for themselves: `call_desk` says what is to be done with their calls, and here it is
+// done.
 #include "actors/communicators/communicator.hpp"
 
 #include "actors/calls/request_limit.hpp"
@@ -42,7 +43,8 @@ void communicator_state::carry_out(call_desk::begin_operation& x) {
   if (sequence)
     desk_->began(*sequence, x.parts);
   else
-    desk_->parts_ended(x.parts, code_of(sequence.error()), fmt::format("{}: {}", name_of(x.parts.front().what), render(sequence.error())));
+    desk_->parts_ended(x.parts, code_of(sequence.error()),
+                       fmt::format("{}: {}", name_of(x.parts.front().what), render(sequence.error())));
 }
 
 void communicator_state::carry_out(call_desk::begin_split& x) {

@@ -48,7 +48,8 @@ void communicator_state::on_down(const caf::down_msg& x) {
     self->quit(x.reason); // nobody can reach it any more, but a timeout under way would keep it
     return;
   }
-  auto i = std::find_if(handles_.begin(), handles_.end(), [&](auto& y) { return y.second.device->address() == x.source; });
+  auto i = std::find_if(handles_.begin(), handles_.end(),
+                        [&](auto& y) { return y.second.device->address() == x.source; });
   if (i != handles_.end())
     lose(i->first, render(x.reason), "monitor", false);
 }
@@ -158,8 +159,8 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
     ids.push_back(rank.id());
   opened.mutable_device_ids()->Add(ids.begin(), ids.end());
   opened.mutable_rerun()->Add(x.rerun.begin(), x.rerun.end());
-  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options.id.value, x.epoch, counted(ids.size(), "device"),
-               counted(x.rerun.size(), "operation"), x.reason);
+  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options.id.value, x.epoch,
+               counted(ids.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
   outbox_->journal(std::move(record));
   std::erase_if(handles_, [&](auto& y) { return !epochs_->is_there(y.first); });
   announce_members();

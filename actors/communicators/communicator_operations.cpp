@@ -12,7 +12,8 @@
 
 namespace ringmaster {
 
-caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request, uint64_t in_epoch) const {
+caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request,
+                                                           uint64_t in_epoch) const {
   bool of_now = in_epoch == 0 || epochs_->ranks_in(in_epoch)->size() == epochs_->ranks().size();
   std::vector<rank_device> then;
   if (!of_now)
@@ -29,7 +30,8 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
   return op;
 }
 
-caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group, uint64_t in_epoch) {
+caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
+                                                    uint64_t in_epoch) {
   if (epochs_->ending())
     return make_error(errc::aborted, epochs_->async_error());
   if (operations().size() >= options.operations_max)
@@ -39,9 +41,10 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   if (!made && epochs_->async_error().empty())
     return std::move(made.error());
   if (!made) // the caller may not know that ranks have changed
-    return make_error(code_of(made.error()),
-                      fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
-                                  render(made.error()), epoch(), epochs_->ranks().size(), epochs_->async_error()));
+    return make_error(
+      code_of(made.error()),
+      fmt::format("{}; in epoch {} the communicator has {} ranks, see GetCommStatus for their devices: {}",
+                  render(made.error()), epoch(), epochs_->ranks().size(), epochs_->async_error()));
   bool collected = operations().collects(rank_group), first = operations().nothing_in_flight();
   made->limit = request_limit(request.timeout_ns());
   auto& op = operations().add(std::move(*made), rank_group);
@@ -69,7 +72,8 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
 
 bool communicator_state::everybody_is_here() const {
   auto& ranks = epochs_->ranks();
-  return std::all_of(ranks.begin(), ranks.end(), [&](auto& x) { return handle_of(x.id()).device->node() == self->node(); });
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](auto& x) { return handle_of(x.id()).device->node() == self->node(); });
 }
 
 caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) const {
@@ -82,8 +86,8 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
   if (known != nullptr)
     return std::string{known->name};
-  auto picked = select_algorithm(what.kind(), request_of(what, static_cast<uint32_t>(ranks), 0), size_of(what.datatype()),
-                                 options.costs);
+  auto picked = select_algorithm(what.kind(), request_of(what, static_cast<uint32_t>(ranks), 0),
+                                 size_of(what.datatype()), options.costs);
   if (!picked)
     return std::move(picked.error());
   return std::string{picked->which->name};
@@ -91,7 +95,8 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
 
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.
 bool communicator_state::can_run_jointly(const operation& op) const {
-  return options.share_memory && is_joint(op.what().kind(), op.what().algorithm()) && op.is_in_its_place() && everybody_is_here();
+  return options.share_memory && is_joint(op.what().kind(), op.what().algorithm()) && op.is_in_its_place()
+         && everybody_is_here();
 }
 
 void communicator_state::run(operation& op) {

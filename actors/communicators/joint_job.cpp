@@ -7,13 +7,10 @@
 namespace ringmaster {
 
 joint_job::joint_job(joint_operation operation, uint64_t slice_bytes,
-                       std::vector<std::shared_ptr<device_memory>> memories, uint32_t workers, communicator_actor owner,
-                       uint64_t number)
-  : execution_(std::move(operation), slice_bytes),
-    memories_(std::move(memories)),
-    shares_(workers),
-    owner_(std::move(owner)),
-    number_(number) {
+                     std::vector<std::shared_ptr<device_memory>> memories, uint32_t workers, communicator_actor owner,
+                     uint64_t number)
+  : execution_(std::move(operation), slice_bytes), memories_(std::move(memories)), shares_(workers),
+    owner_(std::move(owner)), number_(number) {
   for (uint32_t i = 0; i < workers; ++i) {
     shares_[i].next = static_cast<uint32_t>(uint64_t{slices()} * i / workers);
     shares_[i].end = static_cast<uint32_t>(uint64_t{slices()} * (i + 1) / workers);

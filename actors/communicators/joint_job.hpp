@@ -10,13 +10,13 @@
 namespace ringmaster {
 
 /// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, and the
-/// threads of a `joint_movers`. Each worker has a run of neighbouring slices of its own, so that it moves the same memory
-/// in the next operation on the same buffers, and helps the others when that is done.
+/// threads of a `joint_movers`. Each worker has a run of neighbouring slices of its own, so that it moves the same
+/// memory in the next operation on the same buffers, and helps the others when that is done.
 class joint_job {
 public:
   /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
   joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<device_memory>> memories,
-             uint32_t workers, communicator_actor owner, uint64_t number);
+            uint32_t workers, communicator_actor owner, uint64_t number);
 
   /// Moves a slice that nobody has taken. Returns whether there was one.
   bool move_slice(uint32_t worker);

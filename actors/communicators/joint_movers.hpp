@@ -9,10 +9,10 @@
 
 namespace ringmaster {
 
-/// The threads of a process that help its communicators move data. They are no actors: an idle worker of CAF's scheduler
-/// looks for work every 50 us at best, and every 10 ms after a while; these look again and again for a moment, since one
-/// operation seldom comes alone, and sleep when nothing comes. A communicator needs none: it moves what they do not.
-/// Thread-safe. Owned by the communicators that share it.
+/// The threads of a process that help its communicators move data. They are no actors: an idle worker of CAF's
+/// scheduler looks for work every 50 us at best, and every 10 ms after a while; these look again and again for a
+/// moment, since one operation seldom comes alone, and sleep when nothing comes. A communicator needs none: it moves
+/// what they do not. Thread-safe. Owned by the communicators that share it.
 class joint_movers {
 public:
   /// `threads` > 0

@@ -81,7 +81,8 @@ joint_operation joint_run::work_of(operation& op, uint64_t& bytes) {
 bool joint_run::begin_moving() {
   auto& queue = epochs_.operations().in_flight();
   auto op = std::find_if(queue.begin(), queue.end(), [](auto& x) { return x.state == operation::phase::running; });
-  if (epochs_.state() != epoch_change::phase::active || op == queue.end() || !op->joint || !everybody_is_at(op->sequence))
+  if (epochs_.state() != epoch_change::phase::active || op == queue.end() || !op->joint
+      || !everybody_is_at(op->sequence))
     return false;
   assert(op->slots.size() == ranks_.size()); // nobody is lost while we are active
   uint64_t bytes = 0;

@@ -11,10 +11,10 @@
 
 namespace ringmaster {
 
-/// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory, for
-/// all ranks at once. Nobody but the communicator and its process's movers takes part, so what has begun is completed,
-/// whoever is lost meanwhile: it is decided when everybody has come to it. Owned by the communicator, who tells it whose
-/// turn it is.
+/// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory,
+/// for all ranks at once. Nobody but the communicator and its process's movers takes part, so what has begun is
+/// completed, whoever is lost meanwhile: it is decided when everybody has come to it. Owned by the communicator, who
+/// tells it whose turn it is.
 class joint_run {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -31,8 +31,7 @@ public:
     std::function<void(bool)> gather_records; ///< Those of one turn go out at once.
   };
 
-  joint_run(communicator_actor::pointer self, options opts, epoch_change& epochs,
-            callbacks owner)
+  joint_run(communicator_actor::pointer self, options opts, epoch_change& epochs, callbacks owner)
     : self_(self), options_(std::move(opts)), epochs_(epochs), owner_(std::move(owner)) {}
 
   /// A new epoch is open: nobody has come to anything.
@@ -52,7 +51,7 @@ private:
   /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
     uint64_t number = 0;
-    uint64_t sequence = 0; ///< 0: none.
+    uint64_t sequence = 0;           ///< 0: none.
     std::shared_ptr<joint_job> work; ///< Null for a small one.
     uint32_t slices_seen = 0;
   };

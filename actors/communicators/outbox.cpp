@@ -40,8 +40,8 @@ void outbox::flush(device_handles ranks, operation_queue& operations, bool deter
     if (std::exchange(may_fuse_, false))
       batch = fuse(std::move(batch), operations, deterministic);
     auto members = std::make_shared<const device_handles>(std::move(ranks));
-    auto order = caf::make_message(
-      operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)), members}); // one for all ranks
+    auto order = caf::make_message(operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
+                                                    members}); // one for all ranks
     std::scoped_lock lock{*enqueue_order_};
     for (auto& rank : *members)
       tell(rank.stream, order);

@@ -13,16 +13,17 @@
 
 namespace ringmaster {
 
-/// What a COMMUNICATOR says that may gather for a moment: the plans of the calls that are in its mailbox together go out as
-/// one message to each rank, records of one turn wake the journal once. Whoever waits for an answer may call on: what he
-/// calls must come to the streams behind the plans, so the answer waits for them.
+/// What a COMMUNICATOR says that may gather for a moment: the plans of the calls that are in its mailbox together go
+/// out as one message to each rank, records of one turn wake the journal once. Whoever waits for an answer may call on:
+/// what he calls must come to the streams behind the plans, so the answer waits for them.
 class outbox {
 public:
   using collective_promise = caf::typed_response_promise<proto::CollectiveResponse>;
 
-  /// `journal` may be invalid. `enqueue_order` is held while plans go to the streams, so that all streams get the operations
-  /// of communicators that share devices in one order, and none waits for the other in a circle.
-  outbox(communicator_actor::pointer self, journal_actor journal, wall_clock clock, std::shared_ptr<std::mutex> enqueue_order)
+  /// `journal` may be invalid. `enqueue_order` is held while plans go to the streams, so that all streams get the
+  /// operations of communicators that share devices in one order, and none waits for the other in a circle.
+  outbox(communicator_actor::pointer self, journal_actor journal, wall_clock clock,
+         std::shared_ptr<std::mutex> enqueue_order)
     : self_(self), journal_(std::move(journal)), clock_(clock), enqueue_order_(std::move(enqueue_order)) {}
 
   uint64_t unix_ns() const { return clock_.unix_ns(self_->clock().now()); }

@@ -22,7 +22,9 @@ namespace ringmaster {
 
 namespace {
 
-std::string to_std(caf::string_view x) { return {x.begin(), x.end()}; }
+std::string to_std(caf::string_view x) {
+  return {x.begin(), x.end()};
+}
 
 /// "device.count" of "--device.count=4", "help" of "--help", nothing of what is no long option.
 std::string name_of_argument(const std::string& arg) {
@@ -83,8 +85,11 @@ void add_counted(caf::config_option_set& all, const option_entry& entry, uint64_
   auto* state = entry.counted_in == option_entry::unit::bytes
                   ? &counted_option<option_entry::unit::bytes>::state
                   : &counted_option<option_entry::unit::bytes_a_second>::state;
-  all.add(caf::config_option{{entry.section.data(), entry.section.size()}, {entry.key.data(), entry.key.size()},
-                             {entry.purpose.data(), entry.purpose.size()}, state, &target});
+  all.add(caf::config_option{{entry.section.data(), entry.section.size()},
+                             {entry.key.data(), entry.key.size()},
+                             {entry.purpose.data(), entry.purpose.size()},
+                             state,
+                             &target});
 }
 
 } // namespace
@@ -111,8 +116,8 @@ configuration::configuration() {
   set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{2}});
   // CAF lets an actor run for as long as it has messages; a stream always has one while it copies.
   set("scheduler.max-throughput", uint64_t{64});
-  // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps for
-  // 50 us at a time in between, 500 times, and cannot be woken: a thread's call then waits for that.
+  // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps
+  // for 50 us at a time in between, 500 times, and cannot be woken: a thread's call then waits for that.
   set("work-stealing.moderate-poll-attempts", uint64_t{0});
 }
 
@@ -250,9 +255,8 @@ caf::error configuration::check_argument(const std::string& arg) {
   // This stores the value, too, which CAF's own pass over the command line does again.
   auto value = equals == std::string::npos ? std::string{} : arg.substr(equals + 1);
   if (equals == std::string::npos || !option->parse(value))
-    return make_error(errc::invalid_config,
-                      fmt::format("{}: {} is {}; it must be {}", arg, name, value.empty() ? "empty" : value,
-                                  allowed_for(*option)));
+    return make_error(errc::invalid_config, fmt::format("{}: {} is {}; it must be {}", arg, name,
+                                                        value.empty() ? "empty" : value, allowed_for(*option)));
   return caf::none;
 }
 

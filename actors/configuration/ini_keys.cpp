@@ -7,7 +7,9 @@ namespace ringmaster {
 namespace {
 
 /// What stands at the start of a statement.
-bool is_key_char(char x) { return std::isalnum(static_cast<unsigned char>(x)) != 0 || x == '-' || x == '_'; }
+bool is_key_char(char x) {
+  return std::isalnum(static_cast<unsigned char>(x)) != 0 || x == '-' || x == '_';
+}
 
 /// Walks over an INI text, one statement after the other.
 class scanner {

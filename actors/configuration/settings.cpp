@@ -19,7 +19,9 @@ uint64_t memory_files_bytes(const options& opts) {
 
 namespace {
 
-double seconds(options::duration x) { return std::chrono::duration<double>{x}.count(); }
+double seconds(options::duration x) {
+  return std::chrono::duration<double>{x}.count();
+}
 
 } // namespace
 
@@ -41,8 +43,8 @@ process_constants process_costs(const options& opts, uint32_t cores) {
           .memory_bandwidth = static_cast<double>(x.local_memory_bandwidth),
           .cache_bytes = x.local_cache_bytes,
           .joint = {.operation_s = seconds(x.joint_operation),
-                       .rank_s = seconds(x.joint_rank),
-                       .bandwidth = static_cast<double>(x.joint_bandwidth)}};
+                    .rank_s = seconds(x.joint_rank),
+                    .bandwidth = static_cast<double>(x.joint_bandwidth)}};
 }
 
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {
@@ -73,7 +75,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
   result.communicators.share_memory = opts.route.in_process == "memory";
-  constexpr uint32_t movers_max = 15; // memory is seldom faster for more
+  constexpr uint32_t movers_max = 15;                                        // memory is seldom faster for more
   if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
     result.communicators.movers = std::make_shared<joint_movers>(std::min(processors - 1, movers_max));
   result.communicators.spare_limit = opts.communicator.spare_timeout;

@@ -38,9 +38,9 @@ auto communicator_call(coordinator_state& state) {
 caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const proto::CommDestroyRequest& x) {
   auto limit = state.options.request_limit + state.options.communicators.operation_limit; // streams may be given up
   communicator_id id{x.comm_id()};
-  return ask_communicator<proto::CommDestroyResponse>(
-    state, id, x, limit,
-    [&state, id](auto&) { state.communicator_ended(id, {}); }); // before the client can ask for its devices
+  return ask_communicator<proto::CommDestroyResponse>(state, id, x, limit, [&state, id](auto&) {
+    state.communicator_ended(id, {});
+  }); // before the client can ask for its devices
 }
 
 caf::result<proto::StreamSynchronizeResponse> synchronize(coordinator_state& state, device_id id,

@@ -19,15 +19,15 @@ struct coordinator_options {
   caf::timespan request_limit = std::chrono::seconds{10}; ///< For a device to answer a client.
   uint64_t host_copies_bytes_max = 256u << 20;            ///< Host-to-device copies kept for spares.
   uint32_t communicators_max = 4096;                      ///< Alive at once.
-  proto::JournalState known;                              ///< Ids of earlier runs in the same journal: new ones start above.
-  uint64_t pid = 0;                                       ///< For the journal.
+  proto::JournalState known; ///< Ids of earlier runs in the same journal: new ones start above.
+  uint64_t pid = 0;          ///< For the journal.
   wall_clock clock;
-  journal_actor journal;                                  ///< May be invalid.
+  journal_actor journal; ///< May be invalid.
 };
 
-/// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what happens
-/// and asked what to do; here messages are taken apart, sent and answered. It answers clients for devices that die while
-/// they are asked, and gives back what clients leave behind.
+/// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what
+/// happens and asked what to do; here messages are taken apart, sent and answered. It answers clients for devices that
+/// die while they are asked, and gives back what clients leave behind.
 class coordinator_state {
 public:
   static inline const char* name = "coordinator";
@@ -51,8 +51,8 @@ public:
   void introduce_nodes();
   void device_ready(const proto::DeviceReady& x, const device_handle& handle);
   void member_lost(const proto::MemberLost& x);
-  /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its communicators
-  /// says so.
+  /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its
+  /// communicators says so.
   bool may_replace(device_id device) const;
   /// A command that has been called will change the range, if it lies within the device's memory.
   void will_change(device_id device, uint64_t address, uint64_t bytes);
@@ -104,8 +104,8 @@ private:
   /// Ranks 0..n-1 on these devices, which have been checked.
   gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, known_communicator like);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.
-  proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x,
-                                        const caf::actor_addr& owner);
+  proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members,
+                                        const proto::CommDeriveRequest& x, const caf::actor_addr& owner);
   /// It cannot stop its streams, nor answer whoever waits for it.
   void communicator_failed(communicator_id id, const std::string& reason, const device_ids& members);
   /// A place in this communicator does not wait for the device's inputs any more.

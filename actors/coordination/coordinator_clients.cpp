@@ -16,7 +16,8 @@ caf::actor_addr coordinator_state::calling_client() const {
   for (auto& [id, communicator] : communicators.alive())
     if (communicator.handle == sender) { // what its ranks have split off it is like itself
       auto owner = owned_.owner_of(id);
-      auto client = std::find_if(clients_.begin(), clients_.end(), [&](auto& x) { return owner && x.second == *owner; });
+      auto client = std::find_if(clients_.begin(), clients_.end(),
+                                 [&](auto& x) { return owner && x.second == *owner; });
       return client == clients_.end() ? caf::actor_addr{} : client->first;
     }
   return sender->address();
@@ -75,8 +76,8 @@ void coordinator_state::client_gone(client_id client, const std::string& why) {
   auto left = owned_.take(client);
   if (left.communicators.empty())
     return give_back(left.ranges);
-  spdlog::info("the client that made communicator {} is gone ({}): it is destroyed", fmt::join(left.communicators, ", "),
-               why);
+  spdlog::info("the client that made communicator {} is gone ({}): it is destroyed",
+               fmt::join(left.communicators, ", "), why);
   // Its memory goes when no stream touches it any more.
   auto waiting = std::make_shared<size_t>(left.communicators.size());
   auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const std::string& reason) {
@@ -109,7 +110,8 @@ void coordinator_state::give_back(const std::set<owned_range>& ranges) {
     if (auto device = devices.find(x.device)) {
       proto::FreeRequest request;
       request.mutable_address()->set_value(x.address);
-      caf::anon_send(caf::actor_cast<device_actor>(device->handle.device), std::move(request)); // nobody wants the answer
+      caf::anon_send(caf::actor_cast<device_actor>(device->handle.device),
+                     std::move(request)); // nobody wants the answer
     }
 }
 

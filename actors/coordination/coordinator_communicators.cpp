@@ -105,9 +105,8 @@ caf::result<proto::CommDeriveResponse> coordinator_state::derive(const proto::Co
   return promise;
 }
 
-proto::CommDeriveResponse coordinator_state::derive_from(const gpu_sim::GetCommStatusResponse& members,
-                                                         const proto::CommDeriveRequest& x,
-                                                         const caf::actor_addr& owner) {
+proto::CommDeriveResponse coordinator_state::derive_from(
+  const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x, const caf::actor_addr& owner) {
   auto no = [](const caf::error& problem) { return refusal<proto::CommDeriveResponse>(problem); };
   auto parent = communicators.find(communicator_id{x.comm_id()});
   if (parent == nullptr || members.devices().empty())

@@ -111,7 +111,8 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
     copies.forget(id);
   else
     communicators.member_lost(id, device->communicators); // a spare may want them
-  device_calls.gone(id, make_error(errc::device_lost, fmt::format("device 0x{:x} died while it was asked: {}", id, how.cause)));
+  device_calls.gone(id, make_error(errc::device_lost,
+                                   fmt::format("device 0x{:x} died while it was asked: {}", id, how.cause)));
 }
 
 void coordinator_state::member_lost(const proto::MemberLost& x) {

@@ -105,11 +105,11 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
     };
     ask_communicator_then<gpu_sim::GetCommStatusResponse>(
       *this, id, request, options.request_limit,
-                          [all, index](const gpu_sim::GetCommStatusResponse& y) {
-                            take_status(*all->answer.mutable_communicators(index), y);
-                            all->told();
-                          },
-                          silent);
+      [all, index](const gpu_sim::GetCommStatusResponse& y) {
+        take_status(*all->answer.mutable_communicators(index), y);
+        all->told();
+      },
+      silent);
   }
   all->told();
 }

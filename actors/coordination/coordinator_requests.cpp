@@ -26,7 +26,8 @@ caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_i
 
 caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x) {
   return ask_device<proto::FreeResponse>(state, id, x, state.options.request_limit,
-                                         [&state, range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
+                                         [&state,
+                                          range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
                                            if (y.success())
                                              state.freed(range);
                                          });
@@ -42,7 +43,8 @@ byte_block take_bytes(gpu_sim::MemcpyRequest& x) {
 }
 
 /// Notes a copy that is under way; returns its number, or 0.
-uint64_t note_copy(coordinator_state& state, const known_device& device, const gpu_sim::MemcpyRequest& x, uint64_t bytes) {
+uint64_t note_copy(coordinator_state& state, const known_device& device, const gpu_sim::MemcpyRequest& x,
+                   uint64_t bytes) {
   auto to = x.hosttodevice().dstmemaddr().value();
   if (!x.has_hosttodevice() || !within(device.metadata, to, bytes))
     return 0;
@@ -72,17 +74,18 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   auto number = note_copy(state, **device, x, block.size());
   auto limit = state.options.request_limit;
   state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, x, block)
-    .then([&state, call, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
-            if (!state.device_calls.ended(call))
-              return;
-            state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
-            promise.deliver(std::move(y), std::move(bytes));
-          },
-          [&state, id, call, failed, number, limit](const caf::error& problem) mutable {
-            state.copies.copied(number, {});
-            if (!reason_follows(problem) && state.device_calls.ended(call))
-              failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
-          });
+    .then(
+      [&state, call, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+        if (!state.device_calls.ended(call))
+          return;
+        state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
+        promise.deliver(std::move(y), std::move(bytes));
+      },
+      [&state, id, call, failed, number, limit](const caf::error& problem) mutable {
+        state.copies.copied(number, {});
+        if (!reason_follows(problem) && state.device_calls.ended(call))
+          failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+      });
   return promise;
 }
 
@@ -94,12 +97,13 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
     block = take_bytes(bare);
   auto limit = 2 * state.options.request_limit; // the device's own comes first
   state.self->request(coordinator_actor{state.self}, limit, std::move(bare), std::move(block))
-    .then([promise](gpu_sim::MemcpyResponse& y, const byte_block& bytes) mutable {
-            if (y.has_devicetohost())
-              y.mutable_devicetohost()->set_dstdata(bytes.data(), bytes.size());
-            promise.deliver(std::move(y));
-          },
-          refuse_by(promise));
+    .then(
+      [promise](gpu_sim::MemcpyResponse& y, const byte_block& bytes) mutable {
+        if (y.has_devicetohost())
+          y.mutable_devicetohost()->set_dstdata(bytes.data(), bytes.size());
+        promise.deliver(std::move(y));
+      },
+      refuse_by(promise));
   return promise;
 }
 
@@ -168,7 +172,8 @@ caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::
   auto target = state.communicator_of(communicator_id{x.comm_id()});
   if (!target)
     return refusal<proto::RankCallResponse>(target.error());
-  return state.self->delegate(*target, std::move(x)); // it has limits of its own, and answers the rank itself, also when it dies
+  return state.self->delegate(*target,
+                              std::move(x)); // it has limits of its own, and answers the rank itself, also when it dies
 }
 
 } // namespace ringmaster

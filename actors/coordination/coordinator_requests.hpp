@@ -5,14 +5,14 @@
 
 namespace ringmaster {
 
-// How the COORDINATOR asks others for its clients. Every request has a limit, and is answered for whoever ends first: each
-// asker gets either the answer or an error that says what was waited for.
+// How the COORDINATOR asks others for its clients. Every request has a limit, and is answered for whoever ends first:
+// each asker gets either the answer or an error that says what was waited for.
 
 /// Why there is no answer. Errors: timed_out; `gone`, for one that has ended.
 caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone);
 
-/// Whether only the end of whoever was asked is known: word of how it ended follows, since it is monitored, and then all
-/// that wait for it are answered.
+/// Whether only the end of whoever was asked is known: word of how it ended follows, since it is monitored, and then
+/// all that wait for it are answered.
 inline bool reason_follows(const caf::error& problem) {
   return problem == caf::sec::request_receiver_down;
 }
@@ -26,14 +26,15 @@ void ask_device_then(coordinator_state& state, device_id id, const Request& requ
     return failed(device.error());
   auto call = state.device_calls.begun(id, failed);
   state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, request)
-    .then([&state, call, got](Response& x) mutable {
-            if (state.device_calls.ended(call))
-              got(x);
-          },
-          [&state, id, call, failed, limit](const caf::error& problem) mutable {
-            if (!reason_follows(problem) && state.device_calls.ended(call))
-              failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
-          });
+    .then(
+      [&state, call, got](Response& x) mutable {
+        if (state.device_calls.ended(call))
+          got(x);
+      },
+      [&state, id, call, failed, limit](const caf::error& problem) mutable {
+        if (!reason_follows(problem) && state.device_calls.ended(call))
+          failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+      });
 }
 
 /// The same for a communicator.
@@ -45,14 +46,15 @@ void ask_communicator_then(coordinator_state& state, communicator_id id, const R
     return failed(communicator.error());
   auto call = state.communicator_calls.begun(id, failed);
   state.self->request(*communicator, limit, request)
-    .then([&state, call, got](Response& x) mutable {
-            if (state.communicator_calls.ended(call))
-              got(x);
-          },
-          [&state, id, call, failed, limit](const caf::error& problem) mutable {
-            if (!reason_follows(problem) && state.communicator_calls.ended(call))
-              failed(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator));
-          });
+    .then(
+      [&state, call, got](Response& x) mutable {
+        if (state.communicator_calls.ended(call))
+          got(x);
+      },
+      [&state, id, call, failed, limit](const caf::error& problem) mutable {
+        if (!reason_follows(problem) && state.communicator_calls.ended(call))
+          failed(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator));
+      });
 }
 
 /// Answers with the refusal of an error.
@@ -105,7 +107,8 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
 proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x);
 /// Enqueues, and notes what the host could give back to a spare.
 caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x);
-caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state, const gpu_sim::AllReduceRingRequest& x);
+caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
+                                                            const gpu_sim::AllReduceRingRequest& x);
 caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::RankCall& x);
 
 } // namespace ringmaster

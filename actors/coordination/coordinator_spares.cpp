@@ -74,17 +74,18 @@ void coordinator_state::restore(uint64_t number, device_id id) {
       copies.remember(id, piece.address + moved, block);
       ++pending;
       self->request(handle, options.request_limit, std::move(copy), std::move(block))
-        .then([this, id, copied](const gpu_sim::MemcpyResponse& y, const byte_block&) {
-                if (!y.error().empty())
-                  copies.forget(id);
-                copied(error_in(y));
-              },
-              [this, id, copied](const caf::error& problem) {
-                copies.forget(id);
-                if (problem == caf::sec::request_timeout)
-                  fence(id, {"it did not take a copy from the host in time", "coordinator", now_ns()});
-                copied(problem);
-              });
+        .then(
+          [this, id, copied](const gpu_sim::MemcpyResponse& y, const byte_block&) {
+            if (!y.error().empty())
+              copies.forget(id);
+            copied(error_in(y));
+          },
+          [this, id, copied](const caf::error& problem) {
+            copies.forget(id);
+            if (problem == caf::sec::request_timeout)
+              fence(id, {"it did not take a copy from the host in time", "coordinator", now_ns()});
+            copied(problem);
+          });
     }
   }
   act(number, spares_.restoring(number, pending, std::move(missing), spare_wanted(number)));

@@ -55,8 +55,8 @@ stream_id device_state::next_stream_id() {
 
 stream_actor device_state::add_stream(bool ends_when_idle, stream_id& made) {
   made = next_stream_id();
-  auto handle = self->spawn<caf::linked>(stream, options.streams_options, made, memory,
-                                         device_actor{self}, ends_when_idle);
+  auto handle = self->spawn<caf::linked>(stream, options.streams_options, made, memory, device_actor{self},
+                                         ends_when_idle);
   if (!ends_when_idle)
     streams.emplace(made, handle);
   return handle;
@@ -73,8 +73,8 @@ caf::expected<stream_actor> device_state::stream_of(stream_id wanted) const {
   std::vector<stream_id> known;
   for (auto& entry : streams)
     known.push_back(entry.first);
-  return make_error(errc::unknown_stream, fmt::format("device 0x{:x} has no stream {}; it has {}", id, wanted,
-                                                      fmt::join(known, ", ")));
+  return make_error(errc::unknown_stream,
+                    fmt::format("device 0x{:x} has no stream {}; it has {}", id, wanted, fmt::join(known, ", ")));
 }
 
 caf::expected<stream_actor> device_state::runner_for(bool has_stream, stream_id wanted, stream_id& own) {
@@ -83,8 +83,8 @@ caf::expected<stream_actor> device_state::runner_for(bool has_stream, stream_id 
     return stream_of(wanted);
   auto running = std::count_if(transfers.begin(), transfers.end(), [](auto& x) { return x.second.runner; });
   if (static_cast<uint64_t>(running) >= options.streams_max)
-    return make_error(errc::too_many, fmt::format("device 0x{:x} has {} transfers under way, its limit", id,
-                                                  options.streams_max));
+    return make_error(errc::too_many,
+                      fmt::format("device 0x{:x} has {} transfers under way, its limit", id, options.streams_max));
   return add_stream(true, own);
 }
 
@@ -103,8 +103,8 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(communic
   auto& members = *i->second.members;
   auto& handles = *i->second.handles;
   if (rank >= handles.size())
-    return make_error(errc::invalid_argument, fmt::format("communicator {} has ranks 0 to {}, not {}", i->first,
-                                                          handles.size() - 1, rank));
+    return make_error(errc::invalid_argument,
+                      fmt::format("communicator {} has ranks 0 to {}, not {}", i->first, handles.size() - 1, rank));
   return std::make_pair(device_id{members.devices(static_cast<int>(rank)).deviceid().value()}, handles[rank]);
 }
 
@@ -194,9 +194,9 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const gpu_sim::DataChunk& x) -> caf::result<gpu_sim::StreamSendResponse> {
       auto i = state.transfers.find(stream_id{x.streamid().value()});
       if (i == state.transfers.end() || !i->second.runner)
-        return refusal<gpu_sim::StreamSendResponse>(
-          errc::unknown_stream,
-          fmt::format("no receive is posted for transfer {} on device 0x{:x}", x.streamid().value(), state.id));
+        return refusal<gpu_sim::StreamSendResponse>(errc::unknown_stream,
+                                                    fmt::format("no receive is posted for transfer {} on device 0x{:x}",
+                                                                x.streamid().value(), state.id));
       return state.self->delegate(i->second.runner, x);
     },
     [&state](const gpu_sim::GetStreamStatusRequest& x) -> caf::result<gpu_sim::GetStreamStatusResponse> {

@@ -11,23 +11,23 @@
 namespace ringmaster {
 
 struct device_options {
-  std::filesystem::path memory_dir;  ///< Where the memory file goes.
+  std::filesystem::path memory_dir; ///< Where the memory file goes.
   uint64_t memory_bytes = 64u << 20;
-  uint32_t streams = 2;              ///< The default stream and others.
-  uint32_t streams_max = 1024;       ///< Transfers included.
-  uint32_t transfers_max = 4096;     ///< Outcomes kept for GetStreamStatus.
-  node_id node;                      ///< That it is one of.
-  device_id id;                      ///< 0: ask the coordinator ...
-  device_id wanted_id;               ///< ... for this one, if it is free. 0: for any.
+  uint32_t streams = 2;                                ///< The default stream and others.
+  uint32_t streams_max = 1024;                         ///< Transfers included.
+  uint32_t transfers_max = 4096;                       ///< Outcomes kept for GetStreamStatus.
+  node_id node;                                        ///< That it is one of.
+  device_id id;                                        ///< 0: ask the coordinator ...
+  device_id wanted_id;                                 ///< ... for this one, if it is free. 0: for any.
   caf::timespan join_limit = std::chrono::seconds{30}; ///< For its answer; then the device gives up.
-  coordinator_actor coordinator;     ///< May be invalid when `id` is given.
+  coordinator_actor coordinator;                       ///< May be invalid when `id` is given.
   stream_options streams_options;
 };
 
 /// One transfer as this device sees it.
 struct device_transfer {
   gpu_sim::GetStreamStatusResponse status;
-  stream_actor runner; ///< The stream that runs its command; invalid once it has ended.
+  stream_actor runner;          ///< The stream that runs its command; invalid once it has ended.
   communicator_id communicator; ///< 0: the only one.
   device_id peer;
 };
@@ -40,8 +40,8 @@ struct transfer_peer {
 
 /// An event of this device that some stream has yet to record. A wait is for the latest record called before it.
 struct device_event {
-  uint64_t latest = 0;        ///< The number of the latest record.
-  std::set<uint64_t> pending; ///< Records that no stream has come to yet; never empty.
+  uint64_t latest = 0;                                    ///< The number of the latest record.
+  std::set<uint64_t> pending;                             ///< Records that no stream has come to yet; never empty.
   std::vector<std::pair<uint64_t, stream_actor>> waiters; ///< With the record they wait for.
 };
 
@@ -58,8 +58,8 @@ public:
   std::map<stream_id, stream_actor> streams;      ///< The first is the default stream.
   std::map<stream_id, device_transfer> transfers; ///< By transfer, which is a stream of its own.
   std::map<device_id, transfer_peer> peers;
-  std::map<stream_id, offer> early;               ///< Offers of transfers whose receive has not been posted.
-  std::map<event_id, device_event> events;        ///< Those with pending records.
+  std::map<stream_id, offer> early;        ///< Offers of transfers whose receive has not been posted.
+  std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
 
   /// Opens the memory, starts the streams, tells the coordinator.

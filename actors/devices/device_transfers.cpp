@@ -60,9 +60,10 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
   if (!range)
     return fail(range.error());
   if (transfers.count(transfer) != 0)
-    return fail(make_error(errc::invalid_argument, fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
-                                                               "has one BeginReceive, on the other device",
-                                                               id, transfer)));
+    return fail(make_error(errc::invalid_argument,
+                           fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
+                                       "has one BeginReceive, on the other device",
+                                       id, transfer)));
   stream_id own;
   auto runner = runner_for(x.has_onstream(), stream_id{x.onstream().value()}, own);
   if (!runner)
@@ -162,8 +163,9 @@ void device_state::members_changed(const membership& now) {
   for (auto& [transfer, moving] : transfers)
     if (moving.runner && (moving.communicator.value == 0 || moving.communicator == communicator) && gone(moving.peer))
       call_off(transfer, moving,
-               make_error(errc::device_lost, fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
-                                                         moving.peer, transfer, communicator)));
+               make_error(errc::device_lost,
+                          fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
+                                      moving.peer, transfer, communicator)));
   if (x.devices_size() == 0)
     communicators.erase(communicator);
   else

@@ -26,8 +26,8 @@ void report(std::string& known, const caf::error& err, const char* what) {
   known = std::move(text);
 }
 
-// Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not be
-// durable at once.
+// Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not
+// be durable at once.
 void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
@@ -91,8 +91,9 @@ proto::JournalFlushResponse flush_now(journal_state& state) {
   response.set_records(state.written);
   response.set_success(!err && lost == 0);
   if (lost > 0)
-    err = make_error(errc::io_error, fmt::format("{} records were lost, since {} were waiting to be written{}{}", lost,
-                                                 state.options.queue_records_max, err ? ": " : "", err ? render(err) : ""));
+    err = make_error(errc::io_error,
+                     fmt::format("{} records were lost, since {} were waiting to be written{}{}", lost,
+                                 state.options.queue_records_max, err ? ": " : "", err ? render(err) : ""));
   set_error_in(response, err);
   return response;
 }
@@ -110,8 +111,8 @@ proto::JournalTailResponse tail(journal_state& state, uint32_t count) {
   return response;
 }
 
-// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. What a slow disk keeps it
-// from within the limit is written when the state goes.
+// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. What a slow disk keeps
+// it from within the limit is written when the state goes.
 void leave(self_pointer self, caf::error reason) {
   constexpr caf::timespan leave_limit = std::chrono::minutes{10};
   if (std::exchange(self->state.leaving, true))

@@ -19,7 +19,7 @@ struct journal_options {
   caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one
                                                             ///< batch; with journal_sync::always it does not.
   size_t batch_records_max = 1024;
-  size_t queue_records_max = 65536; ///< Not yet written because writing fails; what comes then is lost, and counted.
+  size_t queue_records_max = 65536;   ///< Not yet written because writing fails; what comes then is lost, and counted.
   uint32_t tail_records_max = 10'000; ///< In one answer.
 };
 
@@ -36,7 +36,7 @@ struct journal_state {
 
   journal_options options;
   std::vector<proto::Record> queue;
-  bool flush_sent = false;   ///< A message that will have the queue written is on its way.
+  bool flush_sent = false; ///< A message that will have the queue written is on its way.
   caf::actor_clock::time_point flush_due;
   bool sync_planned = false; ///< One that comes at `sync_due` is on its way.
   caf::actor_clock::time_point sync_due;
@@ -48,9 +48,9 @@ struct journal_state {
   bool leaving = false;
 };
 
-/// Collects records for `write_delay`, then appends them in one batch: while writing works, a killed process loses no more
-/// than these and what is still in the mailbox. Spawn it detached: it waits for the
-/// disk. A failing disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
+/// Collects records for `write_delay`, then appends them in one batch: while writing works, a killed process loses no
+/// more than these and what is still in the mailbox. Spawn it detached: it waits for the disk. A failing disk does not
+/// end it. At its end, unless it is killed, it writes all that was sent to it before.
 journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
 
 } // namespace ringmaster

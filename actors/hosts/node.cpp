@@ -23,18 +23,18 @@ void node_state::join(const proto::Adopt& x) {
   for (auto id : x.device_ids())
     wanted.push_back(device_id{id});
   self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
-    .then([this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
-            if (!options.device.streams_options.journal)
-              options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
-            options.name = y.name();
-            host(node_id{y.node_id()}, wanted);
-          },
-          [this](const caf::error& problem) {
-            self->quit(make_error(errc::timed_out, fmt::format("the coordinator did not let node {} join within {:.1f} s: {}",
-                                                               options.name,
-                                                               std::chrono::duration<double>{options.join_limit}.count(),
-                                                               render(problem))));
-          });
+    .then(
+      [this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
+        if (!options.device.streams_options.journal)
+          options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
+        options.name = y.name();
+        host(node_id{y.node_id()}, wanted);
+      },
+      [this](const caf::error& problem) {
+        self->quit(make_error(errc::timed_out,
+                              fmt::format("the coordinator did not let node {} join within {:.1f} s: {}", options.name,
+                                          std::chrono::duration<double>{options.join_limit}.count(), render(problem))));
+      });
 }
 
 void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
@@ -47,7 +47,8 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
     auto first_id = std::make_shared<device_id>(i < wanted_ids.size() ? wanted_ids[i] : device_id{});
-    settings.children.push_back({fmt::format("device-{}", i), [device_settings, first_id](caf::event_based_actor* parent) {
+    settings.children.push_back({fmt::format("device-{}", i),
+                                 [device_settings, first_id](caf::event_based_actor* parent) {
                                    auto opts = device_settings;
                                    opts.wanted_id = std::exchange(*first_id, device_id{}); // an id is never used twice
                                    return caf::actor_cast<caf::actor>(parent->spawn(device, opts));

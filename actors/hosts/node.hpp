@@ -10,11 +10,11 @@ struct node_options {
   std::string hostname; ///< Of the machine.
   uint64_t pid = 0;
   uint32_t devices = 0;
-  device_options device;              ///< For each of them.
-  uint32_t restarts_max = 5;          ///< Of its devices, within `period`.
+  device_options device;     ///< For each of them.
+  uint32_t restarts_max = 5; ///< Of its devices, within `period`.
   caf::timespan period = std::chrono::seconds{10};
   caf::timespan join_limit = std::chrono::seconds{5};
-  coordinator_actor coordinator;      ///< Joins at once if valid; else when it is told to.
+  coordinator_actor coordinator; ///< Joins at once if valid; else when it is told to.
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as

@@ -128,8 +128,8 @@ void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) 
     return;
   }
   if (!st.intensity->allow(self->clock().now())) {
-    give_up(self, fmt::format("{}; the last was child {}: {}", st.intensity->reason(), child.spec.name,
-                              reason_text(reason)));
+    give_up(self,
+            fmt::format("{}; the last was child {}: {}", st.intensity->reason(), child.spec.name, reason_text(reason)));
     return;
   }
   spdlog::info("supervisor {}: starts child {} again: {}", st.options.name, child.spec.name, reason_text(reason));
@@ -143,9 +143,8 @@ void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) 
 
 void on_down(supervisor_pointer self, const caf::down_msg& down) {
   auto& children = self->state.children;
-  auto found = std::find_if(children.begin(), children.end(), [&](const supervised_child& child) {
-    return child.handle && child.handle == down.source;
-  });
+  auto found = std::find_if(children.begin(), children.end(),
+                            [&](const supervised_child& child) { return child.handle && child.handle == down.source; });
   if (found == children.end())
     return;
   auto index = static_cast<size_t>(found - children.begin());

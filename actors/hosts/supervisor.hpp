@@ -69,9 +69,9 @@ struct supervisor_state {
   supervisor_options options;
   std::optional<restart_intensity> intensity;
   std::vector<supervised_child> children;
-  std::optional<size_t> stopping; ///< The one child that was told to end and has not.
-  bool killing = false;           ///< ... and was then killed.
-  uint64_t stop_number = 0;       ///< Tells the limits of the stops apart.
+  std::optional<size_t> stopping;   ///< The one child that was told to end and has not.
+  bool killing = false;             ///< ... and was then killed.
+  uint64_t stop_number = 0;         ///< Tells the limits of the stops apart.
   std::optional<caf::error> ending; ///< Why the supervisor ends.
 };
 

@@ -161,8 +161,8 @@ caf::error collective_command::check_buffers() const {
   return caf::none;
 }
 
-/// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already, unless
-/// ranks were lost and the others have closed up.
+/// Whether the output would destroy the input. In place, a gathering rank's own block is where it belongs already,
+/// unless ranks were lost and the others have closed up.
 bool collective_command::wants_shadow(const plan_request& request) const {
   if (fused())
     return true;
@@ -248,17 +248,18 @@ void collective_command::start_step(stream_state& stream, size_t index) {
         take(stream, *early);
       break;
     }
-    case action::copy:
-      ready_.push_back({&todo, {}, make_route(own(todo.source), sink(nullptr)), nullptr});
-      break;
+    case action::copy: ready_.push_back({&todo, {}, make_route(own(todo.source), sink(nullptr)), nullptr}); break;
     case action::reduce:
       ready_.push_back({&todo, {}, make_route(own(todo.destination), sink(&todo.source)), nullptr});
       break;
     case action::fold:
-      ready_.push_back({&todo, {},
+      ready_.push_back({&todo,
+                        {},
                         make_fold({{bytes_at(todo.source), bytes_of(todo.source)},
                                    {bytes_at(todo.destination), bytes_of(todo.destination)},
-                                   &*combine_, todo.finish, static_cast<uint32_t>(plan_->device_ids_size())}),
+                                   &*combine_,
+                                   todo.finish,
+                                   static_cast<uint32_t>(plan_->device_ids_size())}),
                         nullptr});
       break;
   }
@@ -295,7 +296,8 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
   if (todo.finish && todo.what != action::fold) // which does so itself, before it rounds
-    combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination), todo.destination.count);
+    combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination),
+                     todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);
     stream.self->send(sender, taken{work.key});
@@ -379,7 +381,8 @@ void collective_command::release(stream_state& stream) {
     if (x.output_bytes == 0)
       continue;
     offer own{{}, {received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory}, nullptr};
-    ready_.push_back({nullptr, {}, make_route(own, block_sink{received_->memory->at(x.output, x.output_bytes)->data()}), nullptr});
+    ready_.push_back(
+      {nullptr, {}, make_route(own, block_sink{received_->memory->at(x.output, x.output_bytes)->data()}), nullptr});
   }
   advance(stream);
 }
@@ -407,8 +410,7 @@ void collective_command::break_off(stream_state& stream, const caf::error& reaso
   report(stream, proto::RankReport::BROKEN, reason);
 }
 
-void collective_command::report(stream_state& stream, proto::RankReport::Phase how,
-                                const caf::error& error) {
+void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
   proto::RankReport x;
   x.set_comm_id(plan_->comm_id());
   x.set_epoch(plan_->epoch());

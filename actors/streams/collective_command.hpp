@@ -90,7 +90,7 @@ private:
   caf::error check_buffers() const;
   /// The outputs are about to be written.
   void expect_bytes() const;
-  struct piece { ///< One of a fused operation's; else the whole.
+  struct piece {         ///< One of a fused operation's; else the whole.
     uint64_t offset = 0; ///< In the packed buffers.
     uint64_t input = 0;
     uint64_t input_bytes = 0;
@@ -128,14 +128,14 @@ private:
   uint64_t element_bytes_ = 0;
   uint64_t input_bytes_ = 0;
   uint64_t output_bytes_ = 0;
-  uint64_t shadow_ = 0;               ///< Address in the scratch area; 0: none
+  uint64_t shadow_ = 0; ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
-  uint64_t staged_ = 0;               ///< The input times the rank's factor, and packed.
+  uint64_t staged_ = 0; ///< The input times the rank's factor, and packed.
   std::optional<reducer> combine_;
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
-  std::map<transfer_key, size_t> awaited_;      ///< Blocks of this round that have not been offered yet: their steps.
-  std::list<reading> ready_;                    ///< Blocks that can be read now.
-  std::map<transfer_key, reading> under_way_;   ///< Blocks whose bytes come in messages.
+  std::map<transfer_key, size_t> awaited_;       ///< Blocks of this round that have not been offered yet: their steps.
+  std::list<reading> ready_;                     ///< Blocks that can be read now.
+  std::map<transfer_key, reading> under_way_;    ///< Blocks whose bytes come in messages.
   uint64_t bytes_received_ = 0;
   uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;

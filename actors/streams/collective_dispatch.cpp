@@ -8,8 +8,7 @@
 
 namespace ringmaster {
 
-collective_command* collective_command::find(stream_state& stream, uint64_t communicator,
-                                             uint64_t sequence) {
+collective_command* collective_command::find(stream_state& stream, uint64_t communicator, uint64_t sequence) {
   for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
     if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator) {
       if (cmd->plan_->sequence() <= sequence) // they were queued in this order
@@ -19,8 +18,8 @@ collective_command* collective_command::find(stream_state& stream, uint64_t comm
 }
 
 void collective_command::accept(stream_state& stream, const operation_orders& orders) {
-  auto received = std::make_shared<const received_orders>(
-    received_orders{orders, stream.self->current_sender(), stream.memory});
+  auto received = std::make_shared<const received_orders>(received_orders{orders, stream.self->current_sender(),
+                                                                          stream.memory});
   for (auto& plan : orders.batch->plans())
     accept(stream, received, plan);
   announce(stream);
@@ -43,9 +42,8 @@ void collective_command::accept(stream_state& stream, const std::shared_ptr<cons
   cmd->take_plan(received, plan);
   if (stream.full())
     cmd->report(stream, proto::RankReport::BROKEN,
-                make_error(errc::too_many,
-                           fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", stream.id,
-                                       stream.memory->id(), stream.options.commands_max)));
+                make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit",
+                                                       stream.id, stream.memory->id(), stream.options.commands_max)));
   else
     stream.enqueue(std::move(cmd));
 }
@@ -187,8 +185,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   else if (!awaited_.empty())
     result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
   else if (!under_way_.empty())
-    result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far", under_way_.begin()->first.source,
-                                 where(), slices_));
+    result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far",
+                                 under_way_.begin()->first.source, where(), slices_));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
   return result;

@@ -27,8 +27,8 @@ public:
   virtual void on_taken(stream_state&, const taken&) {}
   virtual void on_refused(stream_state&, const refused&) {}
   virtual void on_chunk(stream_state&, const chunk&) {}
-  /// The other end of a transfer will not play its part. Told to every command, before it begins, too; the head hears of
-  /// it by `on_refused`.
+  /// The other end of a transfer will not play its part. Told to every command, before it begins, too; the head hears
+  /// of it by `on_refused`.
   virtual void forewarn(stream_state&, const refused&) {}
   /// A record of an event of this device is made. Told to every command, before it begins, too.
   virtual void on_recorded(stream_state&, event_id /*event*/, uint64_t /*record*/) {}

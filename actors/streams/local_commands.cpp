@@ -186,10 +186,10 @@ public:
 
   void on_limit(stream_state& stream) override {
     using seconds = std::chrono::duration<double>;
-    stream.done(0, make_error(errc::timed_out,
-                              fmt::format("event {} was not recorded within {:.1f} s; stream {} of device 0x{:x} goes on",
-                                          event_, seconds{stream.options.wait_limit}.count(), stream.id,
-                                          stream.memory->id())));
+    stream.done(
+      0, make_error(errc::timed_out,
+                    fmt::format("event {} was not recorded within {:.1f} s; stream {} of device 0x{:x} goes on", event_,
+                                seconds{stream.options.wait_limit}.count(), stream.id, stream.memory->id())));
   }
 
 private:
@@ -222,8 +222,8 @@ public:
     if (promise_.pending())
       answer(make_error(
         errc::timed_out,
-        fmt::format("waited {:.1f} s for stream {} of device 0x{:x}: {} commands are queued, the first of them a {}", limit_s_,
-                    stream.id, stream.memory->id(), stream.queue.size(), stream.queue.front()->kind())));
+        fmt::format("waited {:.1f} s for stream {} of device 0x{:x}: {} commands are queued, the first of them a {}",
+                    limit_s_, stream.id, stream.memory->id(), stream.queue.size(), stream.queue.front()->kind())));
   }
 
 private:

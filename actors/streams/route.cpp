@@ -61,8 +61,8 @@ public:
 
   progress on_chunk(stream_state& stream, const chunk& x) override {
     if (x.offset != arrived_ || x.block.size() > asked_ - arrived_) {
-      error = fmt::format("a chunk of {} bytes at offset {} came where one at offset {} was asked for",
-                          x.block.size(), x.offset, arrived_);
+      error = fmt::format("a chunk of {} bytes at offset {} came where one at offset {} was asked for", x.block.size(),
+                          x.offset, arrived_);
       return progress::broken;
     }
     sink_.put(x.offset, x.block.bytes());
@@ -71,9 +71,7 @@ public:
   }
 
 private:
-  static uint64_t window(const stream_state& stream) {
-    return stream.options.chunk_bytes * stream.options.credits;
-  }
+  static uint64_t window(const stream_state& stream) { return stream.options.chunk_bytes * stream.options.credits; }
 
   offer source_;
   block_sink sink_;

@@ -53,7 +53,7 @@ struct folded_lanes {
   std::span<std::byte> out; ///< As large as one lane.
   const reducer* combine = nullptr;
   bool finish = false;
-  uint32_t world_size = 1;  ///< To finish with.
+  uint32_t world_size = 1; ///< To finish with.
 };
 std::unique_ptr<route> make_fold(const folded_lanes& what);
 

@@ -1,9 +1,9 @@
 #include "actors/streams/stream.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/calls/request_limit.hpp"
 #include "actors/streams/collective_command.hpp"
 #include "actors/streams/local_commands.hpp"
-#include "actors/calls/request_limit.hpp"
 #include "actors/streams/transfer_commands.hpp"
 
 #include <algorithm>
@@ -84,8 +84,8 @@ void stream_state::limit_head(caf::timespan limit) {
   self->delayed_send(self, limit, atom::expire_v, queue.front()->number);
 }
 
-void stream_state::offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key,
-                               uint64_t address, uint64_t bytes) {
+void stream_state::offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address,
+                               uint64_t bytes) {
   device_window window{memory->id(), address, bytes, memory};
   outgoing[key] = window;
   if (!options.offer_memory)
@@ -182,19 +182,21 @@ void on_offer(stream_state& state, const offer& x) {
     return;
   if (!state.queue.empty() && state.queue.front()->expects(x.key))
     state.head_event([&](command& head) { head.on_offer(state, x); });
-  else if (x.key.epoch == 0 && std::none_of(state.queue.begin(), state.queue.end(),
-                                            [&](auto& cmd) { return cmd->expects(x.key); }))
+  else if (x.key.epoch == 0
+           && std::none_of(state.queue.begin(), state.queue.end(), [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused::by(x.key, make_error(errc::invalid_argument,
-                                                   fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
-                                                               x.key.channel, state.memory->id()))));
+                     refused::by(x.key,
+                                 make_error(errc::invalid_argument,
+                                            fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
+                                                        x.key.channel, state.memory->id()))));
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else
-    state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused::by(x.key, make_error(errc::too_many,
-                                                   fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
-                                                               state.memory->id(), state.options.offers_max))));
+    state.self->send(
+      caf::actor_cast<stream_actor>(x.sender),
+      refused::by(x.key,
+                  make_error(errc::too_many, fmt::format("device 0x{:x} keeps {} offered blocks already, its limit",
+                                                         state.memory->id(), state.options.offers_max))));
 }
 
 /// Answers a pull from what was offered; a block that is not on offer any more belongs to a dead epoch.
@@ -228,15 +230,14 @@ Response accepted(stream_state& state, std::unique_ptr<command> cmd) {
 }
 
 caf::error queue_full(const stream_state& state) {
-  return make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", state.id,
-                                                state.memory->id(), state.options.commands_max));
+  return make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit",
+                                                state.id, state.memory->id(), state.options.commands_max));
 }
 
 } // namespace
 
 stream_actor::behavior_type stream(stream_pointer self, stream_options options, stream_id id,
-                                   std::shared_ptr<device_memory> memory, device_actor device,
-                                   bool ends_when_idle) {
+                                   std::shared_ptr<device_memory> memory, device_actor device, bool ends_when_idle) {
   auto& state = self->state;
   state.self = self;
   state.options = std::move(options);
@@ -284,9 +285,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       else
         state.enqueue(make_receive(x, device_id{source.value()}));
     },
-    [&state](const gpu_sim::DataChunk& x) {
-      return receive_data(state, x);
-    },
+    [&state](const gpu_sim::DataChunk& x) { return receive_data(state, x); },
     [&state](const proto::EventRecordRequest& x, uint64_t record) {
       if (!state.full())
         return accepted<proto::EventRecordResponse>(state, make_event_record(event_id{x.event_id()}, record));
@@ -325,8 +324,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     },
     [&state](atom::resume, uint64_t call) { state.on_resume(call); },
     [&state](atom::expire, uint64_t number) {
-      auto i = std::find_if(state.queue.begin(), state.queue.end(),
-                            [=](auto& cmd) { return cmd->number == number; });
+      auto i = std::find_if(state.queue.begin(), state.queue.end(), [=](auto& cmd) { return cmd->number == number; });
       if (i != state.queue.end())
         (*i)->on_limit(state);
     },

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "actors/calls/wall_clock.hpp"
 #include "actors/streams/command.hpp"
 #include "actors/streams/fault.hpp"
-#include "actors/calls/wall_clock.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 #include <caf/timespan.hpp>
@@ -19,14 +19,14 @@ namespace ringmaster {
 struct stream_options {
   caf::timespan transfer_limit = std::chrono::seconds{5}; ///< How long a send or receive waits for its other end.
   caf::timespan wait_limit = std::chrono::seconds{30};    ///< How long an event wait waits.
-  uint64_t slice_bytes = 1u << 20;  ///< A stream gives way to its mailbox after this many bytes. A multiple of 8.
-  uint64_t chunk_bytes = 1u << 20;  ///< Of one message where bytes travel in messages. A multiple of 8.
-  uint32_t credits = 4;             ///< Chunks under way to one receiver.
-  uint32_t commands_max = 4096;     ///< Queued on one stream.
-  uint32_t offers_max = 1u << 16;   ///< Kept for commands that are not at the head yet.
-  bool offer_memory = true;         ///< Let peers in this process read our memory themselves.
+  uint64_t slice_bytes = 1u << 20; ///< A stream gives way to its mailbox after this many bytes. A multiple of 8.
+  uint64_t chunk_bytes = 1u << 20; ///< Of one message where bytes travel in messages. A multiple of 8.
+  uint32_t credits = 4;            ///< Chunks under way to one receiver.
+  uint32_t commands_max = 4096;    ///< Queued on one stream.
+  uint32_t offers_max = 1u << 16;  ///< Kept for commands that are not at the head yet.
+  bool offer_memory = true;        ///< Let peers in this process read our memory themselves.
   wall_clock clock;
-  journal_actor journal;            ///< May be invalid.
+  journal_actor journal; ///< May be invalid.
 };
 
 /// The state of a STREAM, and what its commands may do. The queue's head is the only command that runs.
@@ -39,7 +39,7 @@ public:
   stream_id id;
   bool ends_when_idle = false; ///< The stream of one transfer.
   std::shared_ptr<device_memory> memory;
-  device_actor device;         ///< May be invalid in tests.
+  device_actor device; ///< May be invalid in tests.
   fault_plan fault;
 
   /// Misbehaves as told. Returns whether the stream has stopped for good.
@@ -70,8 +70,7 @@ public:
   // -- blocks on their way --
 
   /// Tells `receiver` where a block lies, and answers its pulls until `retract`.
-  void offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address,
-                   uint64_t bytes);
+  void offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address, uint64_t bytes);
   void retract(const transfer_key& key) { outgoing.erase(key); }
   /// An offer that came before its command was at the head; nullptr if none did.
   std::unique_ptr<offer> claim(const transfer_key& key);
@@ -92,7 +91,7 @@ public:
   std::deque<std::unique_ptr<command>> queue;
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, device_window> outgoing;
-  std::map<uint64_t, uint64_t> epochs;            ///< By communicator.
+  std::map<uint64_t, uint64_t> epochs; ///< By communicator.
   size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;

@@ -77,8 +77,9 @@ public:
       return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
     auto limit_s = seconds_of(stream.options.transfer_limit);
     if (std::exchange(withdrawn_, true))
-      return end(stream, 0, late(fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
-                                             request_.dstrank().value(), limit_s, key_.channel)));
+      return end(stream, 0,
+                 late(fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
+                                  request_.dstrank().value(), limit_s, key_.channel)));
     tell_receiver(stream, late(fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
                                            request_.dstrank().value(), key_.channel, limit_s)));
     stream.limit_head(stream.options.transfer_limit);
@@ -93,7 +94,8 @@ private:
 
   /// The receiver may just have begun to read: its answer decides.
   void tell_receiver(stream_state& stream, const caf::error& error) {
-    stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused::by(key_, error, stream.self->ctrl()));
+    stream.self->send(caf::actor_cast<device_actor>(destination_.device),
+                      refused::by(key_, error, stream.self->ctrl()));
   }
 
   void end(stream_state& stream, uint64_t bytes, const caf::error& error) {
@@ -111,8 +113,7 @@ private:
 
 class receive_command : public command {
 public:
-  receive_command(const gpu_sim::BeginReceiveRequest& request, device_id source)
-    : request_(request), source_(source) {
+  receive_command(const gpu_sim::BeginReceiveRequest& request, device_id source) : request_(request), source_(source) {
     key_.channel = request.streamid().value();
   }
 
@@ -146,10 +147,11 @@ public:
   void on_offer(stream_state& stream, const offer& x) override {
     sender_ = x.sender;
     if (x.source.device != source_)
-      return end(stream,
-                 make_error(errc::invalid_argument,
-                            fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
-                                        key_.channel, x.source.device, request_.srcrank().value(), source_)));
+      return end(
+        stream,
+        make_error(errc::invalid_argument,
+                   fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
+                               key_.channel, x.source.device, request_.srcrank().value(), source_)));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
     stream.memory->expect_bytes({sink_.out, request_.numbytes()});
@@ -180,11 +182,10 @@ public:
     if (std::exchange(pieces_seen_, pieces_) != pieces_)
       return stream.limit_head(stream.options.transfer_limit);
     auto limit_s = seconds_of(stream.options.transfer_limit);
-    end(stream, late(!route_ && arrived_ == 0
-                       ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s", request_.srcrank().value(),
-                                     key_.channel, limit_s)
-                       : fmt::format("transfer {} from rank {} was not complete within {:.1f} s", key_.channel,
-                                     request_.srcrank().value(), limit_s)));
+    end(stream, late(!route_ && arrived_ == 0 ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
+                                                            request_.srcrank().value(), key_.channel, limit_s)
+                                              : fmt::format("transfer {} from rank {} was not complete within {:.1f} s",
+                                                            key_.channel, request_.srcrank().value(), limit_s)));
   }
 
   /// Bytes from outside. Returns what is wrong with them.
@@ -219,9 +220,10 @@ private:
   }
 
   caf::error sizes(uint64_t sent) const {
-    return make_error(errc::size_mismatch,
-                      fmt::format("transfer {}: the sender sends {} bytes, the receiver (device range at 0x{:x}) expects {}",
-                                  key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes()));
+    return make_error(
+      errc::size_mismatch,
+      fmt::format("transfer {}: the sender sends {} bytes, the receiver (device range at 0x{:x}) expects {}",
+                  key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes()));
   }
 
   void end(stream_state& stream, const caf::error& error) {
@@ -269,10 +271,10 @@ gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::Da
     head = dynamic_cast<receive_command*>(stream.queue.front().get());
   if (head != nullptr && head->transfer() == transfer)
     return verdict<gpu_sim::StreamSendResponse>(head->take(stream, x.data()));
-  return verdict<gpu_sim::StreamSendResponse>(make_error(
-    errc::invalid_argument,
-    fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}", transfer,
-                stream.queue.empty() ? "nothing" : stream.queue.front()->kind())));
+  return verdict<gpu_sim::StreamSendResponse>(
+    make_error(errc::invalid_argument,
+               fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}", transfer,
+                           stream.queue.empty() ? "nothing" : stream.queue.front()->kind())));
 }
 
 } // namespace ringmaster

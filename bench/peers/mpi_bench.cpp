@@ -18,7 +18,7 @@ namespace {
 
 enum kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier, kinds };
 constexpr const char* names[kinds] = {"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
-                                      "all_to_all", "gather", "scatter", "barrier"};
+                                      "all_to_all", "gather", "scatter",   "barrier"};
 constexpr int root = 0;
 constexpr uint64_t period = 11; // of the inputs: small whole numbers, so that sums are exact in any order
 

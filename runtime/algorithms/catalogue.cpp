@@ -1,22 +1,22 @@
 #include "runtime/algorithms/catalogue.hpp"
 
-#include "runtime/algorithms/rings/bruck.hpp"
-#include "runtime/algorithms/halvings/butterfly.hpp"
-#include "runtime/algorithms/halvings/butterfly_blocks.hpp"
-#include "runtime/algorithms/rings/chain.hpp"
 #include "runtime/algorithms/exchanges/direct_exchange.hpp"
 #include "runtime/algorithms/exchanges/direct_reduction.hpp"
-#include "runtime/algorithms/rings/dissemination.hpp"
-#include "runtime/algorithms/trees/double_tree.hpp"
-#include "runtime/algorithms/halvings/halving.hpp"
-#include "runtime/algorithms/halvings/halving_doubling.hpp"
 #include "runtime/algorithms/exchanges/naive.hpp"
 #include "runtime/algorithms/exchanges/naive_blocks.hpp"
+#include "runtime/algorithms/exchanges/send_recv.hpp"
+#include "runtime/algorithms/halvings/butterfly.hpp"
+#include "runtime/algorithms/halvings/butterfly_blocks.hpp"
+#include "runtime/algorithms/halvings/halving.hpp"
+#include "runtime/algorithms/halvings/halving_doubling.hpp"
+#include "runtime/algorithms/halvings/scatter_all_gather.hpp"
+#include "runtime/algorithms/rings/bruck.hpp"
+#include "runtime/algorithms/rings/chain.hpp"
+#include "runtime/algorithms/rings/dissemination.hpp"
 #include "runtime/algorithms/rings/pairwise.hpp"
 #include "runtime/algorithms/rings/ring.hpp"
 #include "runtime/algorithms/rings/ring_pipelined.hpp"
-#include "runtime/algorithms/halvings/scatter_all_gather.hpp"
-#include "runtime/algorithms/exchanges/send_recv.hpp"
+#include "runtime/algorithms/trees/double_tree.hpp"
 #include "runtime/algorithms/trees/tree.hpp"
 #include "runtime/algorithms/trees/tree_blocks.hpp"
 
@@ -36,24 +36,29 @@ constexpr algorithm_facts joint_same_anywhere{.joint = true, .same_anywhere = tr
 
 std::vector<algorithm> algorithm_catalogue() {
   return {
-    {"ring", proto::ALL_REDUCE, ring_all_reduce_cost, plan_ring_all_reduce, cost_of_ring_all_reduce,
-     nullptr, {.course_call = true}},
+    {"ring",
+     proto::ALL_REDUCE,
+     ring_all_reduce_cost,
+     plan_ring_all_reduce,
+     cost_of_ring_all_reduce,
+     nullptr,
+     {.course_call = true}},
     {"ring_pipelined", proto::ALL_REDUCE, ring_pipelined_all_reduce_cost, plan_ring_pipelined_all_reduce,
      cost_of_ring_pipelined_all_reduce},
     {"double_tree", proto::ALL_REDUCE, double_tree_all_reduce_cost, plan_double_tree_all_reduce,
      cost_of_double_tree_all_reduce},
-    {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce,
+    {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce, nullptr,
+     same_anywhere},
+    {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce, nullptr,
+     same_anywhere},
+    {"butterfly", proto::ALL_REDUCE, butterfly_all_reduce_cost, plan_butterfly_all_reduce, cost_of_butterfly_all_reduce,
      nullptr, same_anywhere},
-    {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce,
-     nullptr, same_anywhere},
-    {"butterfly", proto::ALL_REDUCE, butterfly_all_reduce_cost, plan_butterfly_all_reduce,
-     cost_of_butterfly_all_reduce, nullptr, same_anywhere},
-    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce,
-     nullptr, same_anywhere},
+    {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce, nullptr,
+     same_anywhere},
     {"halving_doubling", proto::ALL_REDUCE, halving_doubling_all_reduce_cost, plan_halving_doubling_all_reduce,
      cost_of_halving_doubling_all_reduce},
-    {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce,
-     nullptr, joint_in_rank_order},
+    {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce, nullptr,
+     joint_in_rank_order},
     {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
      nullptr, joint_same_anywhere},
     {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce},
@@ -61,8 +66,8 @@ std::vector<algorithm> algorithm_catalogue() {
     {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce},
     {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce},
     {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce},
-    {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce,
-     nullptr, joint_in_rank_order},
+    {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce, nullptr,
+     joint_in_rank_order},
     {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
      cost_of_double_tree_broadcast},
     {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast},
@@ -70,15 +75,15 @@ std::vector<algorithm> algorithm_catalogue() {
     {"naive", proto::BROADCAST, naive_broadcast_cost, plan_naive_broadcast, cost_of_naive_broadcast},
     {"scatter_all_gather", proto::BROADCAST, scatter_all_gather_broadcast_cost, plan_scatter_all_gather_broadcast,
      cost_of_scatter_all_gather_broadcast},
-    {"direct", proto::BROADCAST, direct_broadcast_cost, plan_direct_broadcast, cost_of_direct_broadcast,
-     nullptr, jointly},
+    {"direct", proto::BROADCAST, direct_broadcast_cost, plan_direct_broadcast, cost_of_direct_broadcast, nullptr,
+     jointly},
     {"ring", proto::ALL_GATHER, ring_all_gather_cost, plan_ring_all_gather, cost_of_ring_all_gather},
     {"naive", proto::ALL_GATHER, naive_all_gather_cost, plan_naive_all_gather, cost_of_naive_all_gather},
     {"butterfly", proto::ALL_GATHER, butterfly_all_gather_cost, plan_butterfly_all_gather,
      cost_of_butterfly_all_gather},
     {"bruck", proto::ALL_GATHER, bruck_all_gather_cost, plan_bruck_all_gather, cost_of_bruck_all_gather},
-    {"direct", proto::ALL_GATHER, direct_all_gather_cost, plan_direct_all_gather, cost_of_direct_all_gather,
-     nullptr, jointly},
+    {"direct", proto::ALL_GATHER, direct_all_gather_cost, plan_direct_all_gather, cost_of_direct_all_gather, nullptr,
+     jointly},
     {"ring", proto::REDUCE_SCATTER, ring_reduce_scatter_cost, plan_ring_reduce_scatter, cost_of_ring_reduce_scatter},
     {"naive", proto::REDUCE_SCATTER, naive_reduce_scatter_cost, plan_naive_reduce_scatter,
      cost_of_naive_reduce_scatter},
@@ -90,10 +95,10 @@ std::vector<algorithm> algorithm_catalogue() {
      cost_of_direct_reduce_scatter, nullptr, joint_in_rank_order},
     {"pairwise", proto::ALL_TO_ALL, pairwise_all_to_all_cost, plan_pairwise_all_to_all, cost_of_pairwise_all_to_all},
     {"naive", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all},
-    {"bruck", proto::ALL_TO_ALL, bruck_all_to_all_cost, plan_bruck_all_to_all,
-     cost_of_bruck_all_to_all, check_bruck_all_to_all},
-    {"direct", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all,
-     nullptr, jointly},
+    {"bruck", proto::ALL_TO_ALL, bruck_all_to_all_cost, plan_bruck_all_to_all, cost_of_bruck_all_to_all,
+     check_bruck_all_to_all},
+    {"direct", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all, nullptr,
+     jointly},
     {"tree", proto::GATHER, tree_gather_cost, plan_tree_gather, cost_of_tree_gather},
     {"naive", proto::GATHER, naive_gather_cost, plan_naive_gather, cost_of_naive_gather},
     {"direct", proto::GATHER, direct_gather_cost, plan_direct_gather, cost_of_direct_gather, nullptr, jointly},
@@ -106,8 +111,8 @@ std::vector<algorithm> algorithm_catalogue() {
     {"naive", proto::BARRIER, naive_barrier_cost, plan_naive_barrier, cost_of_naive_barrier},
     {"direct", proto::BARRIER, dissemination_barrier_cost, plan_dissemination_barrier, cost_of_dissemination_barrier,
      nullptr, jointly},
-    {"direct", proto::SEND_RECV, direct_send_recv_cost, plan_direct_send_recv, cost_of_direct_send_recv,
-     nullptr, jointly},
+    {"direct", proto::SEND_RECV, direct_send_recv_cost, plan_direct_send_recv, cost_of_direct_send_recv, nullptr,
+     jointly},
   };
 }
 

@@ -71,9 +71,8 @@ const std::vector<algorithm>& algorithms() {
 
 caf::error register_algorithm(const algorithm& added) {
   auto refused = [&](std::string_view why) {
-    return make_error(errc::invalid_argument,
-                      fmt::format("the algorithm \"{}\" for {} cannot be registered: {}", added.name,
-                                  name_of(added.kind), why));
+    return make_error(errc::invalid_argument, fmt::format("the algorithm \"{}\" for {} cannot be registered: {}",
+                                                          added.name, name_of(added.kind), why));
   };
   if (!proto::CollectiveKind_IsValid(added.kind))
     return refused("there is no such collective");
@@ -90,9 +89,8 @@ caf::error register_algorithm(const algorithm& added) {
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {
   auto chosen = first_of(kind, [&](auto& x) { return x.name == name; });
   if (chosen == nullptr)
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name, name_of(kind),
-                                  names_of(kind)));
+    return make_error(errc::invalid_argument, fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name,
+                                                          name_of(kind), names_of(kind)));
   return chosen;
 }
 
@@ -121,8 +119,7 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
   return chosen;
 }
 
-caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
-                             const plan_request& request) {
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name, const plan_request& request) {
   auto chosen = find_algorithm(kind, algorithm_name, request);
   if (!chosen)
     return std::move(chosen.error());

@@ -64,8 +64,7 @@ const algorithm* first_in_rank_order(proto::CollectiveKind kind);
 
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
 /// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.
-caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name,
-                             const plan_request& request);
+caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name, const plan_request& request);
 
 /// The schedules of all ranks; the request's own does not matter. Errors as of `plan`.
 caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::string_view algorithm_name,

@@ -19,36 +19,54 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint64_t ns(options::duration x) { return static_cast<uint64_t>(x.count()); }
+constexpr uint64_t ns(options::duration x) {
+  return static_cast<uint64_t>(x.count());
+}
 
 constexpr uint64_t kib = 1ull << 10, gib = 1ull << 30, tib = 1ull << 40;
 constexpr uint64_t rate_max = 1'000'000'000'000'000; // bytes a second
 constexpr uint64_t shortest = ns(1ms), hour = ns(1h), day = ns(24h);
 
 std::string text_of(options::duration x) {
-  constexpr std::pair<int64_t, const char*> units[]
-    = {{60'000'000'000, "min"}, {1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}, {1, "ns"}};
+  constexpr std::pair<int64_t, const char*> units[] = {
+    {60'000'000'000, "min"}, {1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}, {1, "ns"}};
   for (auto [size, name] : units)
     if (x.count() != 0 && x.count() % size == 0)
       return fmt::format("{}{}", x.count() / size, name);
   return "0s";
 }
 
-std::string text_of(const std::string& x) { return fmt::format("\"{}\"", x); }
+std::string text_of(const std::string& x) {
+  return fmt::format("\"{}\"", x);
+}
 std::string text_of(const std::vector<std::string>& xs) {
   std::vector<std::string> quoted;
   for (const auto& x : xs)
     quoted.push_back(text_of(x));
   return fmt::format("[{}]", fmt::join(quoted, ", "));
 }
-std::string text_of(uint64_t x) { return fmt::to_string(x); }
-std::string text_of(std::same_as<bool> auto x) { return x ? "true" : "false"; } // no other number is one
+std::string text_of(uint64_t x) {
+  return fmt::to_string(x);
+}
+std::string text_of(std::same_as<bool> auto x) {
+  return x ? "true" : "false";
+} // no other number is one
 
-bool in_range(const option_entry& entry, uint64_t x) { return x >= entry.min && x <= entry.max; }
-bool is_allowed(const option_entry& entry, uint64_t x) { return in_range(entry, x); }
-bool is_allowed(const option_entry&, std::same_as<bool> auto) { return true; }
-bool is_allowed(const option_entry& entry, options::duration x) { return x.count() >= 0 && in_range(entry, ns(x)); }
-bool is_allowed(const option_entry&, const std::vector<std::string>&) { return true; }
+bool in_range(const option_entry& entry, uint64_t x) {
+  return x >= entry.min && x <= entry.max;
+}
+bool is_allowed(const option_entry& entry, uint64_t x) {
+  return in_range(entry, x);
+}
+bool is_allowed(const option_entry&, std::same_as<bool> auto) {
+  return true;
+}
+bool is_allowed(const option_entry& entry, options::duration x) {
+  return x.count() >= 0 && in_range(entry, ns(x));
+}
+bool is_allowed(const option_entry&, const std::vector<std::string>&) {
+  return true;
+}
 bool is_allowed(const option_entry& entry, const std::string& x) {
   return entry.words.empty() || std::find(entry.words.begin(), entry.words.end(), x) != entry.words.end();
 }
@@ -81,11 +99,23 @@ std::vector<option_entry> option_entries(options& x) {
     {"device", "streams", &x.device.streams, "streams of each device", 1, 64},
     {"device", "memory-dir", &x.device.memory_dir, "where the memory files are; empty: a fresh place in /dev/shm"},
     {"transfers", "timeout", &x.transfers.timeout, "limit of waiting for the other end", shortest, hour},
-    {"transfers", "slice-bytes", &x.transfers.slice_bytes, "a stream looks at its mailbox after so much", 64, gib, {}, bytes},
+    {"transfers",
+     "slice-bytes",
+     &x.transfers.slice_bytes,
+     "a stream looks at its mailbox after so much",
+     64,
+     gib,
+     {},
+     bytes},
     {"route", "in-process", &x.route.in_process, "how blocks travel within a process", 0, 0, {"memory", "messages"}},
     {"route", "chunk-bytes", &x.route.chunk_bytes, "size of one message with data", 64, gib, {}, bytes},
     {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
-    {"communicator", "policy", &x.communicator.policy, "what happens when a device is lost", 0, 0,
+    {"communicator",
+     "policy",
+     &x.communicator.policy,
+     "what happens when a device is lost",
+     0,
+     0,
      {"shrink", "replace", "abort"}},
     {"communicator", "deterministic", &x.communicator.deterministic,
      "reductions add in rank order, by every algorithm"},
@@ -107,29 +137,58 @@ std::vector<option_entry> option_entries(options& x) {
     {"costs", "local-step", &x.costs.local_step, "within a process: from a round to the next", 0, ns(1min)},
     {"costs", "local-message", &x.costs.local_message, "within a process: of a block that is offered and read", 0,
      ns(1min)},
-    {"costs", "local-bandwidth", &x.costs.local_bandwidth, "within a process: bytes a second that a core copies", 1,
-     rate_max, {}, rate},
-    {"costs", "local-reduction-rate", &x.costs.local_reduction_rate,
-     "within a process: bytes a second that a core reduces", 1, rate_max, {}, rate},
-    {"costs", "local-memory-bandwidth", &x.costs.local_memory_bandwidth,
-     "within a process: bytes a second, read and written, that all cores together get past their caches", 1, rate_max, {},
+    {"costs",
+     "local-bandwidth",
+     &x.costs.local_bandwidth,
+     "within a process: bytes a second that a core copies",
+     1,
+     rate_max,
+     {},
+     rate},
+    {"costs",
+     "local-reduction-rate",
+     &x.costs.local_reduction_rate,
+     "within a process: bytes a second that a core reduces",
+     1,
+     rate_max,
+     {},
+     rate},
+    {"costs",
+     "local-memory-bandwidth",
+     &x.costs.local_memory_bandwidth,
+     "within a process: bytes a second, read and written, that all cores together get past their caches",
+     1,
+     rate_max,
+     {},
      rate},
     {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib, {}, bytes},
     {"costs", "joint-operation", &x.costs.joint_operation, "joint operations: of one", 0, ns(1min)},
     {"costs", "joint-rank", &x.costs.joint_rank, "joint operations: of one for each rank", 0, ns(1min)},
-    {"costs", "joint-bandwidth", &x.costs.joint_bandwidth,
-     "joint operations: bytes a second, inputs and outputs of all ranks", 1, rate_max, {}, rate},
-    {"journal", "dir", &x.journal.dir, "the operation log's directory; empty: kept in memory, and gone with the process"},
-    {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0,
-     {"interval", "always", "never"}},
+    {"costs",
+     "joint-bandwidth",
+     &x.costs.joint_bandwidth,
+     "joint operations: bytes a second, inputs and outputs of all ranks",
+     1,
+     rate_max,
+     {},
+     rate},
+    {"journal", "dir", &x.journal.dir,
+     "the operation log's directory; empty: kept in memory, and gone with the process"},
+    {"journal", "sync", &x.journal.sync, "when records are forced to the disk", 0, 0, {"interval", "always", "never"}},
     {"journal", "sync-interval", &x.journal.sync_interval, "how often, with sync=\"interval\"", shortest, hour},
     {"journal", "batch-records", &x.journal.batch_records, "records written at once", 1, 1'000'000},
     {"journal", "retain-records", &x.journal.retain_records, "the oldest are dropped beyond these", 1,
      1'000'000'000'000},
     {"coordinator", "host", &x.coordinator.host, "the address on which it listens"},
     {"coordinator", "port", &x.coordinator.port, "the port; 0: any that is free", 0, 65535},
-    {"coordinator", "host-copies-bytes-max", &x.coordinator.host_copies_bytes_max,
-     "copies of inputs kept for devices that replace others", 0, tib, {}, bytes},
+    {"coordinator",
+     "host-copies-bytes-max",
+     &x.coordinator.host_copies_bytes_max,
+     "copies of inputs kept for devices that replace others",
+     0,
+     tib,
+     {},
+     bytes},
     {"coordinator", "request-timeout", &x.coordinator.request_timeout, "limit of a request to a device", shortest,
      hour},
     {"cluster", "devices", &x.cluster.devices, "devices to connect to, each \"id,host,port\""},

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "runtime/text/endpoint.hpp"
 #include "runtime/health/restart_intensity.hpp"
 #include "runtime/health/suspicion.hpp"
+#include "runtime/text/endpoint.hpp"
 
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
@@ -51,8 +51,8 @@ struct options {
 
   restart_intensity::options supervisor;
 
-  /// What operations take, from which "auto" picks; the defaults are those of a small two-core machine. See cost_constants
-  /// and process_constants. Bandwidths and rates in bytes a second.
+  /// What operations take, from which "auto" picks; the defaults are those of a small two-core machine. See
+  /// cost_constants and process_constants. Bandwidths and rates in bytes a second.
   struct {
     duration operation = std::chrono::microseconds{440};
     duration latency = std::chrono::microseconds{410};
@@ -106,14 +106,14 @@ struct options {
 struct option_entry {
   /// How a number may be written beside plain digits: "64K", "10GB/s".
   enum class unit : uint8_t { none, bytes, bytes_a_second };
-  using value_pointer = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*,
-                                     std::vector<std::string>*>;
+  using value_pointer
+    = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*, std::vector<std::string>*>;
 
   std::string_view section;
   std::string_view key;
   value_pointer value;
   std::string_view purpose;
-  uint64_t min = 0;          ///< Of a number, or of a duration in ns.
+  uint64_t min = 0; ///< Of a number, or of a duration in ns.
   uint64_t max = UINT64_MAX;
   std::vector<std::string_view> words{}; ///< Of a text, all that it may be; none: anything.
   unit counted_in = unit::none;

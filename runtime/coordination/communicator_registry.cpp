@@ -10,8 +10,9 @@ namespace ringmaster {
 caf::error communicator_registry::admit(size_t more) const {
   if (alive_.size() + more <= alive_max_)
     return caf::none;
-  return make_error(errc::too_many, fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
-                                                alive_.size(), more, alive_max_));
+  return make_error(errc::too_many,
+                    fmt::format("{} communicators are alive, {} more would be over the limit of {}; destroy some",
+                                alive_.size(), more, alive_max_));
 }
 
 std::optional<known_communicator> communicator_registry::ended(communicator_id id, const std::string& reason) {

@@ -18,7 +18,8 @@ struct known_communicator {
   proto::FailurePolicy policy = proto::SHRINK;
   bool deterministic = false;
   bool outlives_client = false;
-  std::set<device_id> lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
+  std::set<device_id>
+    lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
 };
 
 /// The communicators that are alive, and how those that failed ended. The coordinator's. An id is given once.

@@ -52,7 +52,8 @@ caf::expected<rank_groups> shrink(const proto::CommDeriveRequest::Shrink& x, con
   device_ids left;
   for (auto rank : x.ranks())
     if (rank >= ranks.size())
-      return denied(fmt::format("shrink: there is no rank {}; the communicator has ranks 0 to {}", rank, ranks.size() - 1));
+      return denied(fmt::format("shrink: there is no rank {}; the communicator has ranks 0 to {}", rank,
+                                ranks.size() - 1));
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (std::count(x.ranks().begin(), x.ranks().end(), rank) == 0)
       left.push_back(ranks[rank]);
@@ -61,7 +62,8 @@ caf::expected<rank_groups> shrink(const proto::CommDeriveRequest::Shrink& x, con
   return rank_groups{{0, left}};
 }
 
-caf::expected<rank_groups> grow(const proto::CommDeriveRequest::Grow& x, device_ids ranks, const device_registry& devices) {
+caf::expected<rank_groups> grow(const proto::CommDeriveRequest::Grow& x, device_ids ranks,
+                                const device_registry& devices) {
   auto more = x.device_ids().empty() ? devices.free_devices(x.devices(), "grow") : from_wire(x.device_ids());
   if (!more)
     return std::move(more.error());

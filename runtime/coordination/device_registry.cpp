@@ -112,8 +112,8 @@ size_t device_registry::free_count() const {
 caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std::string& who) const {
   if (auto free = free_count(); free < wanted)
     return make_error(errc::too_few_devices,
-                      fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators", who,
-                                  wanted, free, devices_.size(), devices_.size() - free));
+                      fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators",
+                                  who, wanted, free, devices_.size(), devices_.size() - free));
   device_ids result;
   for (auto& [id, device] : devices_)
     if (result.size() < wanted && device.communicators.empty())
@@ -129,8 +129,9 @@ caf::error device_registry::check(const std::vector<device_ids>& groups) const {
         return std::move(there.error());
       auto rank = places.size();
       if (auto [i, added] = places.emplace(id, rank); !added)
-        return make_error(errc::invalid_argument, fmt::format("device 0x{:x} would be rank {} and rank {} of one communicator",
-                                                              id, i->second, rank));
+        return make_error(errc::invalid_argument,
+                          fmt::format("device 0x{:x} would be rank {} and rank {} of one communicator", id, i->second,
+                                      rank));
     }
   }
   return caf::none;

@@ -35,7 +35,8 @@ struct known_node {
   caf::strong_actor_ptr handle;
 };
 
-/// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's. An id is given once.
+/// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's. An id is given
+/// once.
 class device_registry {
 public:
   /// Ids of earlier runs of the cluster end here.
@@ -73,8 +74,8 @@ public:
   size_t free_count() const;
   /// The free ones with the lowest ids. Errors: too_few_devices, with the numbers; `who` asks.
   caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
-  /// Whether communicators of these ranks can be made. Errors: unknown_device; invalid_argument for one that is twice in a
-  /// group.
+  /// Whether communicators of these ranks can be made. Errors: unknown_device; invalid_argument for one that is twice
+  /// in a group.
   caf::error check(const std::vector<device_ids>& groups) const;
 
 private:

@@ -10,8 +10,8 @@
 
 namespace ringmaster {
 
-/// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered: how to answer for one that ends
-/// first. Each is answered once, by the receiver, by its limit or here. The coordinator's.
+/// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered: how to answer for one that
+/// ends first. Each is answered once, by the receiver, by its limit or here. The coordinator's.
 template <class Receiver>
 class pending_calls {
 public:

@@ -40,7 +40,9 @@ device_id spare_desk::free_device(const search& x) const {
 spare_desk::step spare_desk::next(number id, bool wanted) {
   auto& x = searches_.at(id);
   if (!wanted)
-    return {kind::refuse, {}, make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", x.request.comm_id()))};
+    return {kind::refuse,
+            {},
+            make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", x.request.comm_id()))};
   if (auto device = free_device(x); device.value != 0) {
     devices_.take(device, communicator_of(x.request));
     x.tried.insert(device);
@@ -59,11 +61,13 @@ spare_desk::step spare_desk::nobody(search& x) const {
       return {kind::hand_over, x.second_best->first, x.second_best->second};
     }
   auto limit_s = static_cast<double>(x.request.timeout_ns()) / 1e9;
-  return {kind::refuse, {},
-          make_error(errc::too_few_devices,
-                     fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
-                                 "{} are in no communicator",
-                                 memory_bytes(x.request.lost()), limit_s, devices_.devices().size(), devices_.free_count()))};
+  return {
+    kind::refuse,
+    {},
+    make_error(errc::too_few_devices,
+               fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
+                           "{} are in no communicator",
+                           memory_bytes(x.request.lost()), limit_s, devices_.devices().size(), devices_.free_count()))};
 }
 
 spare_desk::step spare_desk::expired(number id, bool wanted) {

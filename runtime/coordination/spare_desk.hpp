@@ -6,9 +6,9 @@
 
 namespace ringmaster {
 
-/// Requests for spares: which device stands in for a lost one, and what becomes of a request whose device dies or refuses
-/// its inputs. The coordinator's; it takes devices in the registry and gives them back, and sends nothing: after every event
-/// it says what is to be done for a request.
+/// Requests for spares: which device stands in for a lost one, and what becomes of a request whose device dies or
+/// refuses its inputs. The coordinator's; it takes devices in the registry and gives them back, and sends nothing:
+/// after every event it says what is to be done for a request.
 ///
 ///   waiting --device free--> restoring --all copies made, or the host has not all--> handed over
 ///     ▲  └──time over──> refused         │
@@ -52,10 +52,10 @@ private:
   struct search {
     proto::SpareRequest request;
     std::set<device_id> tried;
-    device_id device;            ///< Whose inputs are being restored; 0: none has been found.
+    device_id device; ///< Whose inputs are being restored; 0: none has been found.
     size_t copies_pending = 0;
-    bool restorable = true;      ///< The host has all inputs.
-    caf::error problem;          ///< The first, of this device.
+    bool restorable = true;                                      ///< The host has all inputs.
+    caf::error problem;                                          ///< The first, of this device.
     std::optional<std::pair<device_id, caf::error>> second_best; ///< It lives, but refused a copy.
     bool expired = false;
   };

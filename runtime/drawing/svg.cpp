@@ -14,8 +14,7 @@ using anchor = svg_canvas::anchor;
 
 // Pixels.
 constexpr double width_min = 720, left_margin = 104, right_margin = 24, title_height = 96, lane_height = 24,
-                 rank_radius = 12, chip_height = 17, letter_width = 7.4,
-                 letter_size = 12, gap = 12;
+                 rank_radius = 12, chip_height = 17, letter_width = 7.4, letter_size = 12, gap = 12;
 constexpr std::string_view ink = "#222222", faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8", empty = "#ececf0";
 
 /// The sizes that fit the story.
@@ -95,12 +94,13 @@ private:
     auto title = fmt::format("{}: {}, {} ranks", name_of(story_.kind), story_.algorithm, story_.world_size);
     canvas_.text(gap, 22, 20, title, anchor::start, ink, true);
     canvas_.text(gap, 44, letter_size, formula_, anchor::start, ink, false);
-    auto squares = story_.kind == proto::BARRIER
-                     ? "Below the arrows, of whom each rank knows that they have come, a row for each rank."
-                   : story_.shows_sums()
-                     ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in "
-                        "it."
-                     : "Below the arrows, what each rank has, block by block.";
+    auto squares
+      = story_.kind == proto::BARRIER
+          ? "Below the arrows, of whom each rank knows that they have come, a row for each rank."
+        : story_.shows_sums()
+          ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in "
+            "it."
+          : "Below the arrows, what each rank has, block by block.";
     canvas_.text(gap, 62, letter_size, squares, anchor::start, ink, false);
     auto changes = reduces(story_.kind)
                      ? "Framed: new in this round. A circle with a plus: the receiver adds what it has."
@@ -166,8 +166,8 @@ private:
   double holdings_height(const std::vector<rank_holdings>& now) const {
     double height = 0;
     for (const auto& x : now)
-      height = std::max(height, (x.output.empty() ? 0 : block_height())
-                                  + (x.scratch.empty() ? 0 : block_height() + 16));
+      height = std::max(height,
+                        (x.output.empty() ? 0 : block_height()) + (x.scratch.empty() ? 0 : block_height() + 16));
     return height;
   }
 
@@ -203,7 +203,10 @@ private:
     for (uint32_t rank = 0; rank < story_.world_size; ++rank) {
       auto has = sum.block != content::nothing && (sum.ranks >> rank & 1) != 0;
       canvas_.rectangle(x, y + m_.cell_height * rank, m_.cell_width, m_.cell_height, has ? colour_of(sum) : empty,
-                        {paper, story_.is_whole(sum) ? 0 : m_.cell_height < 8 ? 0.4 : 0.8}, 0);
+                        {paper, story_.is_whole(sum) ? 0
+                                : m_.cell_height < 8 ? 0.4
+                                                     : 0.8},
+                        0);
     }
   }
 

@@ -38,27 +38,31 @@ std::array<int, 3> parts_of(std::string_view colour) {
 
 void svg_canvas::rectangle(double x, double y, double width, double height, std::string_view fill, stroke line,
                            double radius) {
-  fmt::format_to(std::back_inserter(body_), R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{}" {}/>)"
-                                            "\n",
+  fmt::format_to(std::back_inserter(body_),
+                 R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{}" {}/>)"
+                 "\n",
                  x, y, width, height, radius, attributes(fill, line));
 }
 
 void svg_canvas::line(double x1, double y1, double x2, double y2, stroke line) {
-  fmt::format_to(std::back_inserter(body_), R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" {}/>)"
-                                            "\n",
+  fmt::format_to(std::back_inserter(body_),
+                 R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" {}/>)"
+                 "\n",
                  x1, y1, x2, y2, attributes("none", line));
 }
 
 void svg_canvas::circle(double x, double y, double radius, std::string_view fill, stroke line) {
-  fmt::format_to(std::back_inserter(body_), R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" {}/>)"
-                                            "\n",
+  fmt::format_to(std::back_inserter(body_),
+                 R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" {}/>)"
+                 "\n",
                  x, y, radius, attributes(fill, line));
 }
 
 void svg_canvas::arrowhead(double x, double y, int direction, std::string_view fill) {
   constexpr double length = 9, half_width = 5;
-  fmt::format_to(std::back_inserter(body_), R"(<polygon points="{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}" fill="{}"/>)"
-                                            "\n",
+  fmt::format_to(std::back_inserter(body_),
+                 R"(<polygon points="{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}" fill="{}"/>)"
+                 "\n",
                  x, y, x - direction * length, y - half_width, x - direction * length, y + half_width, fill);
 }
 
@@ -69,8 +73,9 @@ void svg_canvas::steps(std::span<const point> curve, double end, double base, st
   for (size_t i = 0; i < curve.size(); ++i)
     fmt::format_to(std::back_inserter(body_), "V{:.1f}H{:.1f}", curve[i].y,
                    i + 1 < curve.size() ? curve[i + 1].x : end);
-  fmt::format_to(std::back_inserter(body_), R"(V{:.1f}Z" {}/>)"
-                                            "\n",
+  fmt::format_to(std::back_inserter(body_),
+                 R"(V{:.1f}Z" {}/>)"
+                 "\n",
                  base, attributes(fill, line));
 }
 

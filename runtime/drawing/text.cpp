@@ -68,8 +68,8 @@ private:
       else if (x.source == rank)
         parts.insert({{x.order, outwards}, fmt::format("[{}] -> {}", label, x.destination)});
       else if (x.destination == rank)
-        parts.insert({{x.order, inwards}, fmt::format("[{}] {} {}", label, x.what == action::recv ? "<-" : "<+",
-                                                      x.source)});
+        parts.insert({{x.order, inwards},
+                      fmt::format("[{}] {} {}", label, x.what == action::recv ? "<-" : "<+", x.source)});
     }
     std::string text;
     for (const auto& [place, part] : parts)
@@ -94,13 +94,14 @@ private:
 std::string text_of(const walk_through& story, std::string_view formula) {
   auto text = fmt::format("{}: {}, {} rank{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
                           story.world_size == 1 ? "" : "s", formula);
-  text += story.kind == proto::BARRIER
-            ? "[S] -> R: rank R is told that the ranks S have come; [S] <- R: it comes from there.\n"
-              "Behind the bar, who has come.\n"
-          : story.shows_sums()
-            ? "[B] -> R: block B goes to rank R; [B] <- R: it comes from there; [B] <+ R: and is added to what is here.\n"
-              "Behind the bar, block by block, the ranks whose inputs are in it.\n"
-            : "[B] -> R: block B goes to rank R; [B] <- R: it comes from there. Behind the bar, what the rank has.\n";
+  text
+    += story.kind == proto::BARRIER
+         ? "[S] -> R: rank R is told that the ranks S have come; [S] <- R: it comes from there.\n"
+           "Behind the bar, who has come.\n"
+       : story.shows_sums()
+         ? "[B] -> R: block B goes to rank R; [B] <- R: it comes from there; [B] <+ R: and is added to what is here.\n"
+           "Behind the bar, block by block, the ranks whose inputs are in it.\n"
+         : "[B] -> R: block B goes to rank R; [B] <- R: it comes from there. Behind the bar, what the rank has.\n";
   table rows{story};
   for (size_t i = 0; i < story.rounds.size(); ++i)
     text += fmt::format("\nround {}\n{}", i, rows.round_text(story.rounds[i]));

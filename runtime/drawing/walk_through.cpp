@@ -31,9 +31,9 @@ struct raw_activity {
 class walker {
 public:
   walker(walk_through story, const plan_request& request, std::span<const schedule> ranks, message_graph graph)
-    : story_(std::move(story)), request_(request), ranks_(ranks), graph_(std::move(graph)),
-      begun_(graph_.steps.size()), ended_(graph_.steps.size()), order_(graph_.steps.size()),
-      token_(graph_.steps.size()), progress_(ranks.size()), memory_(ranks.size()) {}
+    : story_(std::move(story)), request_(request), ranks_(ranks), graph_(std::move(graph)), begun_(graph_.steps.size()),
+      ended_(graph_.steps.size()), order_(graph_.steps.size()), token_(graph_.steps.size()), progress_(ranks.size()),
+      memory_(ranks.size()) {}
 
   caf::expected<walk_through> run() {
     if (auto problem = check_size())
@@ -215,15 +215,13 @@ private:
     story_.one_source = sources <= 1;
   }
 
-  content in_blocks(content x) const {
-    return x.block == content::nothing ? x : content{block_of_[x.block], x.ranks};
-  }
+  content in_blocks(content x) const { return x.block == content::nothing ? x : content{block_of_[x.block], x.ranks}; }
 
   void gather_cells() {
     for (auto& x : raw_) {
       for (const auto& element : x.moved)
-        if (auto c = in_blocks(element); std::find(x.drawn.contents.begin(), x.drawn.contents.end(), c)
-                                         == x.drawn.contents.end())
+        if (auto c = in_blocks(element);
+            std::find(x.drawn.contents.begin(), x.drawn.contents.end(), c) == x.drawn.contents.end())
           x.drawn.contents.push_back(c);
       story_.rounds[x.round].activities.push_back(std::move(x.drawn));
     }

@@ -45,8 +45,8 @@ struct walk_through {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm{};
   uint32_t world_size = 0;
-  uint32_t blocks = 0;      ///< Into which the schedule cuts the inputs.
-  bool one_source = false;  ///< All data is one rank's, so a block says what it is.
+  uint32_t blocks = 0;                        ///< Into which the schedule cuts the inputs.
+  bool one_source = false;                    ///< All data is one rank's, so a block says what it is.
   std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
   std::vector<drawn_round> rounds{};
 

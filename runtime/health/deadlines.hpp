@@ -9,8 +9,8 @@
 
 namespace ringmaster {
 
-/// Limits of things that are waited for, of which most end before. One timer serves them all: an actor's delayed message
-/// cannot be taken back, and one for each would pile up.
+/// Limits of things that are waited for, of which most end before. One timer serves them all: an actor's delayed
+/// message cannot be taken back, and one for each would pile up.
 class deadlines {
 public:
   using time_point = std::chrono::steady_clock::time_point;

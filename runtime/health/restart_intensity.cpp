@@ -14,8 +14,8 @@ bool restart_intensity::allow(time_point now) {
 }
 
 std::string restart_intensity::reason() const {
-  return fmt::format("{} restart{} within {:.1f} s, {} {} allowed", restarts_.size(),
-                     restarts_.size() == 1 ? "" : "s", std::chrono::duration<double>(options_.period).count(), options_.restarts_max,
+  return fmt::format("{} restart{} within {:.1f} s, {} {} allowed", restarts_.size(), restarts_.size() == 1 ? "" : "s",
+                     std::chrono::duration<double>(options_.period).count(), options_.restarts_max,
                      options_.restarts_max == 1 ? "is" : "are");
 }
 

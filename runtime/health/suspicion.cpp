@@ -14,8 +14,7 @@ void suspicion::on_request(uint64_t number, time_point now) {
 
 void suspicion::on_answer(uint64_t number, duration busy_for, time_point now) {
   observe(now);
-  auto answered = std::find_if(pending_.begin(), pending_.end(),
-                               [&](const request& x) { return x.number == number; });
+  auto answered = std::find_if(pending_.begin(), pending_.end(), [&](const request& x) { return x.number == number; });
   if (answered == pending_.end())
     return;
   auto took = std::chrono::duration_cast<duration>(now - answered->since);

@@ -18,7 +18,7 @@ public:
   using duration = std::chrono::nanoseconds;
 
   struct options {
-    duration interval = std::chrono::milliseconds{100};   ///< Between two requests.
+    duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
     duration late_after = std::chrono::milliseconds{500};
     uint32_t late = 3;   ///< X, 1..window
     uint32_t window = 5; ///< Y, 1..64

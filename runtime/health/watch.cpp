@@ -12,10 +12,10 @@ watch::verdict watch::look(const std::vector<uint64_t>& devices, time_point now)
         result.suspects.emplace_back(device, found.reason);
   auto most = overload_.look(result.suspects.size(), devices.size(), now);
   if (most.began)
-    result.overload = fmt::format("{} of {} devices answer late, as if the hosts or the network were overloaded: none is "
-                                  "given up for {:.1f} s",
-                                  result.suspects.size(), devices.size(),
-                                  std::chrono::duration<double>{overload_.patience()}.count());
+    result.overload = fmt::format(
+      "{} of {} devices answer late, as if the hosts or the network were overloaded: none is "
+      "given up for {:.1f} s",
+      result.suspects.size(), devices.size(), std::chrono::duration<double>{overload_.patience()}.count());
   if (most.excused)
     result.suspects.clear();
   return result;

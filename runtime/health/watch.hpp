@@ -11,8 +11,8 @@
 
 namespace ringmaster {
 
-/// Watches the devices of a communicator while they have something to do: whose answers are late, what each says that it
-/// does, and when anybody has last moved. Pure: the caller passes the time in and sends the requests.
+/// Watches the devices of a communicator while they have something to do: whose answers are late, what each says that
+/// it does, and when anybody has last moved. Pure: the caller passes the time in and sends the requests.
 class watch {
 public:
   using time_point = suspicion::time_point;

@@ -59,7 +59,8 @@ caf::expected<std::optional<uint64_t>> durable_mark::read(const std::filesystem:
   auto value = parse({text, static_cast<size_t>(size)});
   if (!value)
     return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: its file {} does not say up to which record "
-                                                 "it is durable", dir.string(), file_name));
+                                                 "it is durable",
+                                                 dir.string(), file_name));
   return value;
 }
 

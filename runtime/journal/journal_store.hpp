@@ -37,7 +37,7 @@ public:
     std::filesystem::path dir; ///< Created if missing. Empty: in memory only, gone with this object.
     journal_sync sync = journal_sync::interval;
     uint64_t retain_records = 1'000'000; ///< > 0
-    uint64_t now_ns = 0; ///< Wall clock, Unix time: noted in a new journal.
+    uint64_t now_ns = 0;                 ///< Wall clock, Unix time: noted in a new journal.
   };
 
   /// Returns false to stop.

@@ -1,8 +1,8 @@
 #include "runtime/journal/record_text.hpp"
 
-#include "runtime/text/quantity_text.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -95,8 +95,7 @@ std::string text(const proto::OperationEnqueued& x) {
   auto& r = x.request().collective();
   return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
-                     name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())),
-                     bytes_text(x.bytes()));
+                     name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())), bytes_text(x.bytes()));
 }
 
 std::string text(const proto::RankReport& x) {
@@ -105,8 +104,8 @@ std::string text(const proto::RankReport& x) {
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (x.phase() == proto::RankReport::BROKEN)
     return fmt::format("{} broke after {}{}", where, took, because(x.error()));
-  return fmt::format("{} {} in {}, received {}", where,
-                     lower(proto::RankReport::Phase_Name(x.phase())), took, bytes_text(x.bytes_received()));
+  return fmt::format("{} {} in {}, received {}", where, lower(proto::RankReport::Phase_Name(x.phase())), took,
+                     bytes_text(x.bytes_received()));
 }
 
 std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_took_ns) {
@@ -114,7 +113,8 @@ std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_t
   auto what = fmt::format("{} {} over {} ranks, {} a rank, {}{}", plain(x.algorithm()),
                           lower(proto::CollectiveKind_Name(x.kind())), x.world_size(), bytes_text(x.bytes()),
                           span_text(x.started_ns(), x.ended_ns())
-                            + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns)) : ""),
+                            + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns))
+                                             : ""),
                           x.attempts() > 1 ? fmt::format(", attempt {}", x.attempts()) : "");
   if (x.status() == gpu_sim::FAILED)
     return fmt::format("{} failed in epoch {}{} ({})", where, x.epoch(), because(x.error()), what);
@@ -123,8 +123,9 @@ std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_t
 }
 
 std::string text(const proto::CommandEnded& x) {
-  auto where = x.stream_id() == 0 ? fmt::format("device {:#x}", x.device_id())
-                                  : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(x.stream_id()));
+  auto where = x.stream_id() == 0
+                 ? fmt::format("device {:#x}", x.device_id())
+                 : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(x.stream_id()));
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (!x.error().empty())
     return fmt::format("{}: {} of {} failed after {}{}", where, plain(x.kind()), bytes_text(x.bytes()), took,
@@ -138,7 +139,8 @@ std::string event_text(const Record& record, const record_text_options& opts) {
       return fmt::format("coordinator started, process {}", record.coordinator_started().pid());
     case Record::kNodeJoined: {
       auto& x = record.node_joined();
-      return fmt::format("{} joined, process {}{}", node_text(x), x.pid(), x.host().empty() ? "" : " on " + plain(x.host()));
+      return fmt::format("{} joined, process {}{}", node_text(x), x.pid(),
+                         x.host().empty() ? "" : " on " + plain(x.host()));
     }
     case Record::kNodeLeft: {
       auto& x = record.node_left();
@@ -219,11 +221,9 @@ tone tone_of(const Record& record) {
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
     case Record::kNodeLeft:
     case Record::kFaultInjected: return tone::warning;
-    case Record::kRankEnded:
-      return record.rank_ended().phase() == proto::RankReport::BROKEN ? tone::bad : tone::plain;
+    case Record::kRankEnded: return record.rank_ended().phase() == proto::RankReport::BROKEN ? tone::bad : tone::plain;
     case Record::kCommandEnded: return record.command_ended().error().empty() ? tone::plain : tone::bad;
-    case Record::kOperationEnded:
-      return record.operation_ended().status() == gpu_sim::SUCCESS ? tone::good : tone::bad;
+    case Record::kOperationEnded: return record.operation_ended().status() == gpu_sim::SUCCESS ? tone::good : tone::bad;
     default: return tone::plain;
   }
 }

@@ -12,8 +12,8 @@ namespace ringmaster {
 struct record_text_options {
   std::optional<uint64_t> relative_to_ns; ///< Seconds since then ("+1.250 s") in place of the time of day.
   std::chrono::seconds utc_offset{0};     ///< Of the clock on the reader's wall.
-  /// Of an operation's end: from the first rank's beginning to the last one's end. The rest of the time it has waited, for
-  /// the operations before it or for ranks that came late.
+  /// Of an operation's end: from the first rank's beginning to the last one's end. The rest of the time it has waited,
+  /// for the operations before it or for ranks that came late.
   std::optional<uint64_t> ranks_took_ns;
 };
 

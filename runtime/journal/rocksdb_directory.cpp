@@ -149,14 +149,16 @@ caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) c
     if (std::find(family_names.begin(), family_names.end(), name) == family_names.end())
       return make_error(errc::wrong_version,
                         fmt::format("journal '{}' has a family '{}' that format {}, the one this program writes, has "
-                                    "not: a later version wrote it", path_.string(), name, format_version));
+                                    "not: a later version wrote it",
+                                    path_.string(), name, format_version));
   if (names.size() == family_names.size())
     return caf::none;
   if (durable > 0)
     return corrupt("it has records, but not all of its families");
   return writing ? caf::none
                  : make_error(errc::invalid_argument, fmt::format("there is no journal in '{}': its creation was cut "
-                                                                  "short, or is going on", path_.string()));
+                                                                  "short, or is going on",
+                                                                  path_.string()));
 }
 
 caf::error rocksdb_directory::open_for_writing() {
@@ -206,7 +208,8 @@ caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const 
       ::close(fd);
   }
   return make_error(errc::in_use, fmt::format("journal '{}' is in use {}: stop that one first, or choose another "
-                                              "directory", path_.string(), holder));
+                                              "directory",
+                                              path_.string(), holder));
 }
 
 caf::error rocksdb_directory::check_version(uint64_t now_ns) {
@@ -215,10 +218,11 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
   if (status.ok()) {
     if (version == format_version)
       return caf::none;
-    return make_error(errc::wrong_version,
-                      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the "
-                                  "version of Ringmaster that wrote it, or move the directory away to begin a new one",
-                                  path_.string(), version, format_version));
+    return make_error(
+      errc::wrong_version,
+      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the "
+                  "version of Ringmaster that wrote it, or move the directory away to begin a new one",
+                  path_.string(), version, format_version));
   }
   if (!status.IsNotFound())
     return error_of(status, "read");
@@ -239,7 +243,8 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
 
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
   return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
-                                               "one", path_.string(), reason));
+                                               "one",
+                                               path_.string(), reason));
 }
 
 caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {

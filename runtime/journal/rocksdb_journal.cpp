@@ -146,7 +146,7 @@ caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
   state_ = batch.state();
   acknowledged_ = state_.last_index();
   if (sync) // an error is left to the next flush: the records are written and must not be again
-    (void) tables_->files().mark()->raise(state_.last_index());
+    (void)tables_->files().mark()->raise(state_.last_index());
   return caf::none;
 }
 

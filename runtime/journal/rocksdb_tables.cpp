@@ -79,8 +79,7 @@ caf::error rocksdb_tables::scan(const proto::JournalState& bounds, bool backward
     if (!i->status().ok())
       return files_->error_of(i->status(), "read");
     if (!i->Valid() || index_of(i->key()) != index)
-      return files_->corrupt(
-        fmt::format("record {} is missing among {} to {}", index, bounds.first_index(), last));
+      return files_->corrupt(fmt::format("record {} is missing among {} to {}", index, bounds.first_index(), last));
     proto::Record record;
     if (!parse(record, i->value()))
       return files_->corrupt(fmt::format("record {} cannot be parsed", index));

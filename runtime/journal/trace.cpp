@@ -1,9 +1,9 @@
 #include "runtime/journal/trace.hpp"
 
-#include "runtime/text/json_writer.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/unfinished_ranks.hpp"
+#include "runtime/text/json_writer.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,7 +99,7 @@ private:
 
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
-  std::vector<unfinished_rank> unfinished_; // of what is shown
+  std::vector<unfinished_rank> unfinished_;        // of what is shown
   std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
   uint64_t base_ns_ = UINT64_MAX;
   json_writer json_;

@@ -43,11 +43,11 @@ private:
     uint64_t epoch = 0;
     std::vector<uint64_t> devices;
   };
-  std::map<uint64_t, ranks> ranks_;              ///< By communicator, of its present epoch.
-  std::map<operation_key, attempt> in_flight_;   ///< The latest of each operation.
+  std::map<uint64_t, ranks> ranks_;            ///< By communicator, of its present epoch.
+  std::map<operation_key, attempt> in_flight_; ///< The latest of each operation.
   /// Of attempts that are over: the loss of a device may be written down after what became of it.
   std::map<uint64_t, std::pair<operation_key, attempt>> behind_;
-  std::map<uint64_t, uint64_t> last_end_ns_;     ///< By device: a stream runs one command after the other.
+  std::map<uint64_t, uint64_t> last_end_ns_; ///< By device: a stream runs one command after the other.
 };
 
 void attempts::take(const Record& record) {
@@ -118,7 +118,8 @@ void attempts::lose(uint64_t device, fate how, const std::string& cause, uint64_
     return;
   auto& [key, x] = *at;
   auto started = std::max(x.started_ns, last_end_ns_[device]);
-  unfinished.push_back({key, x.epoch, x.pending.at(device), device_id{device}, how, cause, started, std::max(started, time_ns)});
+  unfinished.push_back({key, x.epoch, x.pending.at(device), device_id{device}, how, cause, started,
+                        std::max(started, time_ns)});
   behind_.erase(device);
   for (auto& [other, y] : in_flight_)
     y.pending.erase(device);

@@ -12,7 +12,7 @@ namespace ringmaster {
 /// A rank's part of an operation that it never reported the end of, as nobody can who hangs or is dead.
 struct unfinished_rank {
   enum class fate : uint8_t {
-    hung,   ///< It was given up on suspicion.
+    hung, ///< It was given up on suspicion.
     died,
     left,   ///< Its node was shut down.
     running ///< The records end before it does.

@@ -46,8 +46,8 @@ caf::error failed(const device_memory::options& opts, std::string_view what, int
     advice = "; give the devices less memory, or raise the limit on address space";
   else if (code == EMFILE || code == ENFILE)
     advice = "; raise the limit on open files";
-  return make_error(errc::io_error, fmt::format("{}: cannot {} {}: {}{}", name_of(opts.id), what,
-                                                opts.file.string(), std::strerror(code), advice));
+  return make_error(errc::io_error, fmt::format("{}: cannot {} {}: {}{}", name_of(opts.id), what, opts.file.string(),
+                                                std::strerror(code), advice));
 }
 
 /// Gives the file its length. A file of another length keeps the user's range as far as both have it; a scratch area
@@ -126,9 +126,7 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
 }
 
 device_memory::device_memory(const options& opts, std::byte* mapping)
-  : options_(opts),
-    mapping_(mapping),
-    pages_(mapping, 2 * opts.bytes),
+  : options_(opts), mapping_(mapping), pages_(mapping, 2 * opts.bytes),
     user_(opts.min_address, opts.min_address + opts.bytes),
     scratch_(opts.min_address + opts.bytes, opts.min_address + 2 * opts.bytes) {}
 

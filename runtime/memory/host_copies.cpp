@@ -80,9 +80,8 @@ caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id devic
   const auto& known = found == devices_.end() ? nothing : found->second;
   const auto end = address + bytes;
   const auto missing = [&](uint64_t from, uint64_t to, const char* why) {
-    return make_error(errc::device_lost,
-                      fmt::format("device {:#x}: the host cannot give back {}: its part {} {}", device.value,
-                                  range(address, end), range(from, to), why));
+    return make_error(errc::device_lost, fmt::format("device {:#x}: the host cannot give back {}: its part {} {}",
+                                                     device.value, range(address, end), range(from, to), why));
   };
   std::vector<piece> pieces;
   auto next = known.upper_bound(address);

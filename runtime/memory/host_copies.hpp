@@ -13,10 +13,10 @@
 
 namespace ringmaster {
 
-/// Remembers which bytes of device memory the host has copied in and what they were, so that a spare device can be given
-/// a lost device's input. It shares the host's blocks and copies nothing. A byte is remembered until the device changes
-/// it, the host copies to it again, or the blocks held grow beyond a limit. One address space a device; ranges must lie
-/// within a device's memory, as device_memory checked. Not thread-safe.
+/// Remembers which bytes of device memory the host has copied in and what they were, so that a spare device can be
+/// given a lost device's input. It shares the host's blocks and copies nothing. A byte is remembered until the device
+/// changes it, the host copies to it again, or the blocks held grow beyond a limit. One address space a device; ranges
+/// must lie within a device's memory, as device_memory checked. Not thread-safe.
 class host_copies {
 public:
   /// The bytes [offset, offset + bytes) of `block` are what is at `address`.

@@ -67,7 +67,7 @@ void huge_pages::prepare(uint64_t offset, uint64_t bytes) {
     if (::madvise(start, page_bytes, MADV_COLLAPSE) == 0)
       continue;
     refused_ = errno == EINVAL || errno == ENOSYS; // such files have none here
-    return; // else there is none free now, and looking for more takes long
+    return;                                        // else there is none free now, and looking for more takes long
   }
 }
 

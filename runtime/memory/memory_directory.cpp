@@ -39,10 +39,11 @@ uint64_t room_in(const fs::path& dir) {
 }
 
 caf::error no_room(const std::string& places, uint64_t bytes) {
-  return make_error(errc::io_error, fmt::format("the devices' memory files may grow to {} together, and there is room for "
-                                                "{}; fewer devices (device.count) or smaller ones (device.memory-bytes) need "
-                                                "less, device.memory-dir names another directory",
-                                                bytes_text(bytes), places));
+  return make_error(errc::io_error,
+                    fmt::format("the devices' memory files may grow to {} together, and there is room for "
+                                "{}; fewer devices (device.count) or smaller ones (device.memory-bytes) need "
+                                "less, device.memory-dir names another directory",
+                                bytes_text(bytes), places));
 }
 
 /// Removes what killed processes have left: directories whose lock nobody holds.

@@ -21,8 +21,7 @@ caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t align
   if (bytes == 0)
     return make_error(errc::invalid_argument, "an allocation of 0 bytes; at least 1 is needed");
   if (!std::has_single_bit(alignment))
-    return make_error(errc::invalid_argument,
-                      fmt::format("an alignment of {} bytes is no power of two", alignment));
+    return make_error(errc::invalid_argument, fmt::format("an alignment of {} bytes is no power of two", alignment));
   for (auto block = free_.begin(); block != free_.end(); ++block) {
     const auto [start, end] = *block;
     const auto aligned = (start + (alignment - 1)) & ~(alignment - 1);

@@ -1,7 +1,7 @@
 #include "runtime/operations/admission.hpp"
 
-#include "runtime/schedule/collective.hpp"
 #include "runtime/operations/rank_calls.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -87,7 +87,8 @@ admission::key admission::next_key(const call_part& part) {
   return result;
 }
 
-std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, std::vector<proto::RankCall::Part> parts) {
+std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch,
+                            std::vector<proto::RankCall::Part> parts) {
   if (!is_member(device))
     return fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}", device,
                        fmt::join(ranks_, ", 0x"));
@@ -98,7 +99,7 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
     bool transfer = is_transfer(part.what);
     auto peer = transfer ? device_of(epoch, part.what.collective().peer()) : 0;
     if (transfer && (peer == 0 || peer == device)) {
-      auto why = peer == device ? "a rank cannot send to itself; copy within the device instead"
+      auto why = peer == device           ? "a rank cannot send to itself; copy within the device instead"
                  : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
                  : part.what.collective().peer() < then->second.size()
                    ? fmt::format("device 0x{:x} was lost", then->second[part.what.collective().peer()])
@@ -123,8 +124,9 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch, st
   if (!added.open.empty())
     queues_[device].push_back(std::move(added));
   for (auto& where : unknown)
-    fail(where, errc::invalid_argument, fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
-                            name_of_rank(device), epoch, history_.rbegin()->first));
+    fail(where, errc::invalid_argument,
+         fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
+                     name_of_rank(device), epoch, history_.rbegin()->first));
   return {};
 }
 
@@ -228,9 +230,10 @@ bool admission::find_standstill() {
     for (auto& x : open)
       stuck.push_back(x.where);
   }
-  auto why = fmt::format("the ranks' calls do not match, and nothing has been moved: each waits for one that can never come: "
-                         "{}",
-                         fmt::join(texts, ", "));
+  auto why = fmt::format(
+    "the ranks' calls do not match, and nothing has been moved: each waits for one that can never come: "
+    "{}",
+    fmt::join(texts, ", "));
   for (auto& where : stuck)
     fail(where, errc::invalid_argument, why);
   return true;
@@ -281,7 +284,7 @@ std::string admission::waits_for(uint64_t ticket, uint64_t number) const {
       for (auto other : others) {
         auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
         bool has_called = has != called_.end() && has->second > x.where.index;
-        auto what = x.where.from == 0       ? name_of(x.part.what)
+        auto what = x.where.from == 0        ? name_of(x.part.what)
                     : x.part.what.receives() ? fmt::format("send to rank {}", *rank_of(device))
                                              : fmt::format("receive from rank {}", *rank_of(device));
         if (!has_called)

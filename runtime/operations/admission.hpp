@@ -22,17 +22,17 @@ struct call_part {
 };
 
 /// Matches the calls that the ranks of a communicator make, each for itself. The k-th collective of one rank meets the
-/// k-th of all others, the k-th send from a to b the k-th receive of b from a. A rank's calls are met in its order; those
-/// of one group call at once, in any order, so that two ranks may each send before they receive. What cannot match fails
-/// on every rank that takes part, also on those that call it later, and takes nothing else with it.
+/// k-th of all others, the k-th send from a to b the k-th receive of b from a. A rank's calls are met in its order;
+/// those of one group call at once, in any order, so that two ranks may each send before they receive. What cannot
+/// match fails on every rank that takes part, also on those that call it later, and takes nothing else with it.
 ///
 /// Ranks are known by their devices, which outlive changes of membership. No clock, no actor: a pure state machine.
 class admission {
 public:
   static constexpr size_t history_max = 64; ///< Epochs that calls may be for: the latest.
 
-  /// Parts that belong together, those of a collective in rank order, of a transfer the sender's first: either they match,
-  /// with rank numbers of their epoch, or `problem` says why not.
+  /// Parts that belong together, those of a collective in rank order, of a transfer the sender's first: either they
+  /// match, with rank numbers of their epoch, or `problem` says why not.
   struct verdict {
     std::vector<call_part> parts;
     std::string problem;
@@ -43,9 +43,8 @@ public:
   /// before, replaces it. What lost devices have called, or others with them, fails.
   void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
 
-  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that is not
-  /// known fails for all ranks, and keeps its place in their order.
-  /// `next()` has the verdicts.
+  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that
+  /// is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
   std::string call(uint64_t ticket, uint64_t device, uint64_t epoch, std::vector<proto::RankCall::Part> parts);
 
   /// What can be said now; to be asked until there is nothing.
@@ -102,7 +101,7 @@ private:
   std::vector<uint64_t> ranks_;
   std::map<uint64_t, std::vector<uint64_t>> history_; ///< Devices in rank order, by epoch.
   std::map<uint64_t, uint64_t> replaced_by_;
-  std::map<uint64_t, std::deque<entry>> queues_;      ///< By device; never empty ones.
+  std::map<uint64_t, std::deque<entry>> queues_;        ///< By device; never empty ones.
   std::map<std::pair<uint64_t, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;
   std::deque<verdict> verdicts_;

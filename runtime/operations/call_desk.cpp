@@ -74,7 +74,8 @@ void call_desk::begin(const std::vector<call_part>& parts) {
   for (auto& x : parts)
     ranks.push_back(static_cast<uint32_t>(std::find(world.begin(), world.end(), x.device) - world.begin()));
   if (std::count(ranks.begin(), ranks.end(), world.size()) != 0)
-    return parts_ended(parts, errc::invalid_argument, fmt::format("not all of the callers had a rank in epoch {}", epoch));
+    return parts_ended(parts, errc::invalid_argument,
+                       fmt::format("not all of the callers had a rank in epoch {}", epoch));
   auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
   request.set_comm_id(owner_.value);
   auto group = group_of(parts);
@@ -112,7 +113,8 @@ void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, cons
     part_ended(x.ticket, code, error);
 }
 
-std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts) {
+std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& made,
+                                            const std::vector<call_part>& parts) {
   std::vector<uint64_t> unwanted;
   for (auto& part : made.parts()) {
     bool anybody = false;
@@ -147,7 +149,8 @@ void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error)
   calls_.erase(i);
 }
 
-call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended, time_point now) {
+call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended,
+                                    time_point now) {
   auto& entry = calls_.at(ticket);
   expiry result;
   result.waited = fmt::format("{:.1f} s", std::chrono::duration<double>{now - entry.called_at}.count());
@@ -155,7 +158,8 @@ call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, con
     if (entry.limited && std::count(tickets.begin(), tickets.end(), ticket) != 0)
       result.late.push_back(sequence);
   if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
-    admission_.give_up(ticket, errc::timed_out, fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
+    admission_.give_up(ticket, errc::timed_out,
+                       fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
   return result;
 }
 

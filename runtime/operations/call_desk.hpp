@@ -9,9 +9,9 @@
 
 namespace ringmaster {
 
-/// Where the ranks of a communicator call for themselves: each tells its part, and when all parts of an operation are there
-/// and match, it is begun as if the host had called it. Every call that is taken has a ticket, and is answered once: when
-/// all of its parts have ended, one way or the other.
+/// Where the ranks of a communicator call for themselves: each tells its part, and when all parts of an operation are
+/// there and match, it is begun as if the host had called it. Every call that is taken has a ticket, and is answered
+/// once: when all of its parts have ended, one way or the other.
 ///
 /// It is told what happens, and `next()` answers with what is to be done, and why, until there is nothing. No clock, no
 /// actor: whoever asks carries it out.
@@ -89,8 +89,8 @@ private:
   communicator_id owner_;
   admission admission_;
   bool paused_ = false;
-  std::map<uint64_t, std::vector<uint64_t>> ranks_; ///< Devices by epoch, of the latest.
-  std::map<uint64_t, open_call> calls_;             ///< By ticket.
+  std::map<uint64_t, std::vector<uint64_t>> ranks_;     ///< Devices by epoch, of the latest.
+  std::map<uint64_t, open_call> calls_;                 ///< By ticket.
   std::map<uint64_t, std::vector<uint64_t>> under_way_; ///< Tickets, by the operation's sequence.
   std::vector<uint64_t> last_tickets_;
   uint64_t groups_ = 0;

@@ -184,7 +184,8 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return out;
-    operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()), fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
+    operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()),
+                       fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
     quiesce(out, fmt::format("operation #{} failed", op->sequence));
     return out;
   }
@@ -226,7 +227,8 @@ void epoch_change::end_cancelled(decisions& out) {
 void epoch_change::end(decisions& out, operation op) {
   if (op.epoch == 0)
     op.epoch = epoch_;
-  if (op.state == operation::phase::cancelled && op.attempts > 0 && !(op.in_place() && replaces_input(op.what().kind())))
+  if (op.state == operation::phase::cancelled && op.attempts > 0
+      && !(op.in_place() && replaces_input(op.what().kind())))
     note_outputs(out, op); // in part
   auto error = op.error;
   out.emplace_back(operation_ended{std::move(op), std::move(error)});
@@ -243,7 +245,8 @@ epoch_change::decisions epoch_change::overdue(const std::vector<uint64_t>& seque
   std::vector<uint64_t> cancelled;
   for (auto sequence : sequences)
     if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
-      operations_.cancel(*op, errc::timed_out, fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
+      operations_.cancel(*op, errc::timed_out,
+                         fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
       cancelled.push_back(sequence);
     }
   // Streams that are being stopped have not been told that these are cancelled: once more, with a higher epoch.

@@ -17,17 +17,17 @@ namespace ringmaster {
 /// An operation is `running` until every rank has finished it, then `decided`: from then on it counts as done by the
 /// group that ran it, whoever dies. What runs when an epoch opens runs again in it, from its untouched inputs.
 ///
-/// It is told what happens, and answers with what is to be done, in this order, and why; whoever asks carries it out before
-/// he tells of anything else. No clock, no actor: a pure state machine. Invariants, which
+/// It is told what happens, and answers with what is to be done, in this order, and why; whoever asks carries it out
+/// before he tells of anything else. No clock, no actor: a pure state machine. Invariants, which
 /// tests/runtime/operations/epoch_change_test.cpp tries in every order of events: no epoch opens while a member that is
-/// not lost has not stopped; epochs only rise; who was lost does not come back; what was decided is not cancelled; behind
-/// the end nothing opens.
+/// not lost has not stopped; epochs only rise; who was lost does not come back; what was decided is not cancelled;
+/// behind the end nothing opens.
 class epoch_change {
 public:
   enum class phase { active, quiescing, replacing, ending, aborted };
 
-  /// These streams are to stop touching memory for older epochs, and to drop what was cancelled. Their `quiesced` counts
-  /// with this epoch.
+  /// These streams are to stop touching memory for older epochs, and to drop what was cancelled. Their `quiesced`
+  /// counts with this epoch.
   struct stop_streams {
     uint64_t epoch = 0;
     std::vector<uint64_t> devices;
@@ -70,8 +70,8 @@ public:
   struct communicator_gone {
     std::string reason;
   };
-  using decision = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted, epoch_opened,
-                                end_began, communicator_aborted, communicator_gone>;
+  using decision = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted,
+                                epoch_opened, end_began, communicator_aborted, communicator_gone>;
   using decisions = std::vector<decision>;
 
   /// Epoch 1 is open over these.
@@ -148,13 +148,13 @@ private:
   std::map<uint64_t, std::vector<rank_device>> history_; ///< Ranks by epoch, of the latest that were open.
   phase state_ = phase::active;
   uint64_t epoch_ = 1;
-  std::set<uint64_t> quiescing_;     ///< Devices that have not stopped yet.
+  std::set<uint64_t> quiescing_; ///< Devices that have not stopped yet.
   std::string epoch_reason_;
   std::string end_reason_;
   std::string async_error_;
-  std::deque<uint64_t> to_replace_;  ///< Lost devices whose ranks wait for a spare.
-  uint64_t asked_for_ = 0;           ///< The lost device that a spare has been asked for; 0: none.
-  uint64_t asked_at_ = 0;            ///< The latest operation that the request knew of.
+  std::deque<uint64_t> to_replace_; ///< Lost devices whose ranks wait for a spare.
+  uint64_t asked_for_ = 0;          ///< The lost device that a spare has been asked for; 0: none.
+  uint64_t asked_at_ = 0;           ///< The latest operation that the request knew of.
   uint32_t held_ = 0;
   bool data_moves_ = false;
   bool stop_when_it_rests_ = false;

@@ -18,8 +18,8 @@ bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
 }
 
-/// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would depend
-/// on its company.
+/// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would
+/// depend on its company.
 bool place_does_not_matter(const proto::Collective& what) {
   return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
 }
@@ -32,7 +32,8 @@ bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
 bool apart(const operation& a, const operation& b) {
   for (size_t rank = 0; rank < a.slots.size(); ++rank) {
     auto &x = a.slots[rank], &y = b.slots[rank];
-    if (overlap(x.output, x.output_bytes, y.output, y.output_bytes) || overlap(x.input, x.input_bytes, y.output, y.output_bytes)
+    if (overlap(x.output, x.output_bytes, y.output, y.output_bytes)
+        || overlap(x.input, x.input_bytes, y.output, y.output_bytes)
         || overlap(x.output, x.output_bytes, y.input, y.input_bytes))
       return false;
   }
@@ -43,13 +44,15 @@ bool apart(const operation& a, const operation& b) {
 bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic) {
   auto& leader = *fused.front();
   if (op.leader != 0 || leader.attempts > 1)
-    return op.leader != 0 && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
+    return op.leader != 0
+           && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
   uint64_t bytes = op.bytes;
   for (auto each : fused)
     bytes += each->bytes;
-  return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint && !leader.joint
-         && same_reduction(op.what(), leader.what()) && (deterministic || place_does_not_matter(op.what()))
-         && op.bytes <= part_bytes_max && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max
+  return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint
+         && !leader.joint && same_reduction(op.what(), leader.what())
+         && (deterministic || place_does_not_matter(op.what())) && op.bytes <= part_bytes_max
+         && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max
          && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
 }
 
@@ -60,7 +63,8 @@ proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operati
   auto& plans = *batch.mutable_plans();
   for (int first = 0, end = 0; first < plans.size(); first = end) {
     std::vector<operation*> fused{operations.find(plans[first].sequence())};
-    for (end = first + 1; end < plans.size() && can_fuse(*operations.find(plans[end].sequence()), fused, deterministic); ++end)
+    for (end = first + 1; end < plans.size() && can_fuse(*operations.find(plans[end].sequence()), fused, deterministic);
+         ++end)
       fused.push_back(operations.find(plans[end].sequence()));
     auto& plan = *result.add_plans();
     plan = std::move(plans[first]);

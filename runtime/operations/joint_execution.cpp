@@ -1,8 +1,8 @@
 #include "runtime/operations/joint_execution.hpp"
 
-#include "runtime/schedule/blocks.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/blocks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@ namespace {
 /// What is computed at once stays in the nearest cache until it is where it belongs.
 constexpr uint64_t tile_bytes = 16u << 10;
 
-/// The processor's own prefetching ends with a page and begins anew in the next: this begins it in time. An all-reduce of
-/// 64 MiB on two ranks takes 0.9 of the time.
+/// The processor's own prefetching ends with a page and begins anew in the next: this begins it in time. An all-reduce
+/// of 64 MiB on two ranks takes 0.9 of the time.
 void prefetch_pages(const std::byte* from, uint64_t bytes) {
   constexpr uint64_t page_bytes = 4096;
   for (uint64_t at = -reinterpret_cast<uintptr_t>(from) % page_bytes; at < bytes; at += page_bytes) {
@@ -29,7 +29,8 @@ void prefetch_pages(const std::byte* from, uint64_t bytes) {
 } // namespace
 
 joint_execution::joint_execution(joint_operation operation, uint64_t slice_bytes)
-  : operation_(std::move(operation)), slice_bytes_(slice_bytes), element_bytes_(size_of(operation_.combine.datatype())) {
+  : operation_(std::move(operation)), slice_bytes_(slice_bytes),
+    element_bytes_(size_of(operation_.combine.datatype())) {
   slice_starts_.push_back(0);
   plan();
   if (slice_starts_.back() != pieces_.size())
@@ -79,8 +80,12 @@ void joint_execution::plan_all_to_all() {
     auto sent = blocks::of(operation_.kind, request, from);
     bool same_place = operation_.inputs[from] == operation_.outputs[from];
     for (uint32_t to = same_place ? from + 1 : 0; to < request.world_size; ++to)
-      add({.from = from, .to = to, .source = sent.start(to), .destination = received[to].start(from),
-           .count = sent.count(to), .swap = same_place});
+      add({.from = from,
+           .to = to,
+           .source = sent.start(to),
+           .destination = received[to].start(from),
+           .count = sent.count(to),
+           .swap = same_place});
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/schedule/collective.hpp"
 #include "runtime/reduction/reducer.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ringmaster {
 
-/// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them at
-/// once.
+/// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them
+/// at once.
 struct joint_operation {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   plan_request request;
@@ -25,8 +25,8 @@ struct joint_operation {
 /// algorithms that are `joint` do with messages.
 ///
 /// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
-/// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed. Nobody
-/// but whoever runs the slices takes part, so that is always possible, whoever has died.
+/// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed.
+/// Nobody but whoever runs the slices takes part, so that is always possible, whoever has died.
 class joint_execution {
 public:
   /// `slice_bytes`: how much memory one slice touches, about.
@@ -47,7 +47,7 @@ private:
     uint64_t source = 0;       ///< Element of the input.
     uint64_t destination = 0;  ///< Element of the output.
     uint64_t count = 0;
-    bool swap = false;         ///< With the block that lies there: two ranks' blocks, in place.
+    bool swap = false; ///< With the block that lies there: two ranks' blocks, in place.
   };
 
   void plan();
@@ -56,13 +56,17 @@ private:
   uint64_t bytes_per_element(const piece& x) const;
   void run(const piece& x) const;
   void reduce(const piece& x) const;
-  /// The reduction of `count` elements of all inputs from `at` on. `touched_bytes`: `bytes_` where `out` is an output, 0
-  /// where it is to stay in the caches.
+  /// The reduction of `count` elements of all inputs from `at` on. `touched_bytes`: `bytes_` where `out` is an output,
+  /// 0 where it is to stay in the caches.
   void reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const;
   void copy(const piece& x) const;
   void swap(const piece& x) const;
-  const std::byte* input(uint32_t rank, uint64_t element) const { return operation_.inputs[rank] + element * element_bytes_; }
-  std::byte* output(uint32_t rank, uint64_t element) const { return operation_.outputs[rank] + element * element_bytes_; }
+  const std::byte* input(uint32_t rank, uint64_t element) const {
+    return operation_.inputs[rank] + element * element_bytes_;
+  }
+  std::byte* output(uint32_t rank, uint64_t element) const {
+    return operation_.outputs[rank] + element * element_bytes_;
+  }
 
   joint_operation operation_;
   uint64_t slice_bytes_;

@@ -1,10 +1,10 @@
 #include "runtime/operations/operation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/reduction/reducer.hpp"
 #include "runtime/schedule/blocks.hpp"
 #include "runtime/schedule/request_of.hpp"
-#include "runtime/reduction/reducer.hpp"
-#include "runtime/algorithms/registry.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -64,8 +64,8 @@ caf::error check_types(const proto::Collective& what, size_t ranks) {
   if (what.op() != gpu_sim::PREMUL_SUM)
     return caf::none;
   if (what.factors_size() != 1 && what.factors_size() != static_cast<int>(ranks))
-    return invalid(fmt::format("premul_sum over {} ranks wants {} factors, or one for all, and there are {}", ranks, ranks,
-                               what.factors_size()));
+    return invalid(fmt::format("premul_sum over {} ranks wants {} factors, or one for all, and there are {}", ranks,
+                               ranks, what.factors_size()));
   for (auto factor : what.factors())
     if (auto problem = check_factor(what.datatype(), factor))
       return problem;
@@ -79,9 +79,10 @@ caf::error check_swap(const proto::Collective& what, uint32_t ranks) {
       auto there = what.counts(static_cast<int>(a * ranks + b));
       auto back = what.counts(static_cast<int>(b * ranks + a));
       if (there != back)
-        return invalid(fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in place "
-                                   "both must be as many",
-                                   a, there, b, back));
+        return invalid(
+          fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in place "
+                      "both must be as many",
+                      a, there, b, back));
     }
   return caf::none;
 }
@@ -163,7 +164,8 @@ proto::OperationPlan operation::plan_of_attempt() const {
   auto result = plan;
   result.set_epoch(epoch);
   result.set_sequence(sequence);
-  for (auto addresses : {result.mutable_device_ids(), result.mutable_input_addresses(), result.mutable_output_addresses()})
+  for (auto addresses :
+       {result.mutable_device_ids(), result.mutable_input_addresses(), result.mutable_output_addresses()})
     addresses->Reserve(static_cast<int>(slots.size()));
   for (auto& x : slots) {
     result.add_device_ids(x.device);
@@ -215,7 +217,8 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
       return problem;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = members[rank].metadata;
-    operation::slot x{members[rank].id(), address_of(request.inputs(), rank, device), 0, 0, in_bytes[rank], out_bytes[rank]};
+    operation::slot x{members[rank].id(), address_of(request.inputs(), rank, device), 0, 0, in_bytes[rank],
+                      out_bytes[rank]};
     if (in_place) {
       x.buffer = x.input;
       if (auto problem = check_range(device, rank, "input", x.buffer, larger[rank]))
@@ -229,10 +232,12 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
         return problem;
       if (auto problem = check_range(device, rank, "output", x.output, x.output_bytes))
         return problem;
-      if (x.input_bytes != 0 && x.output_bytes != 0 && x.input < x.output + x.output_bytes && x.output < x.input + x.input_bytes)
-        return invalid(fmt::format("rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to "
-                                   "give no outputs",
-                                   rank, x.input, x.output, x.output_bytes));
+      if (x.input_bytes != 0 && x.output_bytes != 0 && x.input < x.output + x.output_bytes
+          && x.output < x.input + x.input_bytes)
+        return invalid(
+          fmt::format("rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to "
+                      "give no outputs",
+                      rank, x.input, x.output, x.output_bytes));
     }
     op.slots.push_back(x);
   }

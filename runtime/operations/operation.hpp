@@ -32,38 +32,38 @@ struct operation {
     uint64_t device = 0;
     uint64_t input = 0;
     uint64_t output = 0;
-    uint64_t buffer = 0;       ///< In place: where the rank's one buffer starts.
+    uint64_t buffer = 0; ///< In place: where the rank's one buffer starts.
     uint64_t input_bytes = 0;
     uint64_t output_bytes = 0;
   };
 
   proto::OperationPlan plan; ///< Over the ranks that are left, but for epoch and addresses.
   uint64_t sequence = 0;
-  uint64_t bytes = 0;        ///< Of one rank's larger buffer, at the call.
-  std::vector<slot> slots;   ///< In rank order; the lost ones are taken out.
+  uint64_t bytes = 0;      ///< Of one rank's larger buffer, at the call.
+  std::vector<slot> slots; ///< In rank order; the lost ones are taken out.
   phase state = phase::running;
-  uint64_t epoch = 0;        ///< Whose plan the ranks have; 0: none that counts.
-  uint32_t world_size = 0;   ///< Of the attempt that counts.
+  uint64_t epoch = 0;      ///< Whose plan the ranks have; 0: none that counts.
+  uint32_t world_size = 0; ///< Of the attempt that counts.
   uint32_t attempts = 0;
-  bool joint = false;        ///< The attempt is run for all ranks at once: a joint operation.
-  bool moving = false;       ///< And its data is on the way.
+  bool joint = false;                ///< The attempt is run for all ranks at once: a joint operation.
+  bool moving = false;               ///< And its data is on the way.
   std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
-  uint64_t group = 0;        ///< What it was called in; 0: in no group.
-  uint64_t leader = 0;       ///< The first of those that it is fused with, for good: they share one fate. 0: none.
+  uint64_t group = 0;  ///< What it was called in; 0: in no group.
+  uint64_t leader = 0; ///< The first of those that it is fused with, for good: they share one fate. 0: none.
   uint64_t started_ns = 0;
-  std::set<uint64_t> finished;  ///< Devices.
+  std::set<uint64_t> finished; ///< Devices.
   std::set<uint64_t> committed;
   std::string error;
-  errc code = errc::ok;      ///< Beside the error.
+  errc code = errc::ok; ///< Beside the error.
 
   const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
   std::vector<slot>::iterator slot_of(uint64_t device);
   /// Sizes, and addresses in place, for the ranks that are left.
   void lay_out();
-  /// Whether every input lies apart from its rank's output, or where `in_place` has it. Not so where gathering ranks have
-  /// closed up: a block that is still to be read lies where another one belongs.
+  /// Whether every input lies apart from its rank's output, or where `in_place` has it. Not so where gathering ranks
+  /// have closed up: a block that is still to be read lies where another one belongs.
   bool is_in_its_place() const;
   /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
   std::string drop(uint64_t device);

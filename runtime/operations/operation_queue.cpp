@@ -17,7 +17,8 @@ operation& operation_queue::add(operation op, uint64_t rank_group) {
 
 std::string operation_queue::open_group() {
   if (group_open_)
-    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first", owner_.value);
+    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
+                       owner_.value);
   group_open_ = true;
   return {};
 }
@@ -99,7 +100,8 @@ void operation_queue::replace(uint64_t lost, uint64_t old_min, const gpu_sim::De
     if (op.state != operation::phase::running)
       return;
     if (auto why = why_not(op); !why.empty())
-      cancel(op, errc::device_lost, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
+      cancel(op, errc::device_lost,
+             fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
   });
 }
 

@@ -9,9 +9,9 @@
 
 namespace ringmaster {
 
-/// The operations of a communicator that were called and have not ended, in the order of the calls: those in flight, and
-/// those that wait for GroupEnd. What becomes of them when ranks are lost, epochs change and ranks report, is decided by
-/// `epoch_change`; here it is done. No clock, no actor.
+/// The operations of a communicator that were called and have not ended, in the order of the calls: those in flight,
+/// and those that wait for GroupEnd. What becomes of them when ranks are lost, epochs change and ranks report, is
+/// decided by `epoch_change`; here it is done. No clock, no actor.
 class operation_queue {
 public:
   explicit operation_queue(communicator_id owner) : owner_(owner) {}
@@ -45,8 +45,8 @@ public:
   void cancel_all(errc code, const std::string& error);
   /// The device is gone from all that runs: what cannot go on without it is cancelled.
   void drop(uint64_t device);
-  /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's input is
-  /// not there; empty: it is.
+  /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's
+  /// input is not there; empty: it is.
   void replace(uint64_t lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
                const std::function<std::string(const operation&)>& why_not);
 

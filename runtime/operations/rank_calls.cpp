@@ -1,7 +1,7 @@
 #include "runtime/operations/rank_calls.hpp"
 
-#include "runtime/schedule/collective.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -43,8 +43,8 @@ std::string expected_counts(std::span<const call_part> parts, std::span<const ui
     for (int r = 0; r < size; ++r) {
       auto& gets = parts[static_cast<size_t>(r)].what.receive_counts();
       if (sends.size() == size && gets.size() == size && sends[r] != gets[s])
-        return fmt::format("counts: rank {} sends {} elements to rank {}, which expects {}", ranks[static_cast<size_t>(s)],
-                           sends[r], ranks[static_cast<size_t>(r)], gets[s]);
+        return fmt::format("counts: rank {} sends {} elements to rank {}, which expects {}",
+                           ranks[static_cast<size_t>(s)], sends[r], ranks[static_cast<size_t>(r)], gets[s]);
     }
   }
   return {};
@@ -79,10 +79,12 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   if (elements)
     compare("datatype", [](auto& x) { return name_of(x.what.collective().datatype()); });
   if (!transfer && asked.kind() == proto::ALL_TO_ALL)
-    compare("number of counts to send and to receive",
-            [](auto& x) { return fmt::format("{} and {}", x.what.collective().counts_size(), x.what.receive_counts_size()); });
+    compare("number of counts to send and to receive", [](auto& x) {
+      return fmt::format("{} and {}", x.what.collective().counts_size(), x.what.receive_counts_size());
+    });
   if (!transfer && asked.kind() == proto::ALL_TO_ALL && asked.counts_size() != first.receive_counts_size())
-    found.push_back(fmt::format("{} counts to send, and {} to receive", asked.counts_size(), first.receive_counts_size()));
+    found.push_back(fmt::format("{} counts to send, and {} to receive", asked.counts_size(),
+                                first.receive_counts_size()));
   if (elements && !v_variant)
     compare("count", [](auto& x) { return x.what.collective().count(); });
   if (!transfer && asked.kind() != proto::ALL_TO_ALL)
@@ -101,7 +103,8 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   return fmt::format("{}", fmt::join(found, ", "));
 }
 
-proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks, uint32_t world_size) {
+proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks,
+                                uint32_t world_size) {
   auto& first = parts.front().what;
   proto::CollectiveRequest result;
   auto& what = *result.mutable_collective();

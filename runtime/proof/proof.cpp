@@ -13,8 +13,8 @@ std::vector<buffer_counts> buffer_counts_of(proto::CollectiveKind kind, const pl
   return result;
 }
 
-proof prove(proto::CollectiveKind kind, const plan_request& request, const std::vector<schedule>& ranks,
-            uint64_t seed, addition_order order) {
+proof prove(proto::CollectiveKind kind, const plan_request& request, const std::vector<schedule>& ranks, uint64_t seed,
+            addition_order order) {
   if (ranks.size() != request.world_size) {
     proof result;
     result.fault = fmt::format("there are {} schedules for {} ranks", ranks.size(), request.world_size);

@@ -79,8 +79,7 @@ private:
       for (auto ranks : all_.ranks_of(run))
         for_each_part(ranks, sends ? rank_ : x.peer, sends ? x.peer : rank_, [&](rank_run part) {
           step y{.what = sends ? action::send : action::recv, .round = x.round, .peer = x.peer};
-          (sends ? y.source : y.destination)
-            = sends && part.first == rank_ ? own(i) : lanes_.at(i, part);
+          (sends ? y.source : y.destination) = sends && part.first == rank_ ? own(i) : lanes_.at(i, part);
           parts_.push_back(y);
         });
     });
@@ -152,9 +151,8 @@ private:
     pointer found;
 
     bool is(proto::CollectiveKind other_kind, std::string_view name, const plan_request& x) const {
-      return kind == other_kind && algorithm == name && request.world_size == x.world_size
-             && request.count == x.count && request.root == x.root && request.counts == x.counts
-             && request.chunk == x.chunk;
+      return kind == other_kind && algorithm == name && request.world_size == x.world_size && request.count == x.count
+             && request.root == x.root && request.counts == x.counts && request.chunk == x.chunk;
     }
   };
 
@@ -180,8 +178,7 @@ caf::expected<schedule> plan_in_rank_order(proto::CollectiveKind kind, std::stri
   return rewriting{**all, request, request.rank}.run(*planned);
 }
 
-caf::expected<std::vector<schedule>> plan_all_in_rank_order(proto::CollectiveKind kind,
-                                                            std::string_view algorithm_name,
+caf::expected<std::vector<schedule>> plan_all_in_rank_order(proto::CollectiveKind kind, std::string_view algorithm_name,
                                                             const plan_request& request) {
   auto ranks = plan_all(kind, algorithm_name, request);
   if (!ranks || !reduces(kind) || request.world_size == 1)

@@ -13,8 +13,9 @@ namespace ringmaster {
 // scratch, next to each other for each segment of elements. As soon as it has a segment of all ranks it folds it, from
 // left to right, into where the algorithm would have had the sum; from then on that travels as the one block it is.
 //
-// Rounds and peers stay as they are, but blocks grow by the contributions that they stand for. All-reduce of N ranks: a ring's scratch is (N-1)/2 times the buffer and so is what a rank sends at most for the reduction; one_shot
-// and butterfly need N times the buffer, a tree's root the same, direct one buffer. Integers, MIN and MAX give the same
+// Rounds and peers stay as they are, but blocks grow by the contributions that they stand for. All-reduce of N ranks: a
+// ring's scratch is (N-1)/2 times the buffer and so is what a rank sends at most for the reduction; one_shot and
+// butterfly need N times the buffer, a tree's root the same, direct one buffer. Integers, MIN and MAX give the same
 // bits in any order: nobody needs this for them.
 
 /// Whether the order of the ranks shows in the bits of the result: the kind reduces, and `order_shows`.
@@ -27,8 +28,7 @@ caf::expected<schedule> plan_in_rank_order(proto::CollectiveKind kind, std::stri
                                            const plan_request& request);
 
 /// The same for all ranks, and nothing is kept.
-caf::expected<std::vector<schedule>> plan_all_in_rank_order(proto::CollectiveKind kind,
-                                                            std::string_view algorithm_name,
+caf::expected<std::vector<schedule>> plan_all_in_rank_order(proto::CollectiveKind kind, std::string_view algorithm_name,
                                                             const plan_request& request);
 
 } // namespace ringmaster

@@ -62,8 +62,8 @@ void stream_lines_baseline(std::byte* out, const std::byte* in, uint64_t lines) 
 } // namespace
 
 void stream_bytes(std::byte* out, const std::byte* in, uint64_t bytes) {
-  static const line_kernel stream_lines =
-    best_instruction_set() == instruction_set::avx512 ? stream_lines_avx512 : stream_lines_baseline;
+  static const line_kernel stream_lines = best_instruction_set() == instruction_set::avx512 ? stream_lines_avx512
+                                                                                            : stream_lines_baseline;
   const uint64_t to_line = -reinterpret_cast<uintptr_t>(out) % cache_line_bytes;
   const uint64_t head = std::min(to_line, bytes);
   const uint64_t body = (bytes - head) / cache_line_bytes * cache_line_bytes;

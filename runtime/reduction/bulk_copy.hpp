@@ -15,8 +15,8 @@ bool writes_past_caches(uint64_t touched_bytes);
 /// this copy is a part of reads and writes, if that is more than the copy does.
 void copy_bytes(std::byte* out, const std::byte* in, uint64_t bytes, uint64_t touched_bytes = 0);
 
-/// The same for one of many pieces: ordered with other stores by `finish_streaming` only, which waits for the memory. Once
-/// for all pieces, it makes copies of 16 MiB to eight places 1.4 times as fast as once for each 16 KiB.
+/// The same for one of many pieces: ordered with other stores by `finish_streaming` only, which waits for the memory.
+/// Once for all pieces, it makes copies of 16 MiB to eight places 1.4 times as fast as once for each 16 KiB.
 void copy_piece(std::byte* out, const std::byte* in, uint64_t bytes, uint64_t touched_bytes);
 
 /// Copies with non-temporal stores, where the processor has them and whole lines of the caches are written. They are

@@ -17,8 +17,12 @@ struct compiled<Loop, void (*)(Args...)> {
   static void baseline(Args... args) { Loop::run(args...); }
 
 #ifdef __x86_64__
-  [[gnu::target("avx2")]] static void avx2(Args... args) { Loop::run(args...); }
-  [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl")]] static void avx512(Args... args) { Loop::run(args...); }
+  [[gnu::target("avx2")]] static void avx2(Args... args) {
+    Loop::run(args...);
+  }
+  [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl")]] static void avx512(Args... args) {
+    Loop::run(args...);
+  }
 #endif
 
   static auto at(instruction_set set) -> void (*)(Args...) {

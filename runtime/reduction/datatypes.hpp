@@ -12,14 +12,14 @@ namespace ringmaster {
 /// A datatype, and all that is so of it. Everything else asks this, and none is forgotten in a switch.
 struct known_datatype {
   proto::DataType value;
-  std::string_view name;  ///< As people write it.
+  std::string_view name;    ///< As people write it.
   size_t element_bytes = 0; ///< At most `element_bytes_max`.
   /// Sums and products are rounded, so that the order of the operands shows in their bits.
   bool is_float = false;
   int64_t least = 0; ///< Of integers.
   uint64_t most = 0; ///< The same.
-  /// Stores x as an element: floats round, integers truncate, and store 0 where it is out of their range. Returns whether
-  /// x is one of the datatype's: finite in a float, whole and in range for an integer.
+  /// Stores x as an element: floats round, integers truncate, and store 0 where it is out of their range. Returns
+  /// whether x is one of the datatype's: finite in a float, whole and in range for an integer.
   bool (*store)(double x, std::byte* to) = nullptr;
   /// The loops over its elements. Small floats have float32's of an operation, and convert: see reduction_kernels.hpp.
   operation_kernels (*operation)(gpu_sim::ReduceOp op, instruction_set set) = nullptr;

@@ -68,8 +68,8 @@ caf::expected<std::shared_ptr<const user_reduce_op>> find_reduce_op(std::string_
   const auto& datatypes = found->second->datatypes;
   if (std::find(datatypes.begin(), datatypes.end(), type) == datatypes.end()) {
     const auto names = listed(datatypes, [](auto x) { return name_of(x); });
-    return make_error(errc::invalid_argument, fmt::format("the reduction \"{}\" does not take {}, but {}", name,
-                                                          name_of(type), names));
+    return make_error(errc::invalid_argument,
+                      fmt::format("the reduction \"{}\" does not take {}, but {}", name, name_of(type), names));
   }
   return found->second;
 }

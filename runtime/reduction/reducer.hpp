@@ -29,8 +29,8 @@ public:
   /// `finish`, except for the small floats and built-in operations: they stay float32 from the first input to the
   /// division and are rounded once, so the result is the same or better. `touched_bytes`: what the operation that this
   /// call is a part of reads and writes, if that is more than the call does; large ones write past the caches.
-  void many(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count, bool finish,
-            uint32_t world_size, uint64_t touched_bytes = 0) const;
+  void many(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count, bool finish, uint32_t world_size,
+            uint64_t touched_bytes = 0) const;
 
   proto::DataType datatype() const { return type_; }
   gpu_sim::ReduceOp op() const { return op_; }
@@ -42,7 +42,7 @@ private:
 
   proto::DataType type_;
   gpu_sim::ReduceOp op_;
-  reduction_kernels kernels_;                   ///< The operation's are empty for USER.
+  reduction_kernels kernels_;                  ///< The operation's are empty for USER.
   std::shared_ptr<const user_reduce_op> user_; ///< Null for the others.
 };
 

@@ -22,15 +22,15 @@ std::string_view name_of(gpu_sim::ReduceOp op);
 caf::expected<proto::DataType> parse_datatype(std::string_view text);
 caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text);
 
-/// Whether the order of a reduction's operands shows in the bits of its result: floats are added or multiplied, or a user's
-/// function is applied, which need be neither commutative nor associative.
+/// Whether the order of a reduction's operands shows in the bits of its result: floats are added or multiplied, or a
+/// user's function is applied, which need be neither commutative nor associative.
 bool order_shows(proto::DataType type, gpu_sim::ReduceOp op);
 
 /// out[i] = op(a[i], b[i]) for `count` elements; AVG and PREMUL_SUM add. `out` may be `a` or `b`, but not overlap them
-/// otherwise. The pointers need no alignment; type and op must exist, and the op not be USER: see runtime/reduction/reducer.hpp.
-/// The same bits whichever instruction set runs it: one operation an element, no contraction, no reordering, and every
-/// NaN is the one positive quiet NaN. Integers wrap around. MIN and MAX give NaN where either side is NaN, and -0 is
-/// smaller than +0: their result does not depend on the order of the ranks.
+/// otherwise. The pointers need no alignment; type and op must exist, and the op not be USER: see
+/// runtime/reduction/reducer.hpp. The same bits whichever instruction set runs it: one operation an element, no
+/// contraction, no reordering, and every NaN is the one positive quiet NaN. Integers wrap around. MIN and MAX give NaN
+/// where either side is NaN, and -0 is smaller than +0: their result does not depend on the order of the ranks.
 ///
 /// float16, bfloat16, float8_e4m3 and float8_e5m2 are computed in float32, and the result is rounded to the nearest,
 /// ties to even: a chain of calls rounds at each. What is too large becomes infinity; float8_e4m3 has none, so NaN

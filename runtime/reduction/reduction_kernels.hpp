@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The loops over elements, one a datatype, operation and instruction set, for runtime/reduction/reduction_tiles.cpp and tests.
-// Pointers need no alignment.
+// The loops over elements, one a datatype, operation and instruction set, for runtime/reduction/reduction_tiles.cpp and
+// tests. Pointers need no alignment.
 //
 // Arithmetic is in an element's wide type: float32 for the floats narrower than it, otherwise the datatype itself.
 // Narrow floats have no arithmetic loops: they are decoded and encoded.

@@ -30,10 +30,8 @@ constexpr known_datatype integer_datatype(proto::DataType value, std::string_vie
           .least = std::numeric_limits<T>::lowest(),
           .most = std::numeric_limits<T>::max(),
           .store = store_truncated<T>,
-          .operation =
-            [](gpu_sim::ReduceOp op, instruction_set set) {
-              return compiled_operation<T, std::make_unsigned_t<T>>(op, set);
-            },
+          .operation = [](gpu_sim::ReduceOp op,
+                          instruction_set set) { return compiled_operation<T, std::make_unsigned_t<T>>(op, set); },
           .kernels = [](instruction_set set) { return compiled_datatype<T, divided_in<T>>(set); }};
 }
 

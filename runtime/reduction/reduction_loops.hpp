@@ -9,8 +9,8 @@
 #include <type_traits>
 
 // What runtime/reduction/reduction_kernels_*.cpp compile for their datatypes. Everything is always_inline, see
-// runtime/reduction/compiled_for.hpp. Device addresses are arbitrary, so elements are loaded and stored as bytes; the compiler
-// makes unaligned vector instructions of that.
+// runtime/reduction/compiled_for.hpp. Device addresses are arbitrary, so elements are loaded and stored as bytes; the
+// compiler makes unaligned vector instructions of that.
 
 namespace ringmaster {
 
@@ -142,8 +142,7 @@ operation_kernels compiled_operation(gpu_sim::ReduceOp op, instruction_set set) 
 /// `Quotient` is the type to divide in.
 template <class T, class Quotient>
 struct division_loop {
-  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count,
-                                                uint32_t divisor) {
+  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count, uint32_t divisor) {
     const auto by = static_cast<Quotient>(divisor);
 #pragma GCC ivdep
     for (uint64_t i = 0; i < count; ++i)

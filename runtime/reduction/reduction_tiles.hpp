@@ -20,7 +20,7 @@ void reduce_pair(const reduction_kernels& kernels, const std::byte* a, const std
                  uint64_t count);
 
 struct chain_options {
-  uint32_t divisor = 0; ///< Divides the result in the end; 0: does not.
+  uint32_t divisor = 0;   ///< Divides the result in the end; 0: does not.
   bool streaming = false; ///< Writes past the caches.
 };
 

@@ -96,9 +96,9 @@ struct bfloat16 {
   }
 };
 
-using float16 = small_float<uint16_t, 5, true>; ///< IEEE 754 binary16, largest 65504
+using float16 = small_float<uint16_t, 5, true>;     ///< IEEE 754 binary16, largest 65504
 using float8_e4m3 = small_float<uint8_t, 4, false>; ///< largest 448
-using float8_e5m2 = small_float<uint8_t, 5, true>; ///< largest 57344
+using float8_e5m2 = small_float<uint8_t, 5, true>;  ///< largest 57344
 
 /// `value` as a float32, rounded to odd: inexact results get an odd last bit, so that rounding them again to a small
 /// float gives what rounding `value` at once would have (Boldo and Melquiond, "Emulation of FMA and Correctly Rounded

@@ -16,10 +16,16 @@ namespace {
 using proto::CollectiveKind;
 
 constexpr std::pair<CollectiveKind, std::string_view> names[] = {
-  {proto::ALL_REDUCE, "all_reduce"},         {proto::REDUCE, "reduce"},         {proto::BROADCAST, "broadcast"},
-  {proto::ALL_GATHER, "all_gather"},         {proto::REDUCE_SCATTER, "reduce_scatter"},
-  {proto::ALL_TO_ALL, "all_to_all"},         {proto::GATHER, "gather"},         {proto::SCATTER, "scatter"},
-  {proto::BARRIER, "barrier"},               {proto::SEND_RECV, "send_recv"},
+  {proto::ALL_REDUCE, "all_reduce"},
+  {proto::REDUCE, "reduce"},
+  {proto::BROADCAST, "broadcast"},
+  {proto::ALL_GATHER, "all_gather"},
+  {proto::REDUCE_SCATTER, "reduce_scatter"},
+  {proto::ALL_TO_ALL, "all_to_all"},
+  {proto::GATHER, "gather"},
+  {proto::SCATTER, "scatter"},
+  {proto::BARRIER, "barrier"},
+  {proto::SEND_RECV, "send_recv"},
 };
 
 caf::error invalid(std::string text) {

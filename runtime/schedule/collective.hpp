@@ -23,7 +23,8 @@ struct plan_request {
   uint64_t count = 0;
   uint32_t root = 0; ///< REDUCE, BROADCAST, GATHER, SCATTER; SEND_RECV: who sends
   uint32_t peer = 0; ///< SEND_RECV: who receives
-  /// The v-variants: elements of each rank's block; ALL_TO_ALL: of the block from rank s to rank r at s * world_size + r.
+  /// The v-variants: elements of each rank's block; ALL_TO_ALL: of the block from rank s to rank r at s * world_size +
+  /// r.
   std::vector<uint64_t> counts = {};
   uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes
 };
@@ -47,8 +48,9 @@ caf::error check_request(proto::CollectiveKind kind, const plan_request& request
 uint64_t input_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
 uint64_t output_count(proto::CollectiveKind kind, const plan_request& request, uint32_t rank);
 
-/// In place a rank has one buffer, as large as the larger of its input and output. Where the two start in it, in elements:
-/// at 0, but for a rank's own block, which has its place in the whole (NCCL's rule for ALL_GATHER and REDUCE_SCATTER).
+/// In place a rank has one buffer, as large as the larger of its input and output. Where the two start in it, in
+/// elements: at 0, but for a rank's own block, which has its place in the whole (NCCL's rule for ALL_GATHER and
+/// REDUCE_SCATTER).
 struct placement {
   uint64_t input = 0;
   uint64_t output = 0;

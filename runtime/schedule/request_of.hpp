@@ -5,8 +5,8 @@
 
 namespace ringmaster {
 
-/// What a described collective asks of `rank`, where `world_size` ranks take part: the one way from a message to what an
-/// algorithm plans by. Whether that makes sense, `check_request` says.
+/// What a described collective asks of `rank`, where `world_size` ranks take part: the one way from a message to what
+/// an algorithm plans by. Whether that makes sense, `check_request` says.
 plan_request request_of(const proto::Collective& what, uint32_t world_size, uint32_t rank);
 
 } // namespace ringmaster

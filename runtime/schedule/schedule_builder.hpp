@@ -22,19 +22,31 @@ public:
 
   /// `source`: this rank's own part of the reduction.
   void recv_reduce(uint32_t round, uint32_t peer, block_range source, block_range destination, bool finish = false) {
-    add({.what = action::recv_reduce, .round = round, .peer = peer, .source = source, .destination = destination,
+    add({.what = action::recv_reduce,
+         .round = round,
+         .peer = peer,
+         .source = source,
+         .destination = destination,
          .finish = finish},
         destination.count);
   }
 
   void copy(uint32_t round, block_range source, block_range destination, bool finish = false) {
-    add({.what = action::copy, .round = round, .peer = request.rank, .source = source, .destination = destination,
+    add({.what = action::copy,
+         .round = round,
+         .peer = request.rank,
+         .source = source,
+         .destination = destination,
          .finish = finish},
         destination.count);
   }
 
   void reduce(uint32_t round, block_range source, block_range destination, bool finish = false) {
-    add({.what = action::reduce, .round = round, .peer = request.rank, .source = source, .destination = destination,
+    add({.what = action::reduce,
+         .round = round,
+         .peer = request.rank,
+         .source = source,
+         .destination = destination,
          .finish = finish},
         destination.count);
   }

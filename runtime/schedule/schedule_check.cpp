@@ -129,10 +129,10 @@ private:
     const auto& x = steps_[writer.index];
     const auto& y = steps_[other.index];
     if (other.writes)
-      return fmt::format("{}{} is written twice in this round, by step {} ({}), too",
-                         place_of(rank_, writer.index, x), text_of(x.destination), other.index, text_of(y));
-    return fmt::format("{}{} is written while it may still be read by step {} ({})",
-                       place_of(rank_, writer.index, x), text_of(x.destination), other.index, text_of(y));
+      return fmt::format("{}{} is written twice in this round, by step {} ({}), too", place_of(rank_, writer.index, x),
+                         text_of(x.destination), other.index, text_of(y));
+    return fmt::format("{}{} is written while it may still be read by step {} ({})", place_of(rank_, writer.index, x),
+                       text_of(x.destination), other.index, text_of(y));
   }
 
   uint32_t rank_;

@@ -19,9 +19,15 @@ struct step_ref {
   uint32_t index = 0;
 };
 
-inline bool writes(const step& x) { return x.what != action::send; }
-inline bool reads_own(const step& x) { return x.what != action::recv; }
-inline bool receives(const step& x) { return x.what == action::recv || x.what == action::recv_reduce; }
+inline bool writes(const step& x) {
+  return x.what != action::send;
+}
+inline bool reads_own(const step& x) {
+  return x.what != action::recv;
+}
+inline bool receives(const step& x) {
+  return x.what == action::recv || x.what == action::recv_reduce;
+}
 inline bool is_local(const step& x) {
   return x.what == action::copy || x.what == action::reduce || x.what == action::fold;
 }

@@ -1,8 +1,8 @@
 #include "runtime/schedule/schedule_json.hpp"
 
+#include "runtime/schedule/schedule_check.hpp"
 #include "runtime/text/json_place.hpp"
 #include "runtime/text/json_writer.hpp"
-#include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,8 +126,10 @@ caf::error read_request(const json_place& file, schedule_set& result) {
   for (auto* value : {&world_size, &count, &root, &peer})
     if (!*value)
       return std::move(value->error());
-  result.request = {.world_size = static_cast<uint32_t>(*world_size), .count = *count,
-                    .root = static_cast<uint32_t>(*root), .peer = static_cast<uint32_t>(*peer)};
+  result.request = {.world_size = static_cast<uint32_t>(*world_size),
+                    .count = *count,
+                    .root = static_cast<uint32_t>(*root),
+                    .peer = static_cast<uint32_t>(*peer)};
   if (file.at("counts").is_there()) {
     auto counts = file.at("counts").list();
     if (!counts)

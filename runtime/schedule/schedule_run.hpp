@@ -10,13 +10,14 @@
 
 namespace ringmaster {
 
-/// One rank's walk over its schedule, round by round: which steps start when. Who walks does the steps, in any order and by
-/// any means, and says when each has ended; a stream does it with blocks that travel, a test over plain buffers. Pure.
+/// One rank's walk over its schedule, round by round: which steps start when. Who walks does the steps, in any order
+/// and by any means, and says when each has ended; a stream does it with blocks that travel, a test over plain buffers.
+/// Pure.
 ///
 ///   begin -> start_round -> ended, ended, ... -> round_over -> next_round -> start_round ... -> at_end
 ///
-/// Of a long schedule only a window of steps is kept: a thousand ranks' whole schedules would take more memory than all the
-/// rest, and planning again takes little time.
+/// Of a long schedule only a window of steps is kept: a thousand ranks' whole schedules would take more memory than all
+/// the rest, and planning again takes little time.
 class schedule_run {
 public:
   /// The rank's whole schedule, the same each time.

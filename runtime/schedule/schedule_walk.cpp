@@ -19,8 +19,8 @@ public:
     for (size_t rank = 0; rank < ranks.size(); ++rank)
       state_[rank].resize(ranks[rank].steps.size(), progress::waiting);
     result_.rounds = ranks.empty() ? 0 : ranks[0].rounds;
-    for (auto* by_rank : {&result_.elements_sent, &result_.messages_sent, &result_.elements_received,
-                          &result_.messages_received})
+    for (auto* by_rank :
+         {&result_.elements_sent, &result_.messages_sent, &result_.elements_received, &result_.messages_received})
       by_rank->resize(ranks.size());
   }
 

@@ -27,10 +27,10 @@ public:
   virtual std::string moved(step_ref from, step_ref to) = 0;
 };
 
-/// Walks the schedules of all ranks by the rules in runtime/schedule/schedule.hpp: a send ends only when its peer has read the
-/// block, and no rank waits for the others between two rounds. What can be done next is done in an order drawn from
-/// `seed`. Stops at the first fault: what `check_schedule` and `match_steps` find, ranks that differ in their number of
-/// rounds, blocks of different sizes that meet, a deadlock, and what the observer says.
+/// Walks the schedules of all ranks by the rules in runtime/schedule/schedule.hpp: a send ends only when its peer has
+/// read the block, and no rank waits for the others between two rounds. What can be done next is done in an order drawn
+/// from `seed`. Stops at the first fault: what `check_schedule` and `match_steps` find, ranks that differ in their
+/// number of rounds, blocks of different sizes that meet, a deadlock, and what the observer says.
 ///
 /// Whether there is a deadlock, and what every step reads, does not depend on the order: which send meets which receive
 /// is fixed, a step that can start stays so whatever else happens, and the ranges of steps that are under way at once

@@ -71,8 +71,8 @@ linear_fit fit_least_squares(std::span<const observation> observations) {
   for (auto error : errors) {
     result.residual += error * error / static_cast<double>(errors.size());
     auto ratio = 1 - error;
-    result.worst_ratio = std::max(result.worst_ratio, ratio > 0 ? std::max(ratio, 1 / ratio)
-                                                                : std::numeric_limits<double>::infinity());
+    result.worst_ratio = std::max(result.worst_ratio,
+                                  ratio > 0 ? std::max(ratio, 1 / ratio) : std::numeric_limits<double>::infinity());
   }
   result.residual = std::sqrt(result.residual);
   return result;

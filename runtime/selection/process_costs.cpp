@@ -94,9 +94,8 @@ time_estimate estimate(const process_work& work, const process_constants& x) {
   return result;
 }
 
-caf::expected<std::vector<candidate>> candidates_in_process(proto::CollectiveKind kind, const plan_request& request,
-                                                            uint64_t element_bytes,
-                                                            const process_constants& constants) {
+caf::expected<std::vector<candidate>> candidates_in_process(
+  proto::CollectiveKind kind, const plan_request& request, uint64_t element_bytes, const process_constants& constants) {
   return sorted_candidates(kind, request, [&](const algorithm& which) -> caf::expected<candidate> {
     auto cost = cost_of(kind, which.name, request);
     if (!cost)

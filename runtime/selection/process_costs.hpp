@@ -11,18 +11,18 @@ namespace ringmaster {
 struct process_constants {
   uint32_t cores = 1;
   double operation_s = 0;
-  double rank_s = 0;         ///< Of each rank.
-  double step_s = 0;         ///< From a round to the next.
-  double message_s = 0;      ///< Of a core, for each end of a block.
-  double bandwidth = 1;      ///< Bytes a second that a core copies in its caches.
-  double reduction_rate = 1; ///< Bytes a second that a core reduces in its caches.
+  double rank_s = 0;           ///< Of each rank.
+  double step_s = 0;           ///< From a round to the next.
+  double message_s = 0;        ///< Of a core, for each end of a block.
+  double bandwidth = 1;        ///< Bytes a second that a core copies in its caches.
+  double reduction_rate = 1;   ///< Bytes a second that a core reduces in its caches.
   double memory_bandwidth = 1; ///< Bytes a second, read and written, that all cores together get past their caches.
   uint64_t cache_bytes = 0;    ///< What all cores have in caches.
   struct {
     double operation_s = 0;
     double rank_s = 0;
     double bandwidth = 1; ///< Inputs and outputs of all ranks, in bytes a second.
-  } joint{};                ///< Joint operations: those that are run for all ranks at once.
+  } joint{};              ///< Joint operations: those that are run for all ranks at once.
 };
 
 /// What an operation in one process consists of. Work that is walked step by step is counted round by round: a round
@@ -38,8 +38,8 @@ struct process_work {
   double traffic_bytes = 0; ///< Read and written past the caches: the more, the less of all buffers fits into them.
   double bytes = 0;
 
-  /// What the constants are multiplied with: of an operation, a rank, and then a step, an end of a block, a byte copied,
-  /// reduced, and fetched or stored past the caches; or, of a joint operation, a byte.
+  /// What the constants are multiplied with: of an operation, a rank, and then a step, an end of a block, a byte
+  /// copied, reduced, and fetched or stored past the caches; or, of a joint operation, a byte.
   std::vector<double> features() const;
 };
 

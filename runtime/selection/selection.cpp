@@ -45,9 +45,9 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
 
 } // namespace
 
-caf::expected<std::vector<candidate>>
-sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
-                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
+caf::expected<std::vector<candidate>> sorted_candidates(
+  proto::CollectiveKind kind, const plan_request& request,
+  const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
   if (auto problem = check_request(kind, request))
     return problem;
   std::vector<candidate> result;
@@ -66,15 +66,14 @@ sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
   }
   if (result.empty())
     return refusal;
-  std::stable_sort(result.begin(), result.end(),
-                   [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); });
+  std::stable_sort(result.begin(), result.end(), [](auto& a, auto& b) { return a.time.total_s() < b.time.total_s(); });
   return result;
 }
 
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants) {
-  return sorted_candidates(
-    kind, request, [&](const algorithm& which) { return estimate(which, request, element_bytes, constants); });
+  return sorted_candidates(kind, request,
+                           [&](const algorithm& which) { return estimate(which, request, element_bytes, constants); });
 }
 
 caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,

@@ -9,12 +9,12 @@ namespace ringmaster {
 
 /// What a group of devices takes for what; the defaults are the simulator's.
 struct cost_constants {
-  double latency_s = 5e-6;        ///< From a message's last byte on the wire to its arrival.
-  double bandwidth = 50e9;        ///< Bytes a second, each way.
+  double latency_s = 5e-6; ///< From a message's last byte on the wire to its arrival.
+  double bandwidth = 50e9; ///< Bytes a second, each way.
   double reduction_rate = std::numeric_limits<double>::infinity(); ///< Bytes a second of one rank.
-  double message_overhead_s = 0;  ///< Of each message, at the rank that has most of them.
+  double message_overhead_s = 0; ///< Of each message, at the rank that has most of them.
   double round_overhead_s = 0;
-  double operation_s = 0;         ///< Of the operation, whatever the algorithm.
+  double operation_s = 0; ///< Of the operation, whatever the algorithm.
 };
 
 /// Seconds, as a sum of what takes them.
@@ -33,12 +33,12 @@ struct candidate {
 /// The kind's algorithms that take the request as `estimate` sees them, cheapest first; equals stay in the order of
 /// `algorithms()`. The rank of the request does not matter. Errors: invalid_argument for a kind without algorithms, for
 /// what `check_request` refuses, and for what all of them refuse; and the estimate's.
-caf::expected<std::vector<candidate>>
-sorted_candidates(proto::CollectiveKind kind, const plan_request& request,
-                  const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
+caf::expected<std::vector<candidate>> sorted_candidates(
+  proto::CollectiveKind kind, const plan_request& request,
+  const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
 
-/// The same on a network. Reductions, where they take time, are those of the root, or of rank 0, which is what symmetric
-/// algorithms and trees have at their busiest rank. Errors: as of `sorted_candidates`.
+/// The same on a network. Reductions, where they take time, are those of the root, or of rank 0, which is what
+/// symmetric algorithms and trees have at their busiest rank. Errors: as of `sorted_candidates`.
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants);
 

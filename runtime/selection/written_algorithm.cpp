@@ -88,10 +88,9 @@ caf::expected<uint64_t> multiple_of(const schedule_set& written, const plan_requ
   auto same = own.counts.empty() ? request.counts.empty() && asked.count == request.count
                                  : asked.counts == request.counts;
   if (factor == 0 || !same)
-    return refused(own.counts.empty() && request.counts.empty()
-                     ? fmt::format("the schedules are for a count of {} or a multiple of it, not {}", own.count,
-                                   request.count)
-                     : "the schedules are for other counts");
+    return refused(own.counts.empty() && request.counts.empty() ? fmt::format(
+                     "the schedules are for a count of {} or a multiple of it, not {}", own.count, request.count)
+                                                                : "the schedules are for other counts");
   for (const auto& rank : written.ranks)
     if (rank.scratch_count > scratch_max / factor)
       return refused(fmt::format("{} times {} elements of scratch are more than the {} that can be counted", factor,
@@ -133,7 +132,8 @@ caf::expected<algorithm_cost> cost_of(const schedule_set& written) {
 
 caf::error register_schedules(const std::string& name, schedule_set written) {
   if (registered())
-    return refused(fmt::format("this process has the schedules \"{}\" already, and can have one set", registered()->name));
+    return refused(fmt::format("this process has the schedules \"{}\" already, and can have one set",
+                               registered()->name));
   auto cost = cost_of(written);
   if (!cost)
     return std::move(cost.error());

@@ -40,7 +40,7 @@ path_part message_part(const timeline& times, uint32_t index, picoseconds until)
   const auto& ends = times.graph.channels[x.channel];
   auto duration = times.transfer_time(x);
   return {path_part::kind::message, ends.source, ends.destination, times.graph.steps[x.source_step].round,
-          times.bytes_of(x), x.time, duration, until - x.time - duration};
+          times.bytes_of(x),        x.time,      duration,         until - x.time - duration};
 }
 
 } // namespace

@@ -25,7 +25,7 @@ struct path_summary {
   uint64_t messages = 0, reductions = 0, copies = 0;
   picoseconds transfer = 0; ///< Of messages.
   picoseconds latency = 0;
-  picoseconds work = 0;     ///< Of reductions and copies.
+  picoseconds work = 0; ///< Of reductions and copies.
 };
 
 path_summary summary_of(const std::vector<path_part>& path);

@@ -21,7 +21,7 @@ struct compact_step {
 struct activity {
   static constexpr uint32_t none = UINT32_MAX;
 
-  picoseconds time = -1;         ///< When the first of the two steps began; then when the transfer or work did.
+  picoseconds time = -1; ///< When the first of the two steps began; then when the transfer or work did.
   uint32_t source_step = none;
   uint32_t destination_step = none; ///< The same for what a rank does by itself.
   uint32_t channel = none;          ///< For what a rank does by itself: its rank.

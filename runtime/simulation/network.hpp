@@ -34,7 +34,7 @@ struct odd_link {
 /// With several hosts, the ranks 0, 1, ... fill one host after the other, and each host has one network card, which all
 /// its ranks share for what goes to and comes from other hosts, again independently for the two directions.
 struct network {
-  link_speed link{};                       ///< Between any two ranks; with several hosts, between hosts.
+  link_speed link{}; ///< Between any two ranks; with several hosts, between hosts.
   uint32_t hosts = 1;
   link_speed inside_host{1'000'000, 300e9}; ///< With several hosts; about what NVLink of an A100 carries each way.
   std::vector<odd_link> odd_links{};
@@ -52,7 +52,7 @@ struct network_path {
   picoseconds latency = 0;
   double picoseconds_per_byte = 0;
   bool broken = false;
-  uint32_t length = 2;             ///< How many of `ports` there are.
+  uint32_t length = 2; ///< How many of `ports` there are.
   std::array<uint32_t, 4> ports{};
 };
 

@@ -134,7 +134,8 @@ private:
     result_.bytes += times_.bytes_of(x);
     observe(x, times_.receiver_action(x), ends, x.time, duration, path.latency);
     if (reduces)
-      events_.push({arrival, arrival, x.destination_step - ranks_[ends.destination].first, simulated_event::kind::work, index});
+      events_.push({arrival, arrival, x.destination_step - ranks_[ends.destination].first, simulated_event::kind::work,
+                    index});
     else
       end_step(ends.destination, x.destination_step, arrival, index);
     end_step(ends.source, x.source_step, arrival, index);
@@ -228,7 +229,10 @@ caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& s
   if (!graph)
     return std::move(graph.error());
   constexpr double picoseconds_per_second = 1e12;
-  timeline times{std::move(*graph), {}, element_bytes, picoseconds_per_second / net.reduction_rate,
+  timeline times{std::move(*graph),
+                 {},
+                 element_bytes,
+                 picoseconds_per_second / net.reduction_rate,
                  picoseconds_per_second / net.copy_rate};
   times.paths.reserve(times.graph.channels.size());
   for (const auto& x : times.graph.channels)

@@ -20,7 +20,7 @@ struct simulation {
   picoseconds time = 0; ///< Until the last rank has ended.
   uint64_t steps = 0;
   uint64_t messages = 0;
-  uint64_t bytes = 0;   ///< Of all messages.
+  uint64_t bytes = 0; ///< Of all messages.
   std::string busiest_port{};
   double busiest_share = 0; ///< The part of the time in which it was occupied.
   std::vector<path_part> critical_path{};

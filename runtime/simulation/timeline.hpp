@@ -19,9 +19,7 @@ struct timeline {
   std::vector<uint32_t> reduction_cause{};
 
   uint64_t bytes_of(const activity& x) const { return graph.steps[x.source_step].elements * element_bytes; }
-  action receiver_action(const activity& x) const {
-    return static_cast<action>(graph.steps[x.destination_step].what);
-  }
+  action receiver_action(const activity& x) const { return static_cast<action>(graph.steps[x.destination_step].what); }
   bool reduces_in_no_time() const { return reduced_at.empty(); }
 
   /// How long the ports are occupied.

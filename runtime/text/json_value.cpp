@@ -50,8 +50,8 @@ private:
   }
 
   bool wrong(std::string_view allowed) {
-    auto there = at_ == document_.size()          ? "the text ends"
-                 : next() == '\n'                 ? "the line ends"
+    auto there = at_ == document_.size()         ? "the text ends"
+                 : next() == '\n'                ? "the line ends"
                  : next() > ' ' && next() <= '~' ? fmt::format("there is '{}'", next())
                                                  : "there is something else";
     return refuse(at_, fmt::format("this is no JSON: there must be {}, and {}", allowed, there));

@@ -22,13 +22,13 @@ struct json_value {
   };
 
   type what = type::null;
-  bool flag = false;               ///< boolean
-  double number = 0;               ///< number
-  std::string text{};              ///< text
+  bool flag = false;                 ///< boolean
+  double number = 0;                 ///< number
+  std::string text{};                ///< text
   std::vector<json_value> entries{}; ///< list, object
-  std::vector<key> keys{};         ///< object: of each of the entries
-  size_t offset = 0;               ///< Of its first byte in the document.
-  size_t end = 0;                  ///< Behind its last byte.
+  std::vector<key> keys{};           ///< object: of each of the entries
+  size_t offset = 0;                 ///< Of its first byte in the document.
+  size_t end = 0;                    ///< Behind its last byte.
 };
 
 /// Reads a document: JSON as RFC 8259 has it, and nothing else. Errors: invalid_argument, with line, column and what

@@ -40,9 +40,7 @@ public:
   json_writer& value(const char* text) { return value(std::string_view{text}); }
   json_writer& value(const std::string& text) { return value(std::string_view{text}); }
   json_writer& value(std::same_as<bool> auto x) { return literal(x ? "true" : "false"); }
-  json_writer& value(std::integral auto x)
-    requires(!std::same_as<decltype(x), bool>)
-  {
+  json_writer& value(std::integral auto x) requires(!std::same_as<decltype(x), bool>) {
     return literal(std::to_string(x));
   }
   /// As many digits as it takes to read the same number again.
@@ -75,8 +73,8 @@ private:
   std::string text_;
   std::vector<level> open_;
   bool spaced_;
-  bool named_ = false;   ///< The value's name has just been written.
-  std::string break_; ///< What goes before the next: a new line, or nothing.
+  bool named_ = false; ///< The value's name has just been written.
+  std::string break_;  ///< What goes before the next: a new line, or nothing.
 };
 
 } // namespace ringmaster

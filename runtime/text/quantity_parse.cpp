@@ -86,8 +86,9 @@ caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_
   uint64_t value = 0;
   auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hexadecimal ? 16 : 10);
   if (problem != std::errc{} || end != digits.data() + digits.size() || value < min || value > max)
-    return wrong(text, max == UINT64_MAX ? fmt::format("an integer from {}, such as {} or 0x{:x}", min, min + 2, min + 2)
-                                         : fmt::format("an integer from {} to {}", min, max));
+    return wrong(text, max == UINT64_MAX
+                         ? fmt::format("an integer from {}, such as {} or 0x{:x}", min, min + 2, min + 2)
+                         : fmt::format("an integer from {} to {}", min, max));
   return value;
 }
 
@@ -102,8 +103,8 @@ caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max) {
 }
 
 caf::expected<int64_t> parse_duration_ps(std::string_view text) {
-  constexpr std::pair<std::string_view, double> units[]
-    = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
+  constexpr std::pair<std::string_view, double> units[] = {{"ps", 1},   {"ns", 1e3}, {"us", 1e6},
+                                                           {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
   auto parts = split_number(text);
   if (parts && parts->first == 0 && parts->second.empty())
     return 0;

@@ -50,8 +50,8 @@ struct pending {
   bool begun = false; ///< Of one aside: it has come to its turn.
   bool ended = false; ///< The results are there.
   uint32_t rank = 0;
-  uint32_t peer = 0; ///< Of send and receive; the root of a broadcast.
-  group among{};     ///< Of collectives.
+  uint32_t peer = 0;  ///< Of send and receive; the root of a broadcast.
+  group among{};      ///< Of collectives.
   value_tag argument; ///< The value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
   std::array<value_tag, 2> results{}; ///< Of collectives and receives, the executor says what came.
   std::array<uint64_t, 2> memory{};   ///< Where the executor has put the results.

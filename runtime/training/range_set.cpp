@@ -55,7 +55,8 @@ bool range_set::add(range x) {
     else
       all[++last] = all[i];
   set_first(all.front());
-  more_ = last == 0 ? nullptr : std::make_unique<ranges>(all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1);
+  more_ = last == 0 ? nullptr
+                    : std::make_unique<ranges>(all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1);
   return true;
 }
 

@@ -135,8 +135,8 @@ operation<activation> rank::forward(const activation& x, const weight& w) {
   auto result = start<activation>(op::forward);
   auto& work = result.work_;
   if (!fits(x, w))
-    result.refuse(first_of(
-      {expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)}));
+    result.refuse(
+      first_of({expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)}));
   set_about(work.argument, x, w);
   work.results[0] = x.tag();
   ++work.results[0].layer;
@@ -273,8 +273,8 @@ operation<> rank::finish(weight w) {
 std::string rank::no_member(const pending& x, const value& argument) const {
   auto among = x.among;
   if (among.count == 0 || among.stride == 0 || among.last() >= world_size_)
-    return fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are",
-                       among.count, among.first, among.stride, world_size_);
+    return fmt::format("a group of {} ranks from rank {} in steps of {} is none of the {} ranks there are", among.count,
+                       among.first, among.stride, world_size_);
   if (!among.contains(index_))
     return fmt::format("it is none of the group's ranks, {} from rank {} in steps of {}", among.count, among.first,
                        among.stride);

@@ -16,8 +16,9 @@ struct model {
   uint32_t zero = 0; ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
 };
 
-/// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a wrong
-/// value ends the run with an error that names the rank, the operation and what was missing. Costs are the executor's.
+/// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a
+/// wrong value ends the run with an error that names the rank, the operation and what was missing. Costs are the
+/// executor's.
 class rank {
 public:
   rank(executor& on, uint32_t index, uint32_t world_size, const model& trained)
@@ -65,14 +66,15 @@ public:
   /// The rank's share of the result: weights at step 1. All ranks' together must be the whole model. No time.
   operation<> finish(weight w);
 
-  /// The sum over the group's ranks: of gradients by weights, each of other samples; of an activation's or its gradient's
-  /// summands, all of them.
+  /// The sum over the group's ranks: of gradients by weights, each of other samples; of an activation's or its
+  /// gradient's summands, all of them.
   template <class Value>
   operation<Value> all_reduce(Value x, group among) {
     return together(op::all_reduce, std::move(x), among);
   }
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
-  /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence shard.
+  /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence
+  /// shard.
   template <class Value>
   operation<Value> reduce_scatter(Value x, group among) {
     return together(op::reduce_scatter, std::move(x), among);

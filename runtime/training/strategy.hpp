@@ -18,8 +18,8 @@ template <class... Values>
 class [[nodiscard]] operation {
 public:
   operation(operation&& other) noexcept
-    : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)),
-      made_at_(other.made_at_), begun_(std::exchange(other.begun_, true)) {}
+    : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)), made_at_(other.made_at_),
+      begun_(std::exchange(other.begun_, true)) {}
   operation& operator=(operation&&) = delete;
   ~operation() {
     if (!begun_)
@@ -59,7 +59,7 @@ private:
     const bool again = std::exchange(begun_, true), late = detail::changes++ != made_at_;
     if (!error_ && !again && !late)
       return true;
-    on_.fail(work_.rank, error_   ? std::move(*error_)
+    on_.fail(work_.rank, error_  ? std::move(*error_)
                          : again ? describe("has awaited twice its")
                                  : describe("has done something else before it awaited its"));
     return false;
@@ -87,8 +87,8 @@ private:
   bool begun_ = false;
 };
 
-/// An operation that goes on aside, on the rank's second stream and in the order in which they are begun there; co_await
-/// takes its results. It must be waited for. What computes stays on the first stream.
+/// An operation that goes on aside, on the rank's second stream and in the order in which they are begun there;
+/// co_await takes its results. It must be waited for. What computes stays on the first stream.
 template <class... Values>
 class [[nodiscard]] handle {
 public:

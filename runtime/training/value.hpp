@@ -83,7 +83,6 @@ public:
 private:
   void give_back() noexcept;
 
-
   executor* owner_ = nullptr;
   uint64_t token_ = 0;
   uint32_t rank_ = 0;

@@ -74,7 +74,8 @@ using place = std::vector<uint64_t>;
 
 } // namespace
 
-TEST_CASE("rank communicator: after a loss, update tells each survivor its new rank, and the lost one that it is lost") {
+TEST_CASE(
+  "rank communicator: after a loss, update tells each survivor its new rank, and the lost one that it is lost") {
   coordinated x;
   std::vector<rank_communicator> ranks;
   for (uint32_t rank = 0; rank < 4; ++rank)

@@ -1,5 +1,6 @@
-// An algorithm and a datatype that the library does not have, added as an outside program would: through public headers,
-// without a line of the library changed. Both go the whole way: plan, proof, simulation, and a cluster in this process.
+// An algorithm and a datatype that the library does not have, added as an outside program would: through public
+// headers, without a line of the library changed. Both go the whole way: plan, proof, simulation, and a cluster in this
+// process.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
@@ -20,8 +21,8 @@ using namespace ringmaster;
 
 namespace {
 
-/// All-reduce: everybody sends its input to everybody, and adds up what comes in the order of the ranks before it, behind
-/// it, and around.
+/// All-reduce: everybody sends its input to everybody, and adds up what comes in the order of the ranks before it,
+/// behind it, and around.
 schedule plan_all_around(const plan_request& request) {
   const auto n = request.world_size, me = request.rank;
   const block_range input{buffer::input, 0, request.count}, output{buffer::output, 0, request.count};
@@ -57,8 +58,7 @@ const known_datatype int16_datatype{
       store(to, 0, fits ? static_cast<int16_t>(x) : int16_t{0});
       return fits && x == std::trunc(x);
     },
-  .operation = [](gpu_sim::ReduceOp op,
-                  instruction_set set) { return compiled_operation<int16_t, uint16_t>(op, set); },
+  .operation = [](gpu_sim::ReduceOp op, instruction_set set) { return compiled_operation<int16_t, uint16_t>(op, set); },
   .kernels = [](instruction_set set) { return compiled_datatype<int16_t, float>(set); }};
 
 /// Once, before anything else looks at them.

@@ -1,5 +1,6 @@
-// A command that the library does not have, in a program of its own beside one of ours: through public headers, without a
-// line of the library changed. It goes the whole way of the frame: help, options, errors, status, a shell's completion.
+// A command that the library does not have, in a program of its own beside one of ours: through public headers, without
+// a line of the library changed. It goes the whole way of the frame: help, options, errors, status, a shell's
+// completion.
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
@@ -24,8 +25,8 @@ class steps_call final : public command_call {
   caf::error check() override {
     return request_.rank < request_.world_size
              ? caf::error{}
-             : make_error(errc::invalid_argument, fmt::format("--rank is {} of {} ranks", request_.rank,
-                                                              request_.world_size));
+             : make_error(errc::invalid_argument,
+                          fmt::format("--rank is {} of {} ranks", request_.rank, request_.world_size));
   }
   caf::expected<int> run(const console& to) override {
     request_.count = 1000;

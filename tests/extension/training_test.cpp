@@ -1,5 +1,6 @@
-// A training strategy that the library does not have, added as an outside program would: through public headers, without
-// a line of the library changed. It goes the whole way: simulated by itself, by the command, and found by a search.
+// A training strategy that the library does not have, added as an outside program would: through public headers,
+// without a line of the library changed. It goes the whole way: simulated by itself, by the command, and found by a
+// search.
 #include "messages/errc.hpp"
 #include "runtime/training/search/strategy_search.hpp"
 #include "runtime/training/simulated/simulator.hpp"

@@ -131,7 +131,8 @@ TEST_CASE("kinds: every algorithm is right on real memory, in place and out of p
 // ranks whose deaths are alike one is killed at each step, another one at the next, in the next form: to the stream all
 // ranks of such a group are the same, to coordinator and communicator no rank is more than its number, and each number
 // dies in each algorithm. Which message is first is another seed each time; faults/seeds is there for that.
-TEST_CASE("kinds: whichever rank dies at whatever step of whatever algorithm, the survivors are right or know why not") {
+TEST_CASE(
+  "kinds: whichever rank dies at whatever step of whatever algorithm, the survivors are right or know why not") {
   uint64_t seed = 0;
   for (auto& x : algorithms()) {
     std::set<std::pair<uint32_t, uint32_t>> killed; // ranks, victim

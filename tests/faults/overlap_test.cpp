@@ -120,7 +120,8 @@ private:
     if (place == static_cast<ptrdiff_t>(mine.of_world.size()))
       return; // not one of this communicator's
     works.push_back({rank, operation,
-                     mine.handles[static_cast<size_t>(place)].all_reduce(x.buffers(rank, 0, 8 + operation), 1, proto::FLOAT32, {},
+                     mine.handles[static_cast<size_t>(place)].all_reduce(x.buffers(rank, 0, 8 + operation), 1,
+                                                                         proto::FLOAT32, {},
                                                                          {.algorithm = calls[operation].algorithm})});
   }
 

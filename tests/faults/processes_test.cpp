@@ -1,6 +1,6 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -48,8 +48,8 @@ TEST_CASE("processes: the bench takes the devices that are there, and says on wh
 }
 
 TEST_CASE("processes: a communicator that somebody has left behind is ended by its number") {
-  launched_program run{under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all",
-                                      RINGMASTER_PROGRAM})};
+  launched_program run{
+    under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all", RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 0);
   CHECK(run.output.find("\"name\":\"node-4\"") != std::string::npos);
   CHECK(run.error.find("there is no communicator 1") != std::string::npos);
@@ -92,15 +92,16 @@ TEST_CASE("processes: of a node that is killed is told what it took with it, and
 TEST_CASE("processes: the bench does not run a file's schedules on devices that cannot know them") {
   ringmaster::test::temporary_directory dir;
   auto file = (dir.path() / "ring.json").string();
-  launched_program written{{RINGMASTER_PROGRAM, "prove", "all_reduce", "--algorithm=ring", "--ranks=3", "--count=6",
-                            "--write", file}};
+  launched_program written{
+    {RINGMASTER_PROGRAM, "prove", "all_reduce", "--algorithm=ring", "--ranks=3", "--count=6", "--write", file}};
   REQUIRE(written.finish() == 0);
   launched_program run{under_caf_run({RINGMASTER_PROGRAM, "bench", "--schedule", file})};
   CHECK(run.finish() == 2);
   CHECK(run.error.find("--schedule: the devices are in other processes") != std::string::npos);
 }
 
-TEST_CASE("processes: a node that is killed, or frozen, takes its devices with it, and the survivors' result is right") {
+TEST_CASE(
+  "processes: a node that is killed, or frozen, takes its devices with it, and the survivors' result is right") {
   for (auto how : {"kill", "freeze"}) {
     CAPTURE(how);
     launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, how})};
@@ -131,7 +132,8 @@ TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") 
 TEST_CASE("processes: a node says what is wrong with what it was told, before it asks anybody") {
   launched_program nowhere{{RINGMASTER_PROGRAM, "node", "--join", "no-such-host.invalid:7077"}};
   CHECK(nowhere.finish() == 1);
-  CHECK(nowhere.error.find("the host \"no-such-host.invalid\" of no-such-host.invalid:7077 is unknown") != std::string::npos);
+  CHECK(nowhere.error.find("the host \"no-such-host.invalid\" of no-such-host.invalid:7077 is unknown")
+        != std::string::npos);
   launched_program empty{{RINGMASTER_PROGRAM, "node", "--join", "127.0.0.1:1", "--devices", "0"}};
   CHECK(empty.finish() == 2);
   CHECK(empty.error.find("--devices 1 or more") != std::string::npos);

@@ -1,8 +1,8 @@
 // Whole clusters in virtual time, each in an order and with faults drawn from its seed. RINGMASTER_SEEDS says how many
 // seeds are tried (2000), RINGMASTER_SEED replays one and prints its history.
-#include "runtime/journal/record_text.hpp"
-#include "runtime/journal/record_bytes.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/journal/record_bytes.hpp"
+#include "runtime/journal/record_text.hpp"
 #include "tests/support/all_reduce_trial.hpp"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ scenario scenario_of(uint64_t seed) {
   x.trial.in_place = below(2) == 0;
   if (!x.trial.in_place)
     x.launches = static_cast<uint32_t>(1 + below(3));
-  auto rounds = plan(proto::ALL_REDUCE, x.trial.algorithm, {.world_size = x.trial.ranks, .count = x.trial.count})->rounds;
+  auto rounds
+    = plan(proto::ALL_REDUCE, x.trial.algorithm, {.world_size = x.trial.ranks, .count = x.trial.count})->rounds;
   for (auto n = below(4); n > 0; --n) {
     proto::FaultRequest fault;
     fault.set_kind(static_cast<proto::FaultRequest::Kind>(below(3)));
@@ -202,7 +203,8 @@ TEST_CASE("seeds: whatever is killed, hung or slowed, in whatever order, each op
     reran += result.reran;
     failed += result.failed;
     if (seed % 10 == 0 && play(seed, false).digest != result.digest)
-      FAIL_CHECK(fmt::format("seed {} has another history the second time\n  replay it: ./run test --seed {}", seed, seed));
+      FAIL_CHECK(fmt::format("seed {} has another history the second time\n  replay it: ./run test --seed {}", seed,
+                             seed));
   }
   MESSAGE(fmt::format("{} seeds, {} with a new epoch, {} that ended in a stated failure", seeds, reran, failed));
   CHECK(reran > seeds / 10); // or the faults do not strike

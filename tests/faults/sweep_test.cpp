@@ -20,8 +20,8 @@ proto::FaultRequest kill_at(uint32_t step) {
   return fault;
 }
 
-/// Kills `victim` when `step` rounds are done. After the last round but one step more, every rank has finished: then the
-/// operation counts as done by all.
+/// Kills `victim` when `step` rounds are done. After the last round but one step more, every rank has finished: then
+/// the operation counts as done by all.
 void kill_and_judge(const simulation_options& how, const trial_options& what, uint32_t victim, uint32_t step) {
   simulated_cluster cluster{how};
   all_reduce_trial trial{cluster, what};
@@ -33,8 +33,10 @@ void kill_and_judge(const simulation_options& how, const trial_options& what, ui
   auto survivors = trial.ranks_but({victim});
   bool decided = step > rounds_of(what, what.ranks);
   CHECK(trial.judge(decided ? trial.ranks_but({}) : survivors, survivors) == "");
-  cluster.run_until([&] { return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size()
-                                 == static_cast<int>(what.ranks - 1); });
+  cluster.run_until([&] {
+    return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size()
+           == static_cast<int>(what.ranks - 1);
+  });
 }
 
 /// The ranks whose epoch ended the operation.

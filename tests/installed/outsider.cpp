@@ -1,5 +1,5 @@
-// Links ringmaster::client and nothing else: an algorithm of its own, proved; a training strategy of its own, simulated;
-// and a cluster of its own. Prints a line for each and ends with 0 if all are right.
+// Links ringmaster::client and nothing else: an algorithm of its own, proved; a training strategy of its own,
+// simulated; and a cluster of its own. Prints a line for each and ends with 0 if all are right.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
@@ -74,7 +74,8 @@ bool strategy_holds() {
   const training::model trained{.layers = 4, .global_batch = 16, .micro_batch = 4};
   auto found = training::simulate([&](training::rank& self) { return late_sums(self, trained); }, trained, 4,
                                   training::lab_costs());
-  fmt::print("strategy: {}\n", found ? fmt::format("a step takes {:.3f} ms", 1e3 * found->time) : render(found.error()));
+  fmt::print("strategy: {}\n",
+             found ? fmt::format("a step takes {:.3f} ms", 1e3 * found->time) : render(found.error()));
   return static_cast<bool>(found);
 }
 

@@ -1,9 +1,9 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
 // and checks what becomes of the operation and the communicator.
 //   node_fault kill|freeze|freeze-idle
+#include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "actors/configuration/configuration.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -65,7 +65,8 @@ private:
         end = text.find("*/", i) + 1;
       else if (rest.starts_with("R\""))
         end = text.find(")" + text.substr(i + 2, text.find('(', i) - i - 2) + "\"", i) + text.find('(', i) - i;
-      else if (rest[0] == '"' || (rest[0] == '\'' && (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1])))))
+      else if (rest[0] == '"'
+               || (rest[0] == '\'' && (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1])))))
         for (end = i + 1; end < text.size() && text[end] != rest[0]; ++end)
           end += text[end] == '\\' ? 1 : 0;
       if (end == std::string::npos)
@@ -78,7 +79,8 @@ private:
 
   void open(const std::string& head, const std::string& file) {
     static const std::regex room{R"(\s*(?:inline )?namespace\s*([\w:]*)\s*)"},
-      defined{R"((?:.*>)?\s*(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s*)?(\w+)\s*(?:final\s*)?(?::[^:].*)?)"};
+      defined{
+        R"((?:.*>)?\s*(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s*)?(\w+)\s*(?:final\s*)?(?::[^:].*)?)"};
     std::smatch found;
     const auto line = std::regex_replace(head, std::regex{R"(\s+)"}, " ");
     if (std::regex_match(line, found, room)) {
@@ -114,7 +116,8 @@ std::string twice(const std::string& first, const std::string& second) {
 TEST_CASE("class names: no class is defined twice in one namespace") {
   class_names names;
   for (auto* floor : {"actors", "client", "messages", "runtime", "tests", "tools"})
-    for (auto& entry : std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
+    for (auto& entry :
+         std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
       if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")
         continue;
       std::ostringstream text;
@@ -130,7 +133,9 @@ TEST_CASE("class names: what is found twice, and what is not") {
   CHECK(twice("namespace n { enum class x : int { a, b }; }", "namespace n::m { enum class x { a }; }").empty());
   CHECK(twice("namespace n { struct x; }", "namespace n { struct x {}; struct x y{1}; }").empty()); // declared, used
   CHECK(twice("namespace n { namespace { struct x {}; } }", "namespace n { struct x {}; }").empty());
-  CHECK(twice("namespace n { template <class T> struct x {}; }", "namespace n { template <> struct x<int> {}; }").empty());
+  CHECK(
+    twice("namespace n { template <class T> struct x {}; }", "namespace n { template <> struct x<int> {}; }").empty());
   CHECK(twice("namespace n { void f() { struct x {}; } }", "namespace n { struct y { struct x {}; }; }").empty());
-  CHECK(twice("namespace n { auto t = R\"(struct x {)\"; }", "namespace n { struct x {}; /* } */ struct y {}; // {\n}").empty());
+  CHECK(twice("namespace n { auto t = R\"(struct x {)\"; }", "namespace n { struct x {}; /* } */ struct y {}; // {\n}")
+          .empty());
 }

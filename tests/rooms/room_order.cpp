@@ -89,8 +89,8 @@ std::vector<std::string> room_order::complaints(const std::string& path, std::is
     if (to < 0)
       result.push_back(fmt::format("{}:{}: \"{}\" lies in no room", path, number, included));
     else if (to > from)
-      result.push_back(fmt::format("{}:{}: \"{}\" lies in {}, which stands below {}", path, number, included, rooms_[to],
-                                   rooms_[from]));
+      result.push_back(fmt::format("{}:{}: \"{}\" lies in {}, which stands below {}", path, number, included,
+                                   rooms_[to], rooms_[from]));
   }
   return result;
 }

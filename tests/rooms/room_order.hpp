@@ -6,8 +6,9 @@
 
 namespace ringmaster::test {
 
-/// The rooms of the house in the order of the table in docs/ARCHITECTURE.md: a file includes headers of its own room and
-/// of rooms above it. A row "folder/..." stands for the folder and for what lies below it and has no row of its own.
+/// The rooms of the house in the order of the table in docs/ARCHITECTURE.md: a file includes headers of its own room
+/// and of rooms above it. A row "folder/..." stands for the folder and for what lies below it and has no row of its
+/// own.
 class room_order {
 public:
   /// Reads the first table whose head is "room".
@@ -26,8 +27,8 @@ private:
 /// "a/b" of "a/b/c.hpp", "" of "c.hpp".
 std::string folder_of(const std::string& path);
 
-/// A sentence that begins "path:line: " for each line of a CMakeLists.txt that names a source, alone, which belongs before
-/// the one in the line above.
+/// A sentence that begins "path:line: " for each line of a CMakeLists.txt that names a source, alone, which belongs
+/// before the one in the line above.
 std::vector<std::string> unsorted_sources(const std::string& path, std::istream& text);
 
 } // namespace ringmaster::test

@@ -109,7 +109,8 @@ TEST_CASE("rooms: an include that runs back up is named with its line") {
 TEST_CASE("rooms: a file or an include that is in no room is named") {
   CHECK(judged("later/x.cpp", "") == "later/x.cpp:1: the folder later is no room: give it a row");
   CHECK(judged("hall/side/x.cpp", "") == "hall/side/x.cpp:1: the folder hall/side is no room: give it a row");
-  CHECK(judged("roof/x.cpp", "#include <vector>\n#include \"door.hpp\"\n") == "roof/x.cpp:2: \"door.hpp\" lies in no room");
+  CHECK(judged("roof/x.cpp", "#include <vector>\n#include \"door.hpp\"\n")
+        == "roof/x.cpp:2: \"door.hpp\" lies in no room");
 }
 
 TEST_CASE("rooms: a source that stands behind a later one in its list is named") {

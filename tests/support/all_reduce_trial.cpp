@@ -82,7 +82,8 @@ std::vector<std::byte> all_reduce_trial::expected(const std::vector<uint32_t>& c
   std::vector<rank_memory<value>> memory(world_size);
   std::vector<schedule> schedules;
   for (uint32_t i = 0; i < world_size; ++i) {
-    schedules.push_back(*plan(proto::ALL_REDUCE, options.algorithm, {.world_size = world_size, .rank = i, .count = options.count}));
+    schedules.push_back(*plan(proto::ALL_REDUCE, options.algorithm,
+                              {.world_size = world_size, .rank = i, .count = options.count}));
     memory[i].input.resize(options.count);
     for (uint64_t k = 0; k < options.count; ++k)
       std::memcpy(memory[i].input[k].data(), inputs[contributors[i]].data() + k * element, element);
@@ -109,8 +110,7 @@ bool all_reduce_trial::input_intact(uint32_t rank) {
   return std::equal(block.bytes().begin(), block.bytes().end(), inputs[rank].begin());
 }
 
-std::string all_reduce_trial::judge(const std::vector<uint32_t>& contributors,
-                                    const std::vector<uint32_t>& holders) {
+std::string all_reduce_trial::judge(const std::vector<uint32_t>& contributors, const std::vector<uint32_t>& holders) {
   auto result = expected(contributors);
   for (auto rank : holders) {
     std::vector<std::byte> region(region_bytes(), guard);
@@ -120,8 +120,9 @@ std::string all_reduce_trial::judge(const std::vector<uint32_t>& contributors,
     auto found = cluster.copy_out(device(rank), base(rank), region_bytes());
     for (uint64_t i = 0; i < region.size(); ++i)
       if (found.bytes()[i] != region[i])
-        return fmt::format("rank {}: byte {} of {} (guard {}, data {}) is 0x{:02x}, not 0x{:02x}", rank, i, region.size(),
-                           guard_bytes, bytes, static_cast<int>(found.bytes()[i]), static_cast<int>(region[i]));
+        return fmt::format("rank {}: byte {} of {} (guard {}, data {}) is 0x{:02x}, not 0x{:02x}", rank, i,
+                           region.size(), guard_bytes, bytes, static_cast<int>(found.bytes()[i]),
+                           static_cast<int>(region[i]));
   }
   return {};
 }

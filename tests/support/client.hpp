@@ -37,7 +37,8 @@ public:
   template <class... Ts, class Handle, class... Xs>
   answer_ptr<Ts...> ask(const Handle& receiver, Xs&&... xs) {
     auto result = std::make_shared<answer<Ts...>>();
-    self()->request(caf::actor_cast<caf::actor>(receiver), caf::infinite, std::forward<Xs>(xs)...)
+    self()
+      ->request(caf::actor_cast<caf::actor>(receiver), caf::infinite, std::forward<Xs>(xs)...)
       .then([result](Ts&... values) { result->values = std::make_tuple(values...); },
             [result](const caf::error& problem) { result->problem = render(problem); });
     return result;
@@ -65,7 +66,8 @@ public:
 
   memcpy_answer copy_in(uint64_t device, uint64_t address, byte_block block, uint64_t stream = 0);
   memcpy_answer copy_out(uint64_t device, uint64_t address, uint64_t bytes, uint64_t stream = 0);
-  answer_ptr<proto::CopyResponse> copy(uint64_t device, uint64_t from, uint64_t to, uint64_t bytes, uint64_t stream = 0);
+  answer_ptr<proto::CopyResponse> copy(uint64_t device, uint64_t from, uint64_t to, uint64_t bytes,
+                                       uint64_t stream = 0);
   uint64_t default_stream(uint64_t device);
   uint64_t new_stream(uint64_t device);
   answer_ptr<proto::StreamSynchronizeResponse> synchronize(uint64_t device, uint64_t stream,

@@ -9,8 +9,8 @@
 namespace ringmaster::test {
 
 std::string text_of(const collective_options& x) {
-  return fmt::format("{} {} over {} ranks, root {}, peer {}, count {}, counts {}{}", x.algorithm, name_of(x.kind), x.ranks,
-                     x.root, x.peer, x.count, fmt::join(x.counts, " "), x.in_place ? ", in place" : "");
+  return fmt::format("{} {} over {} ranks, root {}, peer {}, count {}, counts {}{}", x.algorithm, name_of(x.kind),
+                     x.ranks, x.root, x.peer, x.count, fmt::join(x.counts, " "), x.in_place ? ", in place" : "");
 }
 
 proto::Collective collective_of(const collective_options& x) {
@@ -113,8 +113,7 @@ int64_t collective_trial::result(const std::vector<uint32_t>& group, uint32_t pl
   return static_cast<int64_t>(sum);
 }
 
-std::string collective_trial::judge(const gpu_sim::GetCommStatusResponse& status,
-                                    const std::vector<uint32_t>& killed) {
+std::string collective_trial::judge(const gpu_sim::GetCommStatusResponse& status, const std::vector<uint32_t>& killed) {
   auto group = deciding_group();
   if (group.empty())
     return "the journal does not say which group ended the operation";
@@ -147,8 +146,8 @@ std::string collective_trial::judge_rank(const std::vector<uint32_t>& group, uin
     if (!(i >= start && i < start + outputs) && i >= first_start && i < first_start + first_outputs)
       continue;
     if (found[i] != expected[i])
-      return fmt::format("rank {} (now {} of {}): element {} of its region (output at {}, {} elements) is {}, not {}", rank, place,
-                         group.size(), i, start, outputs, found[i], expected[i]);
+      return fmt::format("rank {} (now {} of {}): element {} of its region (output at {}, {} elements) is {}, not {}",
+                         rank, place, group.size(), i, start, outputs, found[i], expected[i]);
   }
   return {};
 }

@@ -28,9 +28,9 @@ public:
 
   /// Enqueues the operation; returns the error text, if any.
   std::string launch();
-  /// Whether the survivors hold what the group that ended the operation computes from the original inputs, and everything
-  /// else is as it was. `status`: of the communicator when it has ended; `killed`: ranks that cannot be asked. Returns
-  /// what is wrong.
+  /// Whether the survivors hold what the group that ended the operation computes from the original inputs, and
+  /// everything else is as it was. `status`: of the communicator when it has ended; `killed`: ranks that cannot be
+  /// asked. Returns what is wrong.
   std::string judge(const gpu_sim::GetCommStatusResponse& status, const std::vector<uint32_t>& killed = {});
   uint64_t device(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).deviceid().value(); }
 
@@ -47,8 +47,8 @@ private:
   uint64_t base(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
   int64_t result(const std::vector<uint32_t>& group, uint32_t place, uint64_t index) const;
 
-  plan_request world_;                      ///< Of all ranks.
-  uint64_t room_ = 0;                       ///< Elements of the largest buffer.
+  plan_request world_;                       ///< Of all ranks.
+  uint64_t room_ = 0;                        ///< Elements of the largest buffer.
   std::vector<std::vector<int64_t>> before_; ///< By rank: all of its region.
 };
 

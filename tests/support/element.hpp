@@ -28,7 +28,7 @@ using brain = small<proto::BFLOAT16, uint16_t>;
 using e4m3 = small<proto::FLOAT8_E4M3, uint8_t>;
 using e5m2 = small<proto::FLOAT8_E5M2, uint8_t>;
 
-#define RINGMASTER_ELEMENTS \
+#define RINGMASTER_ELEMENTS                                                                                            \
   double, float, int8_t, uint8_t, int32_t, uint32_t, int64_t, uint64_t, test::half, test::brain, test::e4m3, test::e5m2
 
 /// How `T` is called, and computed with.
@@ -58,12 +58,8 @@ struct element<small<Type, Bits>> {
   using wide = float;
   static constexpr bool rounds = true;
   static constexpr proto::DataType type = Type;
-  static float decode(small<Type, Bits> x) {
-    return static_cast<float>(small_float_reference::of(Type).value(x.bits));
-  }
-  static small<Type, Bits> encode(float x) {
-    return {static_cast<Bits>(small_float_reference::of(Type).nearest(x))};
-  }
+  static float decode(small<Type, Bits> x) { return static_cast<float>(small_float_reference::of(Type).value(x.bits)); }
+  static small<Type, Bits> encode(float x) { return {static_cast<Bits>(small_float_reference::of(Type).nearest(x))}; }
   static small<Type, Bits> of_bits(uint64_t bits) { return {static_cast<Bits>(bits)}; }
 };
 
@@ -130,9 +126,9 @@ std::vector<T> random_values(std::mt19937_64& random, size_t count) {
   else
     special = {T(0), T(1), T(-1), limits::max(), limits::lowest(), limits::min()};
   if constexpr (std::is_floating_point_v<T>)
-    special.insert(special.end(), {-T(0), limits::infinity(), -limits::infinity(), limits::quiet_NaN(),
-                                   -limits::quiet_NaN(), limits::denorm_min(),
-                                   static_cast<T>(std::nan("0x12345"))}); // with a payload
+    special.insert(special.end(),
+                   {-T(0), limits::infinity(), -limits::infinity(), limits::quiet_NaN(), -limits::quiet_NaN(),
+                    limits::denorm_min(), static_cast<T>(std::nan("0x12345"))}); // with a payload
   std::vector<T> values(count);
   for (auto& value : values) {
     if (random() % 4 == 0)

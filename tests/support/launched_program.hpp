@@ -47,8 +47,8 @@ public:
   static constexpr std::chrono::seconds limit{20};
 
   explicit launched_program(std::vector<std::string> arguments)
-    : child(std::move(*child_process::start(
-        {.arguments = std::move(arguments), .input = child_spec::input_kind::pipe}))) {}
+    : child(
+      std::move(*child_process::start({.arguments = std::move(arguments), .input = child_spec::input_kind::pipe}))) {}
 
   ~launched_program() {
     if (status)

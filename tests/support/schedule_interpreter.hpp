@@ -74,8 +74,8 @@ walk_result interpret_on(std::vector<rank_memory<Value>>& memory, const std::vec
 
 /// Where input and output hold `count` elements on every rank.
 template <class Value, class Op, class Finish>
-walk_result interpret_on(std::vector<rank_memory<Value>>& memory, const std::vector<schedule>& ranks,
-                         uint64_t count, uint64_t seed, Op op, Finish finish) {
+walk_result interpret_on(std::vector<rank_memory<Value>>& memory, const std::vector<schedule>& ranks, uint64_t count,
+                         uint64_t seed, Op op, Finish finish) {
   return interpret_on(memory, ranks, std::vector<buffer_counts>(ranks.size(), {count, count}), seed, op, finish);
 }
 

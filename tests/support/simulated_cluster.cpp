@@ -82,7 +82,8 @@ std::vector<proto::Record> simulated_cluster::history() {
 }
 
 void simulated_cluster::add_devices(uint32_t count) {
-  auto wanted = static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size()) + count;
+  auto wanted = static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size())
+                + count;
   if (options.supervised && !host_node) {
     node_options settings;
     settings.name = "node";
@@ -97,7 +98,9 @@ void simulated_cluster::add_devices(uint32_t count) {
   }
   proto::ClusterInfoRequest request;
   request.set_min_devices(wanted);
-  run_until([&] { return static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(request).devices_size()) >= wanted; });
+  run_until([&] {
+    return static_cast<uint32_t>(ask_coordinator<proto::ClusterInfo>(request).devices_size()) >= wanted;
+  });
 }
 
 gpu_sim::CommInitResponse simulated_cluster::init(uint32_t ranks) {

@@ -16,13 +16,13 @@ struct simulation_options {
   uint64_t seed = 1;
   uint32_t devices = 4;
   uint64_t memory_bytes = 1u << 16;
-  uint64_t slice_bytes = 64;  ///< Small, so that kills fall between the slices of a block.
-  bool share_memory = true;   ///< Operations may be joint ones, where the algorithm is one for it.
-  bool offer_memory = true;   ///< false: bytes travel in messages, as between processes.
+  uint64_t slice_bytes = 64; ///< Small, so that kills fall between the slices of a block.
+  bool share_memory = true;  ///< Operations may be joint ones, where the algorithm is one for it.
+  bool offer_memory = true;  ///< false: bytes travel in messages, as between processes.
   proto::FailurePolicy policy = proto::SHRINK;
-  bool supervised = false;    ///< Devices are a node's, and come back when they die.
+  bool supervised = false;      ///< Devices are a node's, and come back when they die.
   uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.
-  bool journaled = false;     ///< In memory; see `history`.
+  bool journaled = false;       ///< In memory; see `history`.
 };
 
 /// A whole cluster in one thread: virtual time, and whose message is next is drawn from the seed.
@@ -31,7 +31,8 @@ public:
   explicit simulated_cluster(const simulation_options& opts);
   ~simulated_cluster();
 
-  /// Lets one message be handled or, where there is none, the next timeout fire. Returns whether anything was left to do.
+  /// Lets one message be handled or, where there is none, the next timeout fire. Returns whether anything was left to
+  /// do.
   bool step();
 
   /// Runs until `done` or until nothing is left to do; fails the test after too many steps.

@@ -49,9 +49,11 @@ struct supervised_family : deterministic_system {
   }
 
   child_spec spec(const std::string& name, restart_kind kind = restart_kind::permanent, bool obstinate = false) {
-    return {name, [=, this](caf::event_based_actor* parent) {
+    return {name,
+            [=, this](caf::event_based_actor* parent) {
               return parent->spawn(child, child_options{name, &log, obstinate});
-            }, kind};
+            },
+            kind};
   }
 
   /// Starts a supervisor of `children` under the strategy, as `top`.

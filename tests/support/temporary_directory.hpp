@@ -11,9 +11,8 @@ class temporary_directory {
 public:
   temporary_directory() {
     std::error_code ec;
-    std::filesystem::path base = std::filesystem::is_directory("/dev/shm", ec)
-                                   ? std::filesystem::path{"/dev/shm"}
-                                   : std::filesystem::temp_directory_path();
+    std::filesystem::path base = std::filesystem::is_directory("/dev/shm", ec) ? std::filesystem::path{"/dev/shm"}
+                                                                               : std::filesystem::temp_directory_path();
     auto name = (base / "ringmaster-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr)
       std::abort();

@@ -1,7 +1,7 @@
-// The operators new and delete of every program that links this library. An operation on some bytes is a few dozen small
-// messages, made by the hundred on one thread and deleted on another, and the C library keeps only seven free blocks of a
-// size at hand for a thread: the others are locked for, joined and split again and again. Here a thread keeps hundreds. An
-// all-reduce of 8 bytes on eight devices takes 0.67 of the time.
+// The operators new and delete of every program that links this library. An operation on some bytes is a few dozen
+// small messages, made by the hundred on one thread and deleted on another, and the C library keeps only seven free
+// blocks of a size at hand for a thread: the others are locked for, joined and split again and again. Here a thread
+// keeps hundreds. An all-reduce of 8 bytes on eight devices takes 0.67 of the time.
 //
 // All blocks are malloc's: what is taken here may be given back elsewhere, and the other way round.
 #include <array>
@@ -21,8 +21,8 @@ namespace {
 // Class i has blocks of at least `smallest_bytes` + i * `step_bytes`, which are glibc's sizes.
 constexpr size_t smallest_bytes = 24;
 constexpr size_t step_bytes = 16;
-constexpr size_t classes = 64;      ///< Up to 1 KiB.
-constexpr uint32_t kept_max = 500;  ///< Blocks of a class, by a thread.
+constexpr size_t classes = 64;     ///< Up to 1 KiB.
+constexpr uint32_t kept_max = 500; ///< Blocks of a class, by a thread.
 
 struct free_block {
   free_block* next;

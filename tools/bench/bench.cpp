@@ -93,7 +93,8 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
     if (elements == 0)
       continue;
     auto at = address(rank)
-              + (options_.in_place ? in_place(options_.kind, world(count), rank).output * element : output_offset(count));
+              + (options_.in_place ? in_place(options_.kind, world(count), rank).output * element
+                                   : output_offset(count));
     auto found = user_.copy_to_host(device(rank), at, elements * element);
     if (!found)
       return std::move(found.error());

@@ -11,16 +11,16 @@ namespace ringmaster {
 /// One line of the table.
 struct bench_row {
   std::string algorithm;
-  uint64_t bytes = 0;     ///< What a rank contributes in all.
-  uint64_t count = 0;     ///< As the kind counts.
-  double time_us = 0;     ///< Median of the samples, an operation.
+  uint64_t bytes = 0; ///< What a rank contributes in all.
+  uint64_t count = 0; ///< As the kind counts.
+  double time_us = 0; ///< Median of the samples, an operation.
   double p50_us = 0;
   double p99_us = 0;
-  double algbw = 0;       ///< GB/s
+  double algbw = 0; ///< GB/s
   double busbw = 0;
-  uint64_t wrong = 0;     ///< Elements.
+  uint64_t wrong = 0;      ///< Elements.
   uint32_t operations = 0; ///< In a sample.
-  double limit_us = 0;    ///< What memory allows; 0: not measured.
+  double limit_us = 0;     ///< What memory allows; 0: not measured.
 };
 
 /// Measures one collective on one group of devices, which it makes and gives back.

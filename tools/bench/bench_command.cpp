@@ -3,12 +3,12 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "runtime/selection/written_algorithm.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/reduction/reduction.hpp"
-#include "runtime/selection/written_algorithm.hpp"
 #include "tools/bench/bench.hpp"
 #include "tools/bench/bench_group.hpp"
 #include "tools/bench/bench_sizes.hpp"
@@ -27,23 +27,26 @@ namespace {
 constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
 
 void print_header(std::FILE* out, const bench_options& x) {
-  fmt::print(out, "# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices, name_of(x.datatype),
-             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place", x.samples);
+  fmt::print(out, "# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices,
+             name_of(x.datatype), reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "",
+             x.in_place ? "in place" : "out of place", x.samples);
 }
 
 void print_columns(std::FILE* out) {
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size", "count",
-             "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)", "(elements)", "",
-             "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
+  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size",
+             "count", "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
+  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)",
+             "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
   std::fflush(out);
 }
 
 void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>10.2f} {:>6} {:>7}\n", row.bytes,
-             row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
-             has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw, row.p50_us,
-             row.p99_us, row.wrong, row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
+  fmt::print(out,
+             "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>10.2f} {:>6} {:>7}\n",
+             row.bytes, row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
+             has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw,
+             row.p50_us, row.p99_us, row.wrong,
+             row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
   std::fflush(out);
 }
 
@@ -110,7 +113,8 @@ caf::expected<uint64_t> measure_on(bench& group, const bench_options& x, std::FI
       fmt::print(out, "# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
   }
   if (auto bytes = own_memory_bytes(); bytes > 0)
-    fmt::print(out, "# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes), bytes_text(bytes / x.devices));
+    fmt::print(out, "# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes),
+               bytes_text(bytes / x.devices));
   return wrong;
 }
 

@@ -33,7 +33,8 @@ caf::error too_few(uint32_t wanted, size_t free, const proto::ClusterInfo& clust
   std::set<uint64_t> takers;
   for (auto& x : cluster.devices())
     takers.insert(x.comm_ids().begin(), x.comm_ids().end());
-  auto text = fmt::format("the bench wants {}, and the cluster has {}", counted(wanted, "device"), counted(here, "device"));
+  auto text = fmt::format("the bench wants {}, and the cluster has {}", counted(wanted, "device"),
+                          counted(here, "device"));
   if (!takers.empty())
     text += fmt::format(", of which {} {} free: the others belong to {} {}, which `ringmaster destroy {}` ends", free,
                         free == 1 ? "is" : "are", takers.size() == 1 ? "communicator" : "communicators",
@@ -44,13 +45,13 @@ caf::error too_few(uint32_t wanted, size_t free, const proto::ClusterInfo& clust
 /// Root and peer are ranks of the group.
 caf::error fit_ranks(bench_options& x) {
   if (x.root >= x.devices)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--root {}: on {} ranks are 0 to {}", x.root, counted(x.devices, "device"), x.devices - 1));
+    return make_error(errc::invalid_argument, fmt::format("--root {}: on {} ranks are 0 to {}", x.root,
+                                                          counted(x.devices, "device"), x.devices - 1));
   if (!x.peer_given)
     x.peer = (x.root + 1) % x.devices;
   if (x.peer >= x.devices)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--peer {}: on {} ranks are 0 to {}", x.peer, counted(x.devices, "device"), x.devices - 1));
+    return make_error(errc::invalid_argument, fmt::format("--peer {}: on {} ranks are 0 to {}", x.peer,
+                                                          counted(x.devices, "device"), x.devices - 1));
   return caf::none;
 }
 
@@ -68,11 +69,12 @@ caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
     x.max_bytes = *last;
     return caf::none;
   }
-  return make_error(errc::out_of_memory,
-                    fmt::format("{} wants {} of memory on each device, and these have {}: {}a larger device.memory-bytes "
-                                "for the nodes",
-                                bytes_text(sizes.back()), bytes_text(memory_for(x)), bytes_text(memory_bytes),
-                                last == sizes.rend() ? "" : fmt::format("--max-bytes {} at most, or ", *last)));
+  return make_error(
+    errc::out_of_memory,
+    fmt::format("{} wants {} of memory on each device, and these have {}: {}a larger device.memory-bytes "
+                "for the nodes",
+                bytes_text(sizes.back()), bytes_text(memory_for(x)), bytes_text(memory_bytes),
+                last == sizes.rend() ? "" : fmt::format("--max-bytes {} at most, or ", *last)));
 }
 
 /// "0-3, 6": ascending.
@@ -127,7 +129,8 @@ std::string placement_text(const gpu_sim::CommInitResponse& group, const proto::
   }
   std::string result;
   for (auto& [node, ranks] : nodes)
-    result += fmt::format("# rank{} {} on {}\n", ranks.size() == 1 ? "" : "s", ranges_text(ranks), node_text(node, cluster));
+    result += fmt::format("# rank{} {} on {}\n", ranks.size() == 1 ? "" : "s", ranges_text(ranks),
+                          node_text(node, cluster));
   return result;
 }
 

@@ -3,8 +3,8 @@
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
 #include "tools/options/schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -41,25 +41,34 @@ uint64_t first_size(const bench_options& x, uint64_t bytes) {
 
 void bench_arguments::add_to(option_table& table) {
   auto& x = result_;
-  table.about("Runs a collective over a range of sizes on simulated devices in this process, checks the results, and "
-              "prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last "
-              "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
-              "all inputs and writes all outputs once, divided by the time.");
+  table.about(
+    "Runs a collective over a range of sizes on simulated devices in this process, checks the results, and "
+    "prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last "
+    "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
+    "all inputs and writes all outputs once, divided by the time.");
   add_collective_options(table, told_, {.max = devices_max, .min = 2, .option = "--devices"});
   table.positional().otherwise("all_reduce");
   table.option_named("--devices").otherwise("8; on a cluster of other processes as many as are free there, up to 8");
-  table.option_named("--algorithm").says("A", "ring, direct, ... ; auto takes the best; all tries every one")
+  table.option_named("--algorithm")
+    .says("A", "ring, direct, ... ; auto takes the best; all tries every one")
     .otherwise("auto");
-  table.bytes("--min-bytes", min_bytes_, bytes_max).also("-b")
+  table.bytes("--min-bytes", min_bytes_, bytes_max)
+    .also("-b")
     .says("SIZE", "such as 8, 64K and 64KiB, which are 65,536, or 64KB, which is 64,000")
     .otherwise("8, or an element for each rank");
   table.bytes("--max-bytes", max_bytes_, bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
   table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
   add_chunk_and_datatype(table, told_);
-  table.parsed("--op", op_, parse_reduce_op).also("-o").says("OP", "{words}").offers(reduce_op_names()).otherwise("sum");
+  table.parsed("--op", op_, parse_reduce_op)
+    .also("-o")
+    .says("OP", "{words}")
+    .offers(reduce_op_names())
+    .otherwise("sum");
   add_schedule_option(table, told_.schedule);
-  table.number("--iterations", x.iterations, 0, communicator_options{}.operations_max).also("-n")
-    .says("K", "operations in a sample, enqueued back to back, 1024 at most").otherwise("by size");
+  table.number("--iterations", x.iterations, 0, communicator_options{}.operations_max)
+    .also("-n")
+    .says("K", "operations in a sample, enqueued back to back, 1024 at most")
+    .otherwise("by size");
   table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "samples before those that count");
   table.number("--samples", x.samples, 1, 10'000).says("S", "whose median, p50 and p99 are shown");
   table.flag("--in-place", x.in_place).says("one buffer a rank");
@@ -67,14 +76,16 @@ void bench_arguments::add_to(option_table& table) {
   table.flag("--single", x.single).says("each operation is called and waited for by itself");
   table.flag("--no-memory-limit", x.no_memory_limit).says("leave out the plain loop that shows what the memory can do");
   table.file("--json", x.json).says("FILE", "one object a row, too");
-  table.closing("With --schedule the sizes are the file's, too, from --min-bytes to --max-bytes where these are given.\n\n"
-                "The last lines say what memory this process has beside the devices' files, whether every result was right, "
-                "and the average bus bandwidth of all rows.\n\n"
-                "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
-                "and the first column says to what. The exit status is 0 if every result was right.");
+  table.closing(
+    "With --schedule the sizes are the file's, too, from --min-bytes to --max-bytes where these are given.\n\n"
+    "The last lines say what memory this process has beside the devices' files, whether every result was right, "
+    "and the average bus bandwidth of all rows.\n\n"
+    "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
+    "and the first column says to what. The exit status is 0 if every result was right.");
   table.add_example("ringmaster bench -b 8 -e 64M -f 2", "as nccl-tests would have it");
-  table.add_example("ringmaster bench broadcast --algorithm all --json rows.json", "every algorithm; `ringmaster chart` "
-                                                                                  "draws the rows");
+  table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
+                    "every algorithm; `ringmaster chart` "
+                    "draws the rows");
 }
 
 caf::error bench_arguments::take_sizes() {
@@ -131,8 +142,8 @@ caf::error bench_arguments::take_schedule() {
     return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told_.schedule,
                                own.world_size, devices_max));
   if (!own.counts.empty())
-    return invalid(
-      fmt::format("--schedule {}: it has counts, but the bench gives every rank the same", told_.schedule));
+    return invalid(fmt::format("--schedule {}: it has counts, but the bench gives every rank the same",
+                               told_.schedule));
   auto own_bytes = size_count(written->kind, own) * size_of(x.datatype);
   x.min_bytes = min_bytes_.value_or(own_bytes);
   x.max_bytes = max_bytes_.value_or(std::max(x.min_bytes, own_bytes));

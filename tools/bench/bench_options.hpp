@@ -25,16 +25,16 @@ struct bench_options {
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   uint32_t root = 0;
   uint32_t peer = 1;
-  bool peer_given = false;  ///< Else the rank after the root.
+  bool peer_given = false; ///< Else the rank after the root.
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
-  uint32_t warmups = 2;    ///< Samples before them.
+  uint32_t warmups = 2;     ///< Samples before them.
   uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
   bool in_place = false;
   bool deterministic = false;
-  bool single = false;     ///< One call, and wait for its end, instead of back to back.
+  bool single = false; ///< One call, and wait for its end, instead of back to back.
   bool no_memory_limit = false;
-  std::string json;        ///< A file; empty: none.
+  std::string json; ///< A file; empty: none.
   /// What `algorithm` is to be: the schedules of a file, proved. Kind, devices, root, peer and sizes are theirs.
   std::optional<schedule_set> written;
 };
@@ -46,8 +46,8 @@ proto::Collective collective_of(const bench_options& x, uint64_t count);
 class bench_arguments {
 public:
   void add_to(option_table& table);
-  /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those
-  /// of `read_schedule_file` and `check_proof`.
+  /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed;
+  /// those of `read_schedule_file` and `check_proof`.
   caf::expected<bench_options> options();
 
 private:

@@ -27,8 +27,8 @@ struct chart_options {
 
 /// The rows of all files.
 struct measurements {
-  std::string title;                                                  ///< "all_reduce on 8 devices".
-  std::vector<std::string> algorithms;                                ///< As they came.
+  std::string title;                                                     ///< "all_reduce on 8 devices".
+  std::vector<std::string> algorithms;                                   ///< As they came.
   std::map<std::string, std::map<uint64_t, std::vector<double>>> values; ///< By algorithm and size.
 };
 
@@ -74,7 +74,8 @@ caf::error read(measurements& all, const std::string& file, const std::string& w
     auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
     auto value = parse_json(document);
     if (!value)
-      return malformed(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file, render(value.error())));
+      return malformed(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file,
+                                   render(value.error())));
     if (auto problem = add_row(all, json_place{file, document, *value}, what))
       return malformed(render(problem));
   }
@@ -104,11 +105,14 @@ chart chart_of(const measurements& all, bool busbw) {
 
 class chart_call final : public command_call {
   void declare(option_table& table) override {
-    table.about("Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where "
-                "several rows have the same algorithm and size, as from several runs, it takes the median. All rows must "
-                "be of one kind, with the same number of devices; rows of size 0 are left out.");
+    table.about(
+      "Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where "
+      "several rows have the same algorithm and size, as from several runs, it takes the median. All rows must "
+      "be of one kind, with the same number of devices; rows of size 0 are left out.");
     table.positional("FILE", [this](const std::string& file) { return opts_.files.push_back(file), caf::error{}; })
-      .offers_files().needed().many();
+      .offers_files()
+      .needed()
+      .many();
     table.file("--svg", opts_.svg).says("PICTURE", "where the picture goes, as SVG").needed();
     table.flag("--busbw", opts_.busbw).says("bus bandwidth, in place of time");
   }

@@ -61,7 +61,7 @@ void run(const plain_transfer& x, uint32_t part, uint32_t parts, bool past_cache
 } // namespace
 
 std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
-                                   const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
+                                         const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
   std::map<std::tuple<bool, uint32_t, uint64_t>, plain_transfer> by_source;
   for (uint32_t rank = 0; rank < request.world_size; ++rank)
     for (uint64_t first = 0; first < output_count(kind, request, rank); first += request.count) {

@@ -20,7 +20,7 @@ struct plain_transfer {
 /// All that a collective does. `inputs` and `outputs` are by rank; in place they are the same, and what stays where it
 /// is has no transfer.
 std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
-                                   const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
+                                         const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
 
 /// Part `part` of `parts` of each of them. `past_caches`: with non-temporal stores.
 void run_part(const std::vector<plain_transfer>& work, uint32_t part, uint32_t parts, bool past_caches);

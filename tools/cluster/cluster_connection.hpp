@@ -10,8 +10,8 @@
 
 namespace ringmaster {
 
-/// The coordinator that a command is to ask: --join's, or that of RINGMASTER_COORDINATOR. Errors: invalid_argument where
-/// neither says which; those of `connect`.
+/// The coordinator that a command is to ask: --join's, or that of RINGMASTER_COORDINATOR. Errors: invalid_argument
+/// where neither says which; those of `connect`.
 caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts);
 
 /// Prints the problem as the command's and ends the process with status 1: a connection attempt that the system still

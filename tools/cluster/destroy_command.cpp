@@ -55,8 +55,9 @@ class destroy_call final : public configured_call {
   caf::error check() override {
     if (all_ == communicators_.empty())
       return caf::none;
-    return make_error(errc::invalid_argument, "destroy wants the numbers of communicators, or \"all\"; `ringmaster info` "
-                                              "says which there are");
+    return make_error(errc::invalid_argument,
+                      "destroy wants the numbers of communicators, or \"all\"; `ringmaster info` "
+                      "says which there are");
   }
 
   caf::expected<int> run(const console& to) override {

@@ -31,8 +31,9 @@ std::chrono::seconds utc_offset() {
 
 class info_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("Who is in a cluster: nodes, their devices and what these do, communicators with epoch and ranks, and what "
-                "is gone.");
+    table.about(
+      "Who is in a cluster: nodes, their devices and what these do, communicators with epoch and ranks, and what "
+      "is gone.");
     key_option(table, "--join", "node.join")
       .says("HOST:PORT", "the cluster's coordinator")
       .otherwise("the one that RINGMASTER_COORDINATOR names");
@@ -42,7 +43,8 @@ class info_call final : public configured_call {
       .says("A", "wait until node A is known to be gone, and say in one line what it took with it");
     key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
     table.flag("--json", json_).says("one JSON object, with the fields of ClusterInfo in messages/cluster.proto");
-    table.closing("The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
+    table.closing(
+      "The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
   }
 
   caf::error check() override {

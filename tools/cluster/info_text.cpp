@@ -41,7 +41,8 @@ std::string device_text(const ClusterInfo& cluster, const ClusterInfo::Device& x
   for (auto number : x.comm_ids())
     places.push_back(place_text(cluster, id_of(x), number));
   auto& memory = x.metadata();
-  return fmt::format("  device {:#x} {}, {}\n", id_of(x), bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
+  return fmt::format("  device {:#x} {}, {}\n", id_of(x),
+                     bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
                      places.empty() ? "free" : fmt::format("{}", fmt::join(places, ", ")));
 }
 
@@ -113,7 +114,8 @@ std::string state_without(const ClusterInfo& cluster, uint64_t comm_id, const st
   for (auto device : known->device_ids())
     if (std::ranges::find(lost, device) != lost.end())
       return {};
-  return fmt::format("epoch {} on {}", known->epoch(), counted(static_cast<uint64_t>(known->device_ids_size()), "rank"));
+  return fmt::format("epoch {} on {}", known->epoch(),
+                     counted(static_cast<uint64_t>(known->device_ids_size()), "rank"));
 }
 
 } // namespace
@@ -153,8 +155,7 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
   for (auto& x : cluster.gone())
     if (x.what() == ClusterInfo::Gone::NODE && x.name() == node)
       lost = &x; // the latest
-  if (lost == nullptr
-      || std::ranges::any_of(cluster.devices(), [&](auto& x) { return x.node_id() == lost->id(); }))
+  if (lost == nullptr || std::ranges::any_of(cluster.devices(), [&](auto& x) { return x.node_id() == lost->id(); }))
     return {};
   std::vector<uint64_t> devices;
   std::set<uint64_t> comm_ids;
@@ -176,7 +177,8 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
   auto result = fmt::format("device{} 0x{:x}", devices.size() == 1 ? "" : "s", fmt::join(devices, " 0x"));
   if (communicators.empty())
     return result + fmt::format(", which {} free", devices.size() == 1 ? "was" : "were");
-  return result + fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s", fmt::join(communicators, ", "));
+  return result
+         + fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s", fmt::join(communicators, ", "));
 }
 
 std::string json_of(const ClusterInfo& cluster) {

@@ -14,7 +14,8 @@ std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<
 
 /// For people: each node with its devices and what these do, each communicator, what is gone and why; several lines.
 /// `utc_offset`: of the clock on the reader's wall.
-std::string info_text(const proto::ClusterInfo& cluster, const std::string& coordinator, std::chrono::seconds utc_offset);
+std::string info_text(const proto::ClusterInfo& cluster, const std::string& coordinator,
+                      std::chrono::seconds utc_offset);
 
 /// What a node took with it, in one line: "devices 0x3 0x4 of communicator 1 (epoch 2 on 6 ranks)". None as long as the
 /// node, or one of its devices, is not known to be gone, or a communicator of theirs has not come to terms with it.

@@ -8,8 +8,8 @@ namespace ringmaster {
 namespace {
 
 caf::expected<gpu_sim::Status> parse_outcome(const std::string& text) {
-  for (auto [name, status] : {std::pair{"success", gpu_sim::SUCCESS}, {"failed", gpu_sim::FAILED},
-                              {"in_progress", gpu_sim::IN_PROGRESS}})
+  for (auto [name, status] :
+       {std::pair{"success", gpu_sim::SUCCESS}, {"failed", gpu_sim::FAILED}, {"in_progress", gpu_sim::IN_PROGRESS}})
     if (text == name)
       return status;
   return make_error(errc::invalid_argument, fmt::format("\"{}\" is none of success, failed, in_progress", text));
@@ -18,8 +18,9 @@ caf::expected<gpu_sim::Status> parse_outcome(const std::string& text) {
 } // namespace
 
 void log_options::add_to(option_table& table) {
-  table.about("Says what happened: lists the journal in the directory DIR, oldest first. The process that writes it may be "
-              "running, have ended or have been killed.");
+  table.about(
+    "Says what happened: lists the journal in the directory DIR, oldest first. The process that writes it may be "
+    "running, have ended or have been killed.");
   auto set_dir = [this](const std::string& text) -> caf::error {
     if (!dir.empty())
       return make_error(errc::invalid_argument,
@@ -33,7 +34,7 @@ void log_options::add_to(option_table& table) {
   table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()}).says("KIND", "{words}");
   table.parsed("--outcome", filter.outcome, parse_outcome)
     .says("O", "{words}: only operations that stand so now, and what ended so: commands, calls that were refused, "
-              "communicators that were aborted")
+               "communicators that were aborted")
     .offers({"success", "failed", "in_progress"});
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
   table.flag("--relative", relative).says("times since the first record shown, not of the day");
@@ -49,9 +50,8 @@ caf::error log_options::check() const {
   if (dir.empty())
     return make_error(errc::invalid_argument, "the journal's directory is missing: ringmaster log DIR [options]");
   if (!trace.empty() && (json || follow))
-    return make_error(
-      errc::invalid_argument,
-      fmt::format("--trace writes a file and ends, so it does not go with {}", json ? "--json" : "--follow"));
+    return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
+                                                          json ? "--json" : "--follow"));
   if (json && relative)
     return make_error(errc::invalid_argument, "--relative is for people, so it does not go with --json");
   return caf::none;

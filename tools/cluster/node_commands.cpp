@@ -1,7 +1,7 @@
 #include "tools/cluster/node_commands.hpp"
 
-#include "client/cluster.hpp"
 #include "actors/configuration/log.hpp"
+#include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/memory/memory_directory.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -10,11 +10,11 @@
 #include "tools/console/ending_signals.hpp"
 #include "tools/options/configured_call.hpp"
 
+#include <algorithm>
 #include <caf/io/middleman.hpp>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <algorithm>
-#include <cstring>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -36,17 +36,19 @@ caf::error write_port_file(const std::string& path, uint16_t port) {
 }
 
 /// Runs until a signal comes, or `vital` ends, which is an error. Returns the exit status.
-caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital, const std::function<void()>& now_and_then,
-                    const std::function<void(const caf::down_msg&)>& other_down) {
+caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
+                                   const std::function<void()>& now_and_then,
+                                   const std::function<void(const caf::down_msg&)>& other_down) {
   for (;;) {
     std::optional<caf::error> ended;
-    self->receive([&](const caf::down_msg& x) {
-                    if (x.source == vital)
-                      ended = x.reason;
-                    else
-                      other_down(x);
-                  },
-                  caf::after(std::chrono::milliseconds{100}) >> [] {});
+    self->receive(
+      [&](const caf::down_msg& x) {
+        if (x.source == vital)
+          ended = x.reason;
+        else
+          other_down(x);
+      },
+      caf::after(std::chrono::milliseconds{100}) >> [] {});
     if (ended)
       return std::move(*ended);
     if (auto signal = ending_signal()) {
@@ -59,8 +61,9 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
 
 class coordinator_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("The host side of a cluster of several processes: listens, starts communicators and keeps the journal. Ends "
-                "with SIGTERM or SIGINT.");
+    table.about(
+      "The host side of a cluster of several processes: listens, starts communicators and keeps the journal. Ends "
+      "with SIGTERM or SIGINT.");
     key_option(table, "--port", "coordinator.port").says("P", "where to listen, 0 for any free port");
     key_option(table, "--host", "coordinator.host").says("H", "on which address; 0.0.0.0 lets other hosts join");
     table.file("--port-file", port_file_).says("F", "write the port here when listening");
@@ -81,10 +84,11 @@ class coordinator_call final : public configured_call {
     auto& coordinator = (*parts)->coordinator();
     auto port = system.middleman().publish(coordinator, opts.coordinator.port, opts.coordinator.host.c_str(), true);
     if (!port)
-      return make_error(errc::io_error,
-                        fmt::format("cannot listen at {}:{} ({}); another process may have the port: --port 0 takes a free "
-                                    "one",
-                                    opts.coordinator.host, opts.coordinator.port, render(port.error())));
+      return make_error(
+        errc::io_error,
+        fmt::format("cannot listen at {}:{} ({}); another process may have the port: --port 0 takes a free "
+                    "one",
+                    opts.coordinator.host, opts.coordinator.port, render(port.error())));
     spdlog::info("coordinator at {}:{} (configuration: {})", opts.coordinator.host, *port, configuration_origin());
     if (!port_file_.empty())
       if (auto problem = write_port_file(port_file_, *port))
@@ -92,8 +96,8 @@ class coordinator_call final : public configured_call {
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
-    return run_until_ended(self, coordinator.address(), [&] { nodes.try_missing(); },
-                           [&](const caf::down_msg& x) { nodes.on_down(x); });
+    return run_until_ended(
+      self, coordinator.address(), [&] { nodes.try_missing(); }, [&](const caf::down_msg& x) { nodes.on_down(x); });
   }
 
   std::string port_file_;
@@ -114,8 +118,9 @@ class node_call final : public configured_call {
 
   caf::error check() override {
     if (cfg_.values().device.count == 0)
-      return make_error(errc::invalid_argument, "a node with no device would do nothing for the cluster: --devices 1 or "
-                                                "more; `ringmaster coordinator` is the one that hosts none");
+      return make_error(errc::invalid_argument,
+                        "a node with no device would do nothing for the cluster: --devices 1 or "
+                        "more; `ringmaster coordinator` is the one that hosts none");
     return caf::none;
   }
 
@@ -156,7 +161,8 @@ class node_call final : public configured_call {
       join.set_port(*port);
       self->send(self_node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(host));
     }
-    auto status = run_until_ended(self, self_node.address(), [] {}, [](const caf::down_msg&) {});
+    auto status = run_until_ended(
+      self, self_node.address(), [] {}, [](const caf::down_msg&) {});
     if (status) {
       self->send_exit(self_node, caf::exit_reason::user_shutdown);
       self->receive([](const caf::down_msg&) {}, caf::after(std::chrono::seconds{10}) >> [] {});

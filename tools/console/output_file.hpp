@@ -9,8 +9,8 @@ namespace ringmaster {
 /// Writes the text to the file, in place of what was there. `what` names it in errors: "the trace". Errors: io_error.
 caf::error write_output_file(const std::string& file, const std::string& text, const char* what);
 
-/// The same, but whoever opens the file meanwhile finds the old text or the new one, whole: it is written beside the file,
-/// which it then replaces. The file's permissions stay; a symbolic link does, too.
+/// The same, but whoever opens the file meanwhile finds the old text or the new one, whole: it is written beside the
+/// file, which it then replaces. The file's permissions stay; a symbolic link does, too.
 caf::error replace_file(const std::string& file, const std::string& text, const char* what);
 
 } // namespace ringmaster

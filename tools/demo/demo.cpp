@@ -2,8 +2,8 @@
 
 #include "actors/calls/wall_clock.hpp"
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_text.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/demo/demo_data.hpp"
 
 #include <algorithm>
@@ -133,7 +133,8 @@ caf::error demo::check(const group& g) {
     for (uint64_t i = 0; i < options_.elements; ++i)
       wrong += std::memcmp(&found[i], &right_one[i], sizeof(double)) != 0;
   }
-  say("Memcpy, device to host", fmt::format("{} x {}, {:.1f} ms", g.alive.size(), bytes_text(bytes()), ms_since(start)));
+  say("Memcpy, device to host",
+      fmt::format("{} x {}, {:.1f} ms", g.alive.size(), bytes_text(bytes()), ms_since(start)));
   auto compared = with_commas(g.alive.size() * options_.elements);
   say(fmt::format("compare with a serial {}", name_of(options_.op)),
       wrong == 0 ? term_.good(fmt::format("all {} elements equal, bit for bit", compared))
@@ -160,8 +161,8 @@ caf::error demo::act_one() {
   auto status = poll(*g, polls);
   if (!status)
     return std::move(status.error());
-  say("GetCommStatus", fmt::format("{} after {:.1f} ms, {}", gpu_sim::Status_Name(status->status()),
-                                   ms_since(start), counted(polls, "poll")));
+  say("GetCommStatus", fmt::format("{} after {:.1f} ms, {}", gpu_sim::Status_Name(status->status()), ms_since(start),
+                                   counted(polls, "poll")));
   if (auto problem = check(*g))
     return problem;
   auto problem = give_back();
@@ -175,11 +176,12 @@ caf::error demo::act_two() {
   auto g = set_up();
   if (!g)
     return std::move(g.error());
-  auto rounds = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
+  auto rounds
+    = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
   auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
   if (options_.kill_step && *options_.kill_step > rounds)
-    return make_error(errc::invalid_argument, fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step,
-                                                          rounds));
+    return make_error(errc::invalid_argument,
+                      fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step, rounds));
   auto step = options_.kill_step ? *options_.kill_step : static_cast<uint32_t>(random_() % rounds);
   proto::FaultRequest fault;
   fault.set_at_step(true);

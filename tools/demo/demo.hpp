@@ -1,8 +1,8 @@
 #pragma once
 
 #include "client/client.hpp"
-#include "tools/demo/demo_options.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/demo/demo_options.hpp"
 
 #include <chrono>
 #include <random>
@@ -57,8 +57,8 @@ private:
   const demo_options& options_;
   std::mt19937_64 random_;
   terminal term_{stdout};
-  communicator_id open_; ///< The act's.
-  int section_ = 0; ///< Of the story, so far.
+  communicator_id open_;  ///< The act's.
+  int section_ = 0;       ///< Of the story, so far.
   uint64_t measured_ = 0; ///< The communicator of the table: its operations are many.
 };
 

@@ -31,7 +31,8 @@ std::string journal_dir() {
 options settings_of(const demo_options& story, options opts) {
   opts.device.count = story.devices;
   opts.device.memory_bytes = std::max<uint64_t>(2 * story.elements * sizeof(double), 1u << 20);
-  bool elsewhere = !opts.node.join.empty() || std::getenv("RINGMASTER_COORDINATOR") != nullptr; // it has its own journal
+  bool elsewhere = !opts.node.join.empty()
+                   || std::getenv("RINGMASTER_COORDINATOR") != nullptr; // it has its own journal
   if (opts.journal.dir.empty() && !elsewhere)
     opts.journal.dir = journal_dir();
   if (opts.log.level == "info")

@@ -35,9 +35,14 @@ caf::error set_kill(demo_options& result, const std::string& text) {
 
 void demo_options::add_to(option_table& table) {
   table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
-  table.number("--devices", told_devices_, 2, 64).says("N", "simulated devices, 2 to 64").otherwise(std::to_string(devices));
+  table.number("--devices", told_devices_, 2, 64)
+    .says("N", "simulated devices, 2 to 64")
+    .otherwise(std::to_string(devices));
   table.number("--elements", elements, 1, uint64_t{1} << 27).says("N", "float64 elements on each, 1 to 134217728");
-  table.parsed("--op", op, parse_demo_op).says("OP", "{words}").offers({"sum", "prod", "min", "max", "avg"}).otherwise("sum");
+  table.parsed("--op", op, parse_demo_op)
+    .says("OP", "{words}")
+    .offers({"sum", "prod", "min", "max", "avg"})
+    .otherwise("sum");
   table.word("--algorithm", algorithm, {"ring", "naive"}).says("A", "{words}");
   table.value("--kill", [this](const std::string& text) { return set_kill(*this, text); })
     .says("WHERE", "random, none, or how many rounds are done when the device dies")

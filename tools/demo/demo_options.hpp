@@ -16,9 +16,9 @@ struct demo_options {
   uint64_t elements = 1u << 20; ///< float64, on each device
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   std::string algorithm = "ring";
-  uint64_t seed = 0;                  ///< Of inputs, victim and step; 0: a new one each time.
+  uint64_t seed = 0; ///< Of inputs, victim and step; 0: a new one each time.
   bool kill = true;
-  std::optional<uint32_t> kill_step;  ///< Rounds done before the device dies; random if not said.
+  std::optional<uint32_t> kill_step; ///< Rounds done before the device dies; random if not said.
   std::optional<uint32_t> kill_rank;
 
   void add_to(option_table& table);

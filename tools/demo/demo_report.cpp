@@ -2,8 +2,8 @@
 #include "tools/demo/demo.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_text.hpp"
 #include "runtime/journal/record_text.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/demo/demo_data.hpp"
 
 #include <algorithm>
@@ -27,22 +27,29 @@ caf::error demo::tell_events(const group& g, uint64_t since_ns) {
     if (x.time_ns() < since_ns)
       continue;
     if (x.has_operation_started() && x.operation_started().comm_id() == g.comm.commid())
-      tell(x, plain, fmt::format("the all-reduce starts on {}, epoch {}", counted(x.operation_started().world_size(), "device"),
-                          x.operation_started().epoch()));
+      tell(x, plain,
+           fmt::format("the all-reduce starts on {}, epoch {}", counted(x.operation_started().world_size(), "device"),
+                       x.operation_started().epoch()));
     else if (x.has_fault_injected())
       tell(x, bad, fmt::format("device 0x{:x} dies: {}", x.fault_injected().device_id(), x.fault_injected().what()));
     else if (x.has_device_died())
-      tell(x, plain, fmt::format("noticed by {}: device 0x{:x} is gone", x.device_died().noticed_by(), x.device_died().device_id()),
+      tell(x, plain,
+           fmt::format("noticed by {}: device 0x{:x} is gone", x.device_died().noticed_by(),
+                       x.device_died().device_id()),
            x.device_died().noticed_ns());
     else if (x.has_device_joined())
-      tell(x, plain, fmt::format("its supervisor starts a new one, device 0x{:x}, for later communicators", x.device_joined().metadata().deviceid().value()));
+      tell(x, plain,
+           fmt::format("its supervisor starts a new one, device 0x{:x}, for later communicators",
+                       x.device_joined().metadata().deviceid().value()));
     else if (x.has_epoch_opened())
-      tell(x, plain, fmt::format("epoch {} opens on {}; the all-reduce {}", x.epoch_opened().epoch(),
-                          counted(static_cast<uint64_t>(x.epoch_opened().device_ids_size()), "device"),
-                          x.epoch_opened().rerun_size() > 0 ? "runs again" : "was complete"));
+      tell(x, plain,
+           fmt::format("epoch {} opens on {}; the all-reduce {}", x.epoch_opened().epoch(),
+                       counted(static_cast<uint64_t>(x.epoch_opened().device_ids_size()), "device"),
+                       x.epoch_opened().rerun_size() > 0 ? "runs again" : "was complete"));
     else if (x.has_operation_ended() && x.operation_ended().comm_id() == g.comm.commid())
-      tell(x, good, fmt::format("the all-reduce has ended, attempt {}: {}", x.operation_ended().attempts(),
-                                gpu_sim::Status_Name(x.operation_ended().status())));
+      tell(x, good,
+           fmt::format("the all-reduce has ended, attempt {}: {}", x.operation_ended().attempts(),
+                       gpu_sim::Status_Name(x.operation_ended().status())));
   }
   std::stable_sort(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.first < b.first; });
   for (auto& [when_ns, text] : lines) {
@@ -74,7 +81,8 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
     if (!found)
       return std::move(found.error());
     if (count > 0 && std::memcmp(found->data(), right_one.data(), found->size()) != 0)
-      return make_error(errc::corrupt, fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
+      return make_error(errc::corrupt,
+                        fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
   }
   std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
   return times[runs / 2];
@@ -98,8 +106,8 @@ caf::error demo::compare_algorithms() {
         return std::move(time_us.error());
       auto algbw = static_cast<double>(count * sizeof(double)) / *time_us / 1e3;
       auto busbw = algbw * 2 * (g->size() - 1) / g->size();
-      fmt::print("   {:>12}  {:<9} {:>12.1f} {:>12.3g} {:>12.3g}\n", bytes_text(count * sizeof(double)), algorithm, *time_us,
-                 algbw, busbw);
+      fmt::print("   {:>12}  {:<9} {:>12.1f} {:>12.3g} {:>12.3g}\n", bytes_text(count * sizeof(double)), algorithm,
+                 *time_us, algbw, busbw);
     }
   fmt::print("   algbw: bytes of a rank / time; busbw: what each device's link carries, algbw x 2 (n - 1) / n\n\n");
   return give_back();

@@ -20,7 +20,7 @@ struct child_spec {
   std::vector<std::pair<std::string, std::string>> environment = {}; ///< Set beside what is inherited.
   input_kind input = input_kind::none;
   output_kind output = output_kind::pipes;
-  bool own_group = true; ///< A process group of its own, which signals go to as a whole.
+  bool own_group = true;     ///< A process group of its own, which signals go to as a whole.
   sigset_t signal_mask = {}; ///< Blocked in the child; by default nothing is.
 };
 

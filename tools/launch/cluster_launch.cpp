@@ -55,8 +55,7 @@ bool ended(const watched_process* process) {
 
 cluster_launch::cluster_launch(command_line line, std::vector<node_place> places, scratch_directory scratch,
                                process_watch& watch)
-  : line_(std::move(line)), places_(std::move(places)), scratch_(std::move(scratch)), watch_(watch) {
-}
+  : line_(std::move(line)), places_(std::move(places)), scratch_(std::move(scratch)), watch_(watch) {}
 
 int cluster_launch::run() {
   auto all_local = std::all_of(places_.begin(), places_.end(), [](const auto& place) { return place.local; });
@@ -171,8 +170,8 @@ bool cluster_launch::run_program() {
   return true;
 }
 
-/// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows what
-/// the node has taken with it; where it does not say so soon, the loss is told without.
+/// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows
+/// what the node has taken with it; where it does not say so soon, the loss is told without.
 void cluster_launch::look_for_lost() {
   if (kill_at_ != time_point::max())
     return; // all are being stopped
@@ -224,8 +223,8 @@ void cluster_launch::stop_all() {
     program_->signal(SIGKILL);
     wait_until(now() + grace, [&] { return ended(program_); });
   }
-  // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and frees
-  // them, so that nobody takes their leaving for a loss.
+  // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and
+  // frees them, so that nobody takes their leaving for a loss.
   if (program_ != nullptr)
     watch_.end_strays(not_the_programs_);
   stop(nodes_);

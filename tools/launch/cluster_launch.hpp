@@ -76,7 +76,7 @@ private:
   std::map<size_t, lost_node> lost_; ///< By the node's place.
   bool coordinator_reported_ = false;
   std::vector<pid_t> not_the_programs_; ///< Processes that were left behind before it ran.
-  int stop_signal_ = 0; ///< The first that came; 0: none.
+  int stop_signal_ = 0;                 ///< The first that came; 0: none.
   bool stopping_ = false;
   time_point kill_at_ = time_point::max(); ///< Set by the second: when patience ends.
 };

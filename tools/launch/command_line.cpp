@@ -26,8 +26,9 @@ caf::expected<std::chrono::milliseconds> parse_timeout(const std::string& text) 
 void command_line::add_to(option_table& table) {
   table.form("--local N [options] [--] PROGRAM [ARGUMENT...]");
   table.form("--hostfile FILE [options] [--] PROGRAM [ARGUMENT...]");
-  table.about("Starts a coordinator here and nodes here or on other hosts, waits until all have joined, runs PROGRAM with "
-              "RINGMASTER_COORDINATOR=HOST:PORT in its environment, and stops everything when PROGRAM has ended.");
+  table.about(
+    "Starts a coordinator here and nodes here or on other hosts, waits until all have joined, runs PROGRAM with "
+    "RINGMASTER_COORDINATOR=HOST:PORT in its environment, and stops everything when PROGRAM has ended.");
   table.rest("PROGRAM [ARGUMENT...]", program);
   table.number("--local", local_nodes, 1, max_nodes).says("N", "N nodes on this host").otherwise("");
   table.file("--hostfile", hostfile)
@@ -38,17 +39,19 @@ void command_line::add_to(option_table& table) {
   table.parsed("--timeout", timeout, parse_timeout)
     .says("T", "how long the nodes may take to join, such as 500ms, 30s or 2min")
     .otherwise("30s");
-  table.file("--conf", conf).says("FILE", "configuration of the coordinator and the nodes, at the same path on every host");
+  table.file("--conf", conf)
+    .says("FILE", "configuration of the coordinator and the nodes, at the same path on every host");
   table.text("--journal", journal).says("DIR", "where the coordinator keeps its operation log").offers_directories();
   table.text("--address", address).says("HOST", "where other hosts reach this one").otherwise("its host name");
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
   table.text("--remote-binary", remote_binary).says("PATH", "the same on the other hosts").otherwise("the same path");
   table.text("--ssh", ssh).says("PROGRAM", "starts a node on another host");
-  table.closing("Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
-                "of PROGRAM are its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM; the second one goes to "
-                "everything.\n\n"
-                "Exit status: PROGRAM's own, or 128 + n if signal n ended it; 125 if the cluster did not come up; 126 or 127 "
-                "if PROGRAM cannot be run or is not there.");
+  table.closing(
+    "Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
+    "of PROGRAM are its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM; the second one goes to "
+    "everything.\n\n"
+    "Exit status: PROGRAM's own, or 128 + n if signal n ended it; 125 if the cluster did not come up; 126 or 127 "
+    "if PROGRAM cannot be run or is not there.");
   table.add_example("caf-run --local 4 -- ringmaster demo", "a coordinator, 4 nodes with 2 devices each, the demo");
   table.add_example("caf-run --hostfile hosts -- ./my_program", "nodes on other hosts, by ssh");
 }

@@ -13,14 +13,14 @@ namespace ringmaster::launch {
 struct command_line {
   uint32_t local_nodes = 0; ///< 1..max_nodes; 0: by the hostfile.
   std::string hostfile;
-  uint32_t devices_per_node = 2; ///< 1..node_place::max_devices
-  uint16_t port = 0;             ///< The coordinator's; 0: the system picks one.
+  uint32_t devices_per_node = 2;             ///< 1..node_place::max_devices
+  uint16_t port = 0;                         ///< The coordinator's; 0: the system picks one.
   std::chrono::milliseconds timeout{30'000}; ///< For all nodes to join.
-  std::string conf;    ///< Handed on to the coordinator and the nodes; empty: none.
-  std::string journal; ///< Handed on to the coordinator; empty: none.
-  std::string address; ///< Where remote hosts reach this one; empty: its own name.
-  std::string binary;  ///< `ringmaster` here; empty: the one beside caf-run.
-  std::string remote_binary; ///< `ringmaster` on the remote hosts; empty: the same path as here.
+  std::string conf;                          ///< Handed on to the coordinator and the nodes; empty: none.
+  std::string journal;                       ///< Handed on to the coordinator; empty: none.
+  std::string address;                       ///< Where remote hosts reach this one; empty: its own name.
+  std::string binary;                        ///< `ringmaster` here; empty: the one beside caf-run.
+  std::string remote_binary;                 ///< `ringmaster` on the remote hosts; empty: the same path as here.
   std::string ssh = "ssh";
   std::vector<std::string> program; ///< With its arguments; never empty once checked.
 

@@ -9,10 +9,10 @@ namespace {
 // ssh does not pass signals on, so the node is told to stop by the end of the shell's standard input: a background
 // shell waits for it and ends the node, at first politely. It reads with a builtin, so that it leaves no process when
 // the node ends first.
-constexpr const char* remote_script =
-  "exec 3<&0; {} </dev/null 3<&- & node=$!; "
-  "{{ read -r _ <&3; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; "
-  "wait $node; status=$?; kill $guard; exit $status";
+constexpr const char* remote_script
+  = "exec 3<&0; {} </dev/null 3<&- & node=$!; "
+    "{{ read -r _ <&3; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; "
+    "wait $node; status=$?; kill $guard; exit $status";
 
 void add_conf(const command_line& line, argument_list& arguments) {
   if (!line.conf.empty())
@@ -33,7 +33,7 @@ argument_list coordinator_command(const command_line& line, const std::string& p
 
 argument_list node_command(const command_line& line, const node_place& place, const std::string& address) {
   auto& binary = place.local || line.remote_binary.empty() ? line.binary : line.remote_binary;
-  argument_list node{binary, "node", "--join", address, "--devices", std::to_string(place.devices),
+  argument_list node{binary,   "node",    "--join", address, "--devices", std::to_string(place.devices),
                      "--name", place.name};
   add_conf(line, node);
   if (place.local)

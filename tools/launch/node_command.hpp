@@ -11,8 +11,8 @@ namespace ringmaster::launch {
 
 using argument_list = std::vector<std::string>;
 
-/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens on loopback, unless nodes
-/// on other hosts are to join.
+/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens on loopback, unless
+/// nodes on other hosts are to join.
 argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local);
 
 /// `ringmaster node`, joining the coordinator at `address` ("HOST:PORT"); for a remote host, what ssh is to run.
@@ -23,7 +23,8 @@ argument_list node_command(const command_line& line, const node_place& place, co
 argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
                            std::chrono::milliseconds limit);
 
-/// `ringmaster info`, which says in one line what the node has taken with it; it gives the coordinator `limit` to notice.
+/// `ringmaster info`, which says in one line what the node has taken with it; it gives the coordinator `limit` to
+/// notice.
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit);
 

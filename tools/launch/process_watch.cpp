@@ -96,7 +96,8 @@ std::vector<pid_t> process_watch::strays() const {
   std::vector<pid_t> result;
   std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
   for (pid_t pid = 0; children >> pid;)
-    if (std::none_of(processes_.begin(), processes_.end(), [=](auto& x) { return x->running() && x->child().pid() == pid; }))
+    if (std::none_of(processes_.begin(), processes_.end(),
+                     [=](auto& x) { return x->running() && x->child().pid() == pid; }))
       result.push_back(pid);
   return result;
 }

@@ -7,8 +7,7 @@
 namespace ringmaster::launch {
 
 watched_process::watched_process(std::string name, child_process child, output_use use)
-  : name_(std::move(name)), child_(std::move(child)), use_(use), output_lines_(name_), error_lines_(name_) {
-}
+  : name_(std::move(name)), child_(std::move(child)), use_(use), output_lines_(name_), error_lines_(name_) {}
 
 std::string watched_process::describe_end() const {
   auto text = status_->describe();

@@ -10,7 +10,8 @@ namespace ringmaster {
 
 namespace {
 
-/// The script's fixed part. {0}: the functions' name, {1}: the program's. `COMP_WORDS` has "--name=value" as three words.
+/// The script's fixed part. {0}: the functions' name, {1}: the program's. `COMP_WORDS` has "--name=value" as three
+/// words.
 constexpr auto frame = R"sh(
 _{0}() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind=
@@ -151,7 +152,8 @@ private:
 };
 
 std::string function_name(std::string program) {
-  std::replace_if(program.begin(), program.end(), [](unsigned char x) { return std::isalnum(x) == 0; }, '_');
+  std::replace_if(
+    program.begin(), program.end(), [](unsigned char x) { return std::isalnum(x) == 0; }, '_');
   return program;
 }
 
@@ -176,7 +178,8 @@ std::string bash_completion(const program& of) {
   all.add_words(fmt::format("|{}", of.name()), names);
   auto name = function_name(of.name());
   return head_of(of.name()) + all.functions(name)
-         + fmt::format(fmt::runtime(find_command), name, pairs.empty() ? "''" : fmt::format("{}", fmt::join(pairs, " | ")))
+         + fmt::format(fmt::runtime(find_command), name,
+                       pairs.empty() ? "''" : fmt::format("{}", fmt::join(pairs, " | ")))
          + fmt::format(frame, name, of.name());
 }
 

@@ -1,10 +1,10 @@
 #include "tools/options/collective_options.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/bus_bandwidth.hpp"
-#include "runtime/schedule/request_of.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 
 #include <fmt/format.h>
 
@@ -72,7 +72,8 @@ void add_kind_and_ranks(option_table& table, collective_options& opts, const ran
 }
 
 void add_chunk_and_datatype(option_table& table, collective_options& opts) {
-  table.bytes("--chunk", opts.chunk_bytes).says("SIZE", "the pieces of pipelined algorithms")
+  table.bytes("--chunk", opts.chunk_bytes)
+    .says("SIZE", "the pieces of pipelined algorithms")
     .otherwise("as the algorithm likes");
   std::vector<std::string> types;
   for (auto& type : datatypes())
@@ -145,7 +146,8 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   what.set_chunk_count(opts.chunk.value_or(*chunk));
   auto request = request_of(what, ranks, 0);
   if (!opts.count)
-    if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request, opts.datatype))
+    if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request,
+                                       opts.datatype))
       return problem;
   if (auto problem = check_request(*opts.kind, request))
     return problem;

@@ -12,13 +12,13 @@ namespace ringmaster {
 struct collective_options {
   std::optional<proto::CollectiveKind> kind;
   std::string algorithm;
-  std::optional<uint32_t> ranks; ///< 8 if not given.
-  std::optional<uint32_t> root;  ///< 0
-  std::optional<uint32_t> peer;  ///< The rank after the root.
-  std::optional<uint64_t> bytes; ///< As nccl-tests count: see `size_count`. 1 MiB
-  std::optional<uint64_t> count; ///< Instead of the bytes: elements, as plan_request has them.
+  std::optional<uint32_t> ranks;       ///< 8 if not given.
+  std::optional<uint32_t> root;        ///< 0
+  std::optional<uint32_t> peer;        ///< The rank after the root.
+  std::optional<uint64_t> bytes;       ///< As nccl-tests count: see `size_count`. 1 MiB
+  std::optional<uint64_t> count;       ///< Instead of the bytes: elements, as plan_request has them.
   std::optional<uint64_t> chunk_bytes; ///< As the algorithm likes.
-  std::optional<uint64_t> chunk; ///< Instead of the bytes: elements.
+  std::optional<uint64_t> chunk;       ///< Instead of the bytes: elements.
   proto::DataType datatype = proto::FLOAT32;
   std::string schedule; ///< A file, whose collective it is.
 };

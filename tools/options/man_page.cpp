@@ -114,7 +114,8 @@ std::string man_page(const program& of) {
   text += paragraphs(of.closing()) + ".SH THE COMMANDS' OPTIONS\n";
   for (auto& x : of.commands())
     add_command(text, x);
-  text += ".SH EXIT STATUS\n" + entry("0", "all is well") + entry("1", "what was asked for failed, or a result is wrong")
+  text += ".SH EXIT STATUS\n" + entry("0", "all is well")
+          + entry("1", "what was asked for failed, or a result is wrong")
           + entry("2", "the command line or the configuration says what cannot be");
   return text;
 }

@@ -14,8 +14,8 @@
 
 namespace ringmaster {
 
-/// What a command takes: how it is read, and how help, a manual and a shell show it. An option is written "--name VALUE"
-/// or "--name=VALUE", a short one also "-nVALUE"; --help, -h and --version are always there. A target may be a
+/// What a command takes: how it is read, and how help, a manual and a shell show it. An option is written "--name
+/// VALUE" or "--name=VALUE", a short one also "-nVALUE"; --help, -h and --version are always there. A target may be a
 /// std::optional, which then says whether the option was given; any other has its default when the option is added,
 /// which help shows. Targets must outlive the table.
 class option_table {
@@ -99,8 +99,8 @@ public:
   void form(std::string text) { forms_.push_back(std::move(text)); }
   void add_example(std::string line, std::string purpose);
 
-  /// Stops at --help and at --version. Errors: invalid_argument, naming the option, the value and what is allowed; where
-  /// a value was read from a file, its error's own code.
+  /// Stops at --help and at --version. Errors: invalid_argument, naming the option, the value and what is allowed;
+  /// where a value was read from a file, its error's own code.
   caf::error read(std::span<const std::string> args);
   bool help() const noexcept { return help_; }
   bool version() const noexcept { return version_; }

@@ -1,10 +1,10 @@
 #include "tools/options/schedule_file.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/proof/proof.hpp"
-#include "runtime/text/quantity_text.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -61,9 +61,10 @@ caf::error check_agreement(const collective_options& told, const schedule_set& w
 
 option& add_schedule_option(option_table& table, std::string& file) {
   return table.file("--schedule", file)
-    .says("FILE", "the schedules in FILE, in place of an algorithm's; docs/schedule_format.md has the format. Kind, world "
-                  "size, root and peer are the file's, and the number of elements is, or a multiple of it, with every "
-                  "range so many times as far and as long. What `ringmaster prove --schedule FILE` refuses is not run");
+    .says("FILE",
+          "the schedules in FILE, in place of an algorithm's; docs/schedule_format.md has the format. Kind, world "
+          "size, root and peer are the file's, and the number of elements is, or a multiple of it, with every "
+          "range so many times as far and as long. What `ringmaster prove --schedule FILE` refuses is not run");
 }
 
 caf::expected<schedule_set> read_schedule_file(const std::string& file) {
@@ -111,7 +112,8 @@ caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const col
 
 std::string algorithm_name_of(const std::string& file) {
   auto name = std::filesystem::path{file}.filename().string();
-  std::replace_if(name.begin(), name.end(), [](char x) { return x <= ' ' || x > '~' || x == '"' || x == '\\'; }, '_');
+  std::replace_if(
+    name.begin(), name.end(), [](char x) { return x <= ' ' || x > '~' || x == '"' || x == '\\'; }, '_');
   return "file:" + name;
 }
 

@@ -11,8 +11,8 @@ option& add_schedule_option(option_table& table, std::string& file);
 /// The schedules in the file. Errors: io_error; corrupt, with the file's name, line and column.
 caf::expected<schedule_set> read_schedule_file(const std::string& file);
 
-/// Those of --schedule, if all that was told of the collective is so in the file, too; the number of bytes apart. Errors:
-/// those of `read_schedule_file`; invalid_argument, naming the option, its value and the file's.
+/// Those of --schedule, if all that was told of the collective is so in the file, too; the number of bytes apart.
+/// Errors: those of `read_schedule_file`; invalid_argument, naming the option, its value and the file's.
 caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option = "--ranks");
 
 /// Errors: corrupt where the proof does not hold, with the file's name and the reason: the rank, the step.

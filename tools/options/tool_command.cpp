@@ -1,8 +1,8 @@
 #include "tools/options/tool_command.hpp"
 
 #include "messages/errc.hpp"
-#include "tools/options/help_text.hpp"
 #include "runtime/text/version_text.hpp"
+#include "tools/options/help_text.hpp"
 
 #include <fmt/format.h>
 

@@ -24,9 +24,9 @@ struct console {
   std::FILE* err = stderr;
 };
 
-/// One call of a command, from its arguments to its end. Owns what its options set. An error ends it and is printed; the
-/// status is `exit_usage` where the error is invalid_argument or invalid_config, else `exit_failed`: what is wrong with a
-/// file that was read is corrupt.
+/// One call of a command, from its arguments to its end. Owns what its options set. An error ends it and is printed;
+/// the status is `exit_usage` where the error is invalid_argument or invalid_config, else `exit_failed`: what is wrong
+/// with a file that was read is corrupt.
 class command_call {
 public:
   virtual ~command_call() = default;
@@ -50,7 +50,7 @@ struct tool_command {
   std::string name; ///< "draw", "simulate train"
   std::string summary;
   std::function<std::unique_ptr<command_call>()> make;
-  std::vector<tool_command> below{}; ///< Those whose last word may follow the name.
+  std::vector<tool_command> below{};  ///< Those whose last word may follow the name.
   std::string program = "ringmaster"; ///< Whose command it is; empty: it is a program itself.
   int failed_status = exit_failed;
   int usage_status = exit_usage;

@@ -78,15 +78,17 @@ class draw_call final : public command_call {
     add_collective_options(table, told, {.max = drawn_ranks_max});
     table.option_named("--algorithm").otherwise("the first");
     table.number("--count", told.count, 1, drawn_elements_max)
-      .says("C", fmt::format("elements, 1 to {}: of the whole, or of each block where every rank has one", drawn_elements_max))
+      .says("C", fmt::format("elements, 1 to {}: of the whole, or of each block where every rank has one",
+                             drawn_elements_max))
       .otherwise("one for each rank, or 1");
     table.number("--chunk", told.chunk, 1, drawn_elements_max)
       .says("C", "elements of a piece, for pipelined algorithms")
       .otherwise("as the algorithm likes");
     table.file("--schedule", told.schedule)
-      .says("FILE", "the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the "
-                    "format. What they do wrong is said below the picture, on standard error; ranks that wait for each "
-                    "other for ever have no picture");
+      .says("FILE",
+            "the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the "
+            "format. What they do wrong is said below the picture, on standard error; ranks that wait for each "
+            "other for ever have no picture");
     table.file("--svg", opts_.svg).says("FILE", "writes a picture to FILE, as SVG, in place of the text");
     table.add_example("ringmaster draw broadcast --algorithm tree --ranks 8 --svg tree.svg", "a tree of eight");
   }

@@ -4,9 +4,9 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/prove/prove_run.hpp"
-#include "tools/options/schedule_file.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/options/schedule_file.hpp"
+#include "tools/prove/prove_run.hpp"
 
 #include <fmt/format.h>
 
@@ -86,9 +86,9 @@ caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
   terminal paint{out};
   progress shown{"prove"};
   auto header = header_of(paint); // only above a row
-  auto all = prove_algorithms(opts, {[&](double part) { shown.at(part); }, [&](const algorithm_proofs& x) {
-                                       shown.print(out, std::exchange(header, "") + row_of(x, paint));
-                                     }});
+  auto all = prove_algorithms(
+    opts, {[&](double part) { shown.at(part); },
+           [&](const algorithm_proofs& x) { shown.print(out, std::exchange(header, "") + row_of(x, paint)); }});
   if (!all)
     return std::move(all.error());
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

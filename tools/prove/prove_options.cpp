@@ -43,23 +43,29 @@ option& add_list(option_table& table, const char* name, std::vector<uint64_t>& t
 
 void prove_options::add_to(option_table& table) {
   constexpr auto count_max = uint64_t{1} << 48;
-  table.about("Proves collective algorithms: walks the schedules of all ranks on symbols and says whether every output "
-              "element holds what it must, whether a rank may wait for ever, and whether a range is written while it may "
-              "still be read. Compares rounds, elements and messages with what the algorithm says that it costs. Without a "
-              "KIND, all of them.");
+  table.about(
+    "Proves collective algorithms: walks the schedules of all ranks on symbols and says whether every output "
+    "element holds what it must, whether a rank may wait for ever, and whether a range is written while it may "
+    "still be read. Compares rounds, elements and messages with what the algorithm says that it costs. Without a "
+    "KIND, all of them.");
   add_kind(table, kind);
   table.text("--algorithm", algorithm).says("A", "one algorithm, or all").offers(algorithm_names());
-  add_list(table, "--ranks", ranks, 1, world_size_max).says("LIST", "world sizes, such as 4, 1..64 or 2,4,8..16")
+  add_list(table, "--ranks", ranks, 1, world_size_max)
+    .says("LIST", "world sizes, such as 4, 1..64 or 2,4,8..16")
     .otherwise("1 to 64 and samples up to 1024");
-  add_list(table, "--count", counts, 0, count_max).says("LIST", "elements")
+  add_list(table, "--count", counts, 0, count_max)
+    .says("LIST", "elements")
     .otherwise("several, even and uneven, fewer than ranks and more, and none");
-  add_list(table, "--root", roots, 0, world_size_max - 1).says("LIST", "roots").otherwise("all in small worlds, and samples");
+  add_list(table, "--root", roots, 0, world_size_max - 1)
+    .says("LIST", "roots")
+    .otherwise("all in small worlds, and samples");
   table.flag("--deterministic", deterministic)
     .says("the reductions as a deterministic communicator runs them: that all inputs are added in rank order, by every "
           "algorithm; without --ranks up to 64");
   table.number("--seed", seed, 0).says("N", "of the order of events");
   table.number("--jobs", jobs, 1, 256).says("N", "threads");
-  table.file("--schedule", schedule).says("FILE", "prove the schedules in FILE; docs/schedule_format.md has the format");
+  table.file("--schedule", schedule)
+    .says("FILE", "prove the schedules in FILE; docs/schedule_format.md has the format");
   table.file("--write", write)
     .says("FILE", "write the schedules of one algorithm to FILE, in that format, and prove nothing");
   table.closing("Ends with status 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.");
@@ -67,8 +73,8 @@ void prove_options::add_to(option_table& table) {
 }
 
 caf::error prove_options::check() const {
-  auto limits_cases
-    = kind || algorithm != "all" || !ranks.empty() || !counts.empty() || !roots.empty() || !write.empty();
+  auto limits_cases = kind || algorithm != "all" || !ranks.empty() || !counts.empty() || !roots.empty()
+                      || !write.empty();
   if (!schedule.empty() && limits_cases)
     return make_error(errc::invalid_argument,
                       "--schedule FILE says itself what it is: only --seed and --deterministic go with it");

@@ -97,13 +97,14 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
     return make_error(errc::invalid_argument,
                       fmt::format("{} does not reduce: there is no order to prove", name_of(*opts.kind)));
   if (result.empty())
-    return make_error(errc::invalid_argument,
-                      opts.kind ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
-                                : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
+    return make_error(errc::invalid_argument, opts.kind
+                                                ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
+                                                : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
   return result;
 }
 
-/// Takes the jobs' results, in any order and from any thread, and tells of each algorithm when all before it are through.
+/// Takes the jobs' results, in any order and from any thread, and tells of each algorithm when all before it are
+/// through.
 class proof_ledger {
 public:
   proof_ledger(std::vector<algorithm_proofs>& all, std::vector<proof_job>& jobs, const prove_watch& watch)

@@ -33,8 +33,8 @@ std::string text_of(proto::CollectiveKind kind, const plan_request& request);
 
 /// Who looks on while it goes: told by one thread at a time.
 struct prove_watch {
-  std::function<void(double part)> done;             ///< Which part of the whole.
-  std::function<void(const algorithm_proofs&)> row;  ///< An algorithm is through; in the order of `algorithms()`.
+  std::function<void(double part)> done;            ///< Which part of the whole.
+  std::function<void(const algorithm_proofs&)> row; ///< An algorithm is through; in the order of `algorithms()`.
 };
 
 /// Proves the algorithms asked for, on `opts.jobs` threads. In the order of `algorithms()`. Errors: invalid_argument,

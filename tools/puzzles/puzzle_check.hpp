@@ -9,7 +9,7 @@ namespace ringmaster {
 enum class verdict : uint8_t {
   not_written_yet, ///< No rank has begun anything.
   wrong,
-  right,  ///< It trains the whole model, but takes longer or holds more than the reference.
+  right, ///< It trains the whole model, but takes longer or holds more than the reference.
   solved,
 };
 
@@ -25,8 +25,8 @@ struct puzzle_result {
 /// Runs it on the puzzle's world in virtual time, at the puzzles' costs.
 puzzle_result check(const puzzle& which, const training::strategy_function& program);
 puzzle_result check_stub(const puzzle& which);
-/// The reader's program with all that its ranks did, to be shown. Errors: what is wrong with it; refused where it is not
-/// written yet.
+/// The reader's program with all that its ranks did, to be shown. Errors: what is wrong with it; refused where it is
+/// not written yet.
 caf::expected<training::training_outcome> outcome_of_stub(const puzzle& which);
 puzzle_result check_solution(const puzzle& which);
 

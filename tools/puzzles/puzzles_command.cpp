@@ -6,8 +6,8 @@
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
 #include "tools/console/output_file.hpp"
-#include "tools/puzzles/puzzle_check.hpp"
 #include "tools/console/time_limit.hpp"
+#include "tools/puzzles/puzzle_check.hpp"
 
 #include <fmt/format.h>
 
@@ -99,10 +99,11 @@ void write_json(json_writer& json, const puzzle& which, const puzzle_result& stu
 
 /// The reader's program may never end.
 puzzle_result check_in_time(const puzzle& which) {
-  time_limit limit{std::chrono::seconds{20},
-                   fmt::format("ringmaster puzzles: {} has not ended in 20 s: does a rank go round in a loop in which it "
-                               "begins no operation?",
-                               which.stub_file())};
+  time_limit limit{
+    std::chrono::seconds{20},
+    fmt::format("ringmaster puzzles: {} has not ended in 20 s: does a rank go round in a loop in which it "
+                "begins no operation?",
+                which.stub_file())};
   return check_stub(which);
 }
 
@@ -116,7 +117,8 @@ void print_table(std::FILE* out) {
     fmt::print(out, "{}  {:<28} {:<28} {} {:>12.6g} {:>12}\n", which.number, which.name, short_verdict(stub),
                numbers_of(stub), which.reference_time, which.reference_memory);
   }
-  fmt::print(out, "\nTime in the puzzles' units, memory in elements. `ringmaster puzzles N` has the task of puzzle N.\n");
+  fmt::print(out,
+             "\nTime in the puzzles' units, memory in elements. `ringmaster puzzles N` has the task of puzzle N.\n");
 }
 
 std::string list_of_all() {
@@ -133,10 +135,11 @@ std::string list_of_all() {
 class puzzles_call final : public command_call {
   void declare(option_table& table) override {
     const auto last = puzzles().size() - 1;
-    table.about("The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds "
-                "no more, than the reference, which is the original's solution. Without N it says how far you are; with N "
-                "it has the task of puzzle N, and what your program for it comes to in virtual time.\n\n"
-                "Your program is in examples/puzzles/puzzle_N.cpp. `./run build` compiles it into this program.");
+    table.about(
+      "The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds "
+      "no more, than the reference, which is the original's solution. Without N it says how far you are; with N "
+      "it has the task of puzzle N, and what your program for it comes to in virtual time.\n\n"
+      "Your program is in examples/puzzles/puzzle_N.cpp. `./run build` compiles it into this program.");
     auto choose = [this, last](const std::string& text) -> caf::error {
       auto number = parse_whole(text, 0, last);
       if (!number)
@@ -154,9 +157,11 @@ class puzzles_call final : public command_call {
     table.positional("N", choose).offers(std::move(numbers));
     table.file("--svg", opts_.svg).says("FILE", "with N: a picture of your program's schedule");
     table.file("--trace", opts_.trace)
-      .says("FILE", "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
+      .says("FILE",
+            "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
     table.flag("--json", opts_.json).says("one object a puzzle instead of the text, in a list without N");
-    table.closing("With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
+    table.closing(
+      "With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
   }
 
   caf::error check() override {

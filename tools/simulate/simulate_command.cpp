@@ -4,14 +4,14 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/simulation/simulation_trace.hpp"
 #include "runtime/selection/written_algorithm.hpp"
-#include "tools/training/memory_command.hpp"
+#include "runtime/simulation/simulation_trace.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/schedule_file.hpp"
 #include "tools/simulate/simulate_options.hpp"
 #include "tools/simulate/simulate_report.hpp"
+#include "tools/training/memory_command.hpp"
 #include "tools/training/train_command.hpp"
 #include "tools/training/validate_command.hpp"
 
@@ -161,10 +161,11 @@ class simulate_call final : public command_call {
 } // namespace
 
 tool_command simulate_command() {
-  return tool_command::of<simulate_call>("simulate",
-                                    "a collective in virtual time, on a network of any size; simulate train: a step of "
-                                    "training",
-                                    {train_command(), memory_command(), validate_command()});
+  return tool_command::of<simulate_call>(
+    "simulate",
+    "a collective in virtual time, on a network of any size; simulate train: a step of "
+    "training",
+    {train_command(), memory_command(), validate_command()});
 }
 
 } // namespace ringmaster

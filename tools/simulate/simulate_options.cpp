@@ -43,9 +43,12 @@ void add_network_options(option_table& table, simulate_options& x) {
     .says("B", "of a link, each way, such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps")
     .otherwise("50GB/s");
   table.number("--hosts", net.hosts, 1, UINT32_MAX)
-    .says("H", "the ranks fill H hosts, each with one network card, which has the above for what goes to other hosts and is "
-               "shared by all ranks of the host");
-  table.duration("--intra-latency", x.intra_latency).says("T", "between ranks of one host, with --hosts").otherwise("1us");
+    .says("H",
+          "the ranks fill H hosts, each with one network card, which has the above for what goes to other hosts and is "
+          "shared by all ranks of the host");
+  table.duration("--intra-latency", x.intra_latency)
+    .says("T", "between ranks of one host, with --hosts")
+    .otherwise("1us");
   table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("300GB/s");
   table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); })
     .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower; may be repeated");
@@ -61,8 +64,9 @@ void add_network_options(option_table& table, simulate_options& x) {
 
 void simulate_options::add_to(option_table& table) {
   constexpr uint32_t ranks_max = 1 << 16; // more than anybody's cluster; their ring has 17 billion steps, too many
-  table.about("Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and "
-              "which chain of messages it waits for.");
+  table.about(
+    "Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and "
+    "which chain of messages it waits for.");
   add_collective_options(table, collective, {.max = ranks_max});
   table.positional().needed();
   table.option_named("--algorithm").otherwise("all of them, one a line");
@@ -70,21 +74,26 @@ void simulate_options::add_to(option_table& table) {
   add_schedule_option(table, collective.schedule);
   add_network_options(table, *this);
   table.begin_group("What is shown.");
-  table.flag("--deterministic", deterministic).says("floats are added in rank order, as by a deterministic communicator");
+  table.flag("--deterministic", deterministic)
+    .says("floats are added in rank order, as by a deterministic communicator");
   table.flag("--json", json).says("one JSON object a line");
   table.file("--trace", trace)
-    .says("FILE", fmt::format("writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most {} "
-                              "ranks", traced_ranks_max));
+    .says("FILE",
+          fmt::format("writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most {} "
+                      "ranks",
+                      traced_ranks_max));
   table.closing("The exit status is 1 if the collective cannot end.");
-  table.add_example("ringmaster simulate all_reduce --algorithm ring --ranks 4096 --bytes 1G --latency 5us", "a large ring");
+  table.add_example("ringmaster simulate all_reduce --algorithm ring --ranks 4096 --bytes 1G --latency 5us",
+                    "a large ring");
 }
 
 caf::error simulate_options::check() {
   if (net.hosts == 1 && (intra_latency || intra_bandwidth))
-    return make_error(errc::invalid_argument,
-                      fmt::format("{}: all ranks are on one host, whose network is --latency's and --bandwidth's; it goes "
-                                  "with --hosts",
-                                  intra_latency ? "--intra-latency" : "--intra-bandwidth"));
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("{}: all ranks are on one host, whose network is --latency's and --bandwidth's; it goes "
+                  "with --hosts",
+                  intra_latency ? "--intra-latency" : "--intra-bandwidth"));
   net.inside_host.latency = intra_latency.value_or(net.inside_host.latency);
   net.inside_host.bandwidth = intra_bandwidth.value_or(net.inside_host.bandwidth);
   if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())

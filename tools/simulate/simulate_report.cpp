@@ -76,8 +76,8 @@ double simulation_outcome::bus_bandwidth() const {
 std::string report_of(const simulation_outcome& x, const network& net) {
   const auto& r = x.result;
   auto text = fmt::format("{}, {}, {}, {}: {}\n", name_of(x.which.kind), x.which.name,
-                          counted(x.which.request.world_size, "rank"),
-                          bytes_text(x.size()), counted(x.which.rounds, "round"));
+                          counted(x.which.request.world_size, "rank"), bytes_text(x.size()),
+                          counted(x.which.rounds, "round"));
   auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<20} {}\n", name, value); };
   if (!r.stuck.empty()) {
     line("it does not end", r.stuck);
@@ -89,8 +89,8 @@ std::string report_of(const simulation_outcome& x, const network& net) {
     line("by its formula", formula(x, net));
   line("algorithm bandwidth", gigabytes(x.bandwidth()));
   line("bus bandwidth", gigabytes(x.bus_bandwidth()));
-  line("sent", fmt::format("{} in {}, {}", bytes_text(r.bytes), counted(r.messages, "message"),
-                           counted(r.steps, "step")));
+  line("sent",
+       fmt::format("{} in {}, {}", bytes_text(r.bytes), counted(r.messages, "message"), counted(r.steps, "step")));
   if (x.which.in_rank_order)
     line("scratch", bytes_text(x.scratch * x.element_bytes) + " at most, to add in rank order");
   if (!r.busiest_port.empty())

@@ -64,7 +64,7 @@ caf::expected<double> number_in(std::span<const std::string_view> cells, size_t 
   const bool whole = column == time_column || (x >= 1 && x < 1e9 && x == static_cast<double>(static_cast<uint32_t>(x)));
   if (problem != std::errc{} || end != text.data() + text.size() || !(x > 0) || !whole)
     return make_error(errc::corrupt, fmt::format("\"{}\" is no {} (a {} above 0)", text, columns[column],
-                                                          column == time_column ? "number" : "whole number"));
+                                                 column == time_column ? "number" : "whole number"));
   return x;
 }
 

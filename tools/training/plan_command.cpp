@@ -81,9 +81,9 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
   if (operations > operations_left)
     return {plan, {}, "too many operations"};
   auto costs = transformer_costs(asked.trained, asked.system, how);
-  auto done = simulate([&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs, false,
-                       simulated_operations_max,
-                       [&](uint64_t done_now) { watch(static_cast<double>(done_now) / static_cast<double>(operations)); });
+  auto done = simulate(
+    [&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs, false, simulated_operations_max,
+    [&](uint64_t done_now) { watch(static_cast<double>(done_now) / static_cast<double>(operations)); });
   if (!done)
     return {plan, {}, render(done.error())};
   operations_left -= std::min(operations_left, done->operations);
@@ -140,12 +140,13 @@ class plan_call final : public command_call {
     auto& x = opts_;
     table.form("[--model G] --gpus N --global-batch B [options]");
     table.form("--cost-model lab|puzzles --ranks N --layers L --global-batch B [options]");
-    table.about("Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, "
-                "micro-batch, schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten "
-                "best are then simulated operation by operation. Prints the ten best with time, MFU and memory, why the "
-                "next ones lose, and the Pareto front of time and memory. A laboratory's model: every strategy, with sides, "
-                "micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule out. "
-                "Prints the ten best, plain data parallel beside them, and the front.");
+    table.about(
+      "Searches the fastest ways to train. A transformer: every tensor x data x pipeline parallel division, "
+      "micro-batch, schedule, chunks, recomputation, sequence parallelism and ZeRO stage, in closed form; the ten "
+      "best are then simulated operation by operation. Prints the ten best with time, MFU and memory, why the "
+      "next ones lose, and the Pareto front of time and memory. A laboratory's model: every strategy, with sides, "
+      "micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule out. "
+      "Prints the ten best, plain data parallel beside them, and the front.");
     table.word("--cost-model", x.cost_model, {"transformer", "lab", "puzzles"}).says("M", "{words}");
     table.number("--gpus", x.gpus, 1, 65536).also("--ranks").says("N", "1 to 65536");
     table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");

@@ -202,8 +202,8 @@ std::string report_of(const search_question& asked, const search_outcome& found)
     text += gain > 0 ? fmt::format("The best takes {:.2f} % less time.\n", 100 * gain)
                      : std::string{"Nothing beats it.\n"};
   }
-  text += fmt::format("\nThe Pareto front of time and memory{}:\n{}",
-                      found.open == 0 ? "" : ", of those simulated", header);
+  text += fmt::format("\nThe Pareto front of time and memory{}:\n{}", found.open == 0 ? "" : ", of those simulated",
+                      header);
   for (auto& x : found.pareto)
     text += line_of(asked, x);
   return text;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/search/strategy_search.hpp"
+#include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/transformer/planner.hpp"
 
 #include <optional>

@@ -60,8 +60,8 @@ caf::expected<std::string> parse_cost_model(const std::string& text) {
   return text;
 }
 
-/// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are told.
-/// What is told to all of them is for those that take it.
+/// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are
+/// told. What is told to all of them is for those that take it.
 caf::error cut_option(train_options& x) {
   auto& m = x.trained;
   const bool cuts = x.which->cut != batch_cut::never;
@@ -167,8 +167,8 @@ caf::error choose_costs(train_options& x) {
     configuration cfg;
     if (auto problem = cfg.read({}, find_configuration()))
       return problem;
-    auto memory_bandwidth =
-      process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
+    auto memory_bandwidth
+      = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
     x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, how);
   } else {
     x.own_costs = transformer_costs(*trained, x.transformer.system, how);
@@ -178,15 +178,16 @@ caf::error choose_costs(train_options& x) {
 }
 
 void add_strategy_options(option_table& table, train_options& x) {
-  table.value("--strategy",
-              [&x](const std::string& text) -> caf::error {
-                x.all = text == "all";
-                auto which = x.all ? nullptr : parse_strategy(text);
-                if (!which)
-                  return std::move(which.error());
-                x.which = *which;
-                return caf::none;
-              })
+  table
+    .value("--strategy",
+           [&x](const std::string& text) -> caf::error {
+             x.all = text == "all";
+             auto which = x.all ? nullptr : parse_strategy(text);
+             if (!which)
+               return std::move(which.error());
+             x.which = *which;
+             return caf::none;
+           })
     .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes")
     .offers(strategy_names())
     .needed();
@@ -228,7 +229,9 @@ void train_options::add_to(option_table& table) {
   table.file("--trace", trace)
     .says("FILE", "a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the "
                   "puzzles' time is a millisecond there");
-  table.bytes("--trace-limit", trace_bytes_max).says("SIZE", "how large a trace may be").otherwise(size_text(trace_bytes_usual));
+  table.bytes("--trace-limit", trace_bytes_max)
+    .says("SIZE", "how large a trace may be")
+    .otherwise(size_text(trace_bytes_usual));
   table.file("--svg", svg)
     .says("FILE", fmt::format("a picture of the schedule as papers draw it: a row a rank, a box for each micro-batch's "
                               "forward and backward, and the rank's memory; of at most {} ranks",

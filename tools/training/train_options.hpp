@@ -25,7 +25,7 @@ struct train_options {
   std::optional<uint64_t> trace_bytes_max;
   std::string svg;
   bool all = false;
-  bool one_of_all = false; ///< A line of the table.
+  bool one_of_all = false;             ///< A line of the table.
   std::optional<uint64_t> micro_batch; ///< As told.
   std::optional<uint32_t> chunks;      ///< The same.
 

@@ -33,8 +33,9 @@ caf::expected<std::string> place_of(const validate_options& opts) {
     return opts.data;
   if (auto found = find_data("a100_iterations"))
     return found->string();
-  return make_error(errc::io_error, "the measured iterations did not come with this program: --data says where they are; "
-                                    "the source has them in bench/data/a100_iterations");
+  return make_error(errc::io_error,
+                    "the measured iterations did not come with this program: --data says where they are; "
+                    "the source has them in bench/data/a100_iterations");
 }
 
 caf::expected<std::vector<data_set>> read_data(const std::string& place) {
@@ -54,7 +55,8 @@ caf::expected<std::vector<data_set>> read_data(const std::string& place) {
   return result;
 }
 
-/// Korthikanti et al. 2022, table 5: Megatron-LM on A100 80 GB, tensor parallel 8, sequence 2048. Not used to calibrate.
+/// Korthikanti et al. 2022, table 5: Megatron-LM on A100 80 GB, tensor parallel 8, sequence 2048. Not used to
+/// calibrate.
 struct published_iteration {
   const char* model;
   uint32_t pipeline, chunks, global_batch, micro_batch;
@@ -152,9 +154,10 @@ void print_all(std::FILE* out, const validate_options& opts, const std::vector<d
 
 class validate_call final : public command_call {
   void declare(option_table& table) override {
-    table.about("Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
-                "under Megatron-LM on A100 GPUs. Of measured rows the first, third, ... were used to calibrate the "
-                "constants, the others were not.");
+    table.about(
+      "Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
+      "under Megatron-LM on A100 GPUs. Of measured rows the first, third, ... were used to calibrate the "
+      "constants, the others were not.");
     table.file("--data", opts_.data)
       .says("PLACE", "a CSV file, or a directory with single.csv and multi.csv")
       .otherwise("a100_iterations, which came with the program");

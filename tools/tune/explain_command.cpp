@@ -2,10 +2,10 @@
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/selection/process_costs.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/reduction/reduction.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -55,8 +55,7 @@ double seconds_of(int64_t ps) {
 caf::error take_network(explain_options& x) {
   auto told = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate;
   if (told && x.transport == "process")
-    return make_error(errc::invalid_argument,
-                      "--transport: \"process\" is not network, which other options are about");
+    return make_error(errc::invalid_argument, "--transport: \"process\" is not network, which other options are about");
   x.network = told || x.transport == "network";
   if (told)
     x.origin = "the command line, then " + x.origin;
@@ -132,7 +131,8 @@ std::string sizes_text(const std::vector<selection_range>& ranges, uint64_t elem
 std::string constants_text(const explain_options& opts) {
   auto rate = [](double bytes) { return fmt::format("{:.4g} GB/s", bytes / 1e9); };
   if (opts.network)
-    return fmt::format("latency {}, bandwidth {}", seconds_text(opts.constants.latency_s), rate(opts.constants.bandwidth));
+    return fmt::format("latency {}, bandwidth {}", seconds_text(opts.constants.latency_s),
+                       rate(opts.constants.bandwidth));
   auto& x = opts.process;
   return fmt::format("{} ({} to copy, {} to reduce each; {} for joint operations)", counted(x.cores, "core"),
                      rate(x.bandwidth), rate(x.reduction_rate), rate(x.joint.bandwidth));
@@ -163,10 +163,11 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
 
 class explain_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("Says which algorithm \"auto\" picks for a collective, why, and what each of the others is estimated to "
-                "take: for ranks that are all in one process, or for --transport network between processes, a rank each. "
-                "The estimates are made of the constants in section [costs] of the configuration, which `ringmaster tune` "
-                "measures.");
+    table.about(
+      "Says which algorithm \"auto\" picks for a collective, why, and what each of the others is estimated to "
+      "take: for ranks that are all in one process, or for --transport network between processes, a rank each. "
+      "The estimates are made of the constants in section [costs] of the configuration, which `ringmaster tune` "
+      "measures.");
     add_kind_and_ranks(table, opts_.collective, {.max = ranks_max});
     table.positional().needed();
     add_size_options(table, opts_.collective);

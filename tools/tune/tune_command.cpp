@@ -46,8 +46,11 @@ std::string machine_text(uint32_t cores) {
 void warn_if_busy(uint32_t cores, std::FILE* err) {
   constexpr double idle_part = 0.5;
   if (double load = 0; ::getloadavg(&load, 1) == 1 && load > idle_part * cores)
-    fmt::print(err, "ringmaster tune: this machine is busy, {:.1f} runnable threads on {}: what is measured is slower than it "
-                       "need be, and a fit to it may be far off\n", load, counted(cores, "core"));
+    fmt::print(
+      err,
+      "ringmaster tune: this machine is busy, {:.1f} runnable threads on {}: what is measured is slower than it "
+      "need be, and a fit to it may be far off\n",
+      load, counted(cores, "core"));
 }
 
 caf::expected<std::string> with_section(const std::string& file, const std::string& section) {
@@ -71,7 +74,8 @@ caf::expected<std::string> with_section(const std::string& file, const std::stri
 caf::error check_writable(const std::string& file) {
   auto directory = std::filesystem::absolute(file).parent_path();
   if (::access(directory.c_str(), W_OK | X_OK) != 0)
-    return make_error(errc::io_error, fmt::format("cannot write '{}': {}: {}", file, directory.string(), std::strerror(errno)));
+    return make_error(errc::io_error,
+                      fmt::format("cannot write '{}': {}: {}", file, directory.string(), std::strerror(errno)));
   if (std::filesystem::is_directory(file))
     return make_error(errc::io_error, fmt::format("cannot write '{}': it is a directory", file));
   auto possible = with_section(file, "[costs]\n");
@@ -97,10 +101,11 @@ caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cos
 
 class tune_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("Measures what collectives take here, in this process and between node processes on the loopback interface, "
-                "and fits the constants of section [costs] to it: those from which \"auto\" picks an algorithm and "
-                "`ringmaster explain` explains it. Prints them; the configuration stays as it is, unless --write says "
-                "otherwise.");
+    table.about(
+      "Measures what collectives take here, in this process and between node processes on the loopback interface, "
+      "and fits the constants of section [costs] to it: those from which \"auto\" picks an algorithm and "
+      "`ringmaster explain` explains it. Prints them; the configuration stays as it is, unless --write says "
+      "otherwise.");
     table.file("--write", opts_.write)
       .says("FILE", "puts the section [costs] into this configuration file; everything else in it stays as it is");
     table.flag("--check", opts_.check).says("fits nothing: holds the constants in use against the measurement");

@@ -46,8 +46,8 @@ caf::expected<std::vector<double>> network_features(const cost_sample& x) {
                              static_cast<double>(cost->serial_elements * element_bytes)};
 }
 
-/// The fit of what is walked in one process, with caches of the size under which it is best. What the system says of its
-/// caches is of little use: in a virtual machine others have a share in them.
+/// The fit of what is walked in one process, with caches of the size under which it is best. What the system says of
+/// its caches is of little use: in a virtual machine others have a share in them.
 caf::expected<linear_fit> fit_walked(const std::vector<cost_sample>& samples, process_constants machine,
                                      uint64_t& cache_bytes) {
   constexpr uint64_t smallest = 1u << 20, largest = 1u << 30;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "runtime/selection/least_squares.hpp"
 #include "runtime/configuration/options.hpp"
 #include "runtime/schedule/schedule.hpp"
+#include "runtime/selection/least_squares.hpp"
 
 #include <caf/expected.hpp>
 
@@ -25,7 +25,7 @@ struct cost_sample {
 };
 
 struct tuned_costs {
-  options values; ///< Those given, with the fitted [costs].
+  options values;                    ///< Those given, with the fitted [costs].
   linear_fit walked, joint, network; ///< Residuals over the samples that each was fitted to.
 };
 

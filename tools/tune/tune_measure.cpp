@@ -2,8 +2,8 @@
 
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
-#include "tools/bench/bench.hpp"
 #include "runtime/configuration/places.hpp"
+#include "tools/bench/bench.hpp"
 #include "tools/launch/process_watch.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
@@ -23,17 +23,18 @@ namespace {
 constexpr uint32_t process_ranks[] = {2, 8};
 constexpr uint64_t process_bytes[] = {8, 64u << 10, 1u << 20, 16u << 20};
 /// A broadcast only copies: it tells copying from reducing, of which an all_reduce has as much.
-constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[]
-  = {{proto::ALL_REDUCE, "ring"},  {proto::ALL_REDUCE, "tree"},   {proto::ALL_REDUCE, "halving_doubling"},
-     {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
-     {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
+constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[] = {
+  {proto::ALL_REDUCE, "ring"},  {proto::ALL_REDUCE, "tree"},   {proto::ALL_REDUCE, "halving_doubling"},
+  {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
+  {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
 constexpr uint32_t network_ranks[] = {2, 4};
 constexpr uint64_t network_bytes_max = 4u << 20;
 constexpr std::chrono::minutes network_limit{2};
 constexpr std::chrono::milliseconds look{500}; ///< How often the progress is.
 
 /// All that was measured of a point: kind, algorithm, ranks, bytes.
-using gathered_times = std::map<std::tuple<proto::CollectiveKind, std::string, uint32_t, uint64_t>, std::vector<double>>;
+using gathered_times
+  = std::map<std::tuple<proto::CollectiveKind, std::string, uint32_t, uint64_t>, std::vector<double>>;
 
 double median(std::vector<double> x) {
   auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
@@ -44,7 +45,8 @@ double median(std::vector<double> x) {
 std::vector<cost_sample> medians(transport by, const gathered_times& times) {
   std::vector<cost_sample> result;
   for (const auto& [point, seconds] : times)
-    result.push_back({by, std::get<0>(point), std::get<1>(point), std::get<2>(point), std::get<3>(point), median(seconds)});
+    result.push_back({by, std::get<0>(point), std::get<1>(point), std::get<2>(point), std::get<3>(point),
+                      median(seconds)});
   return result;
 }
 
@@ -65,8 +67,10 @@ caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks
         if (!row)
           return std::move(row.error());
         if (row->wrong > 0)
-          return make_error(errc::aborted, fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says "
-                                                       "nothing", name_of(kind), algorithm, ranks, row->wrong));
+          return make_error(errc::aborted,
+                            fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says "
+                                        "nothing",
+                                        name_of(kind), algorithm, ranks, row->wrong));
         times[{kind, algorithm, ranks, bytes}].push_back(row->time_us * 1e-6);
       }
     if (auto problem = group.close())
@@ -86,11 +90,32 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
   if (!watch)
     return std::move(watch.error());
   auto number = [](auto x) { return std::to_string(x); };
-  std::vector<std::string> command{beside_us("caf-run"), "--local", number(nodes), "--devices-per-node", "1", "--",
-                                   beside_us("ringmaster"), "bench", "all_reduce", "--algorithm", "all", "--devices",
-                                   number(nodes), "--min-bytes", "8", "--factor", "64", "--max-bytes",
-                                   number(std::min(network_bytes_max, effort.bytes_max)), "--iterations", "4",
-                                   "--samples", number(effort.samples), "--no-memory-limit", "--json", json};
+  std::vector<std::string> command{beside_us("caf-run"),
+                                   "--local",
+                                   number(nodes),
+                                   "--devices-per-node",
+                                   "1",
+                                   "--",
+                                   beside_us("ringmaster"),
+                                   "bench",
+                                   "all_reduce",
+                                   "--algorithm",
+                                   "all",
+                                   "--devices",
+                                   number(nodes),
+                                   "--min-bytes",
+                                   "8",
+                                   "--factor",
+                                   "64",
+                                   "--max-bytes",
+                                   number(std::min(network_bytes_max, effort.bytes_max)),
+                                   "--iterations",
+                                   "4",
+                                   "--samples",
+                                   number(effort.samples),
+                                   "--no-memory-limit",
+                                   "--json",
+                                   json};
   auto cluster = (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept);
   if (!cluster)
     return std::move(cluster.error());
@@ -105,7 +130,8 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
                                     network_limit.count()));
   }
   if (!(*cluster)->status()->success())
-    return make_error(errc::aborted, fmt::format("a cluster of {} node processes: {}", nodes, (*cluster)->describe_end()));
+    return make_error(errc::aborted,
+                      fmt::format("a cluster of {} node processes: {}", nodes, (*cluster)->describe_end()));
   return caf::none;
 }
 
@@ -127,7 +153,7 @@ caf::error read_rows(const std::string& json, gathered_times& times) {
 } // namespace
 
 caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort,
-                                                            const tune_watch& watch) {
+                                                           const tune_watch& watch) {
   auto opts = cfg.values();
   opts.device.count = *std::max_element(std::begin(process_ranks), std::end(process_ranks));
   opts.device.memory_bytes = 2 * effort.bytes_max + (1u << 16);
@@ -152,8 +178,7 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   return medians(transport::process, times);
 }
 
-caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort,
-                                                                   const tune_watch& watch) {
+caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch) {
   auto scratch = launch::scratch_directory::make();
   if (!scratch)
     return std::move(scratch.error());

@@ -38,8 +38,8 @@ const compared_sample& pick_of(const std::vector<compared_sample>& group) {
 std::string verdict(const std::vector<compared_sample>& group, size_t& good) {
   constexpr double good_enough = 1.2;
   const auto& picked = pick_of(group);
-  const auto& fastest = *std::min_element(
-    group.begin(), group.end(), [](auto& a, auto& b) { return a.measured.seconds < b.measured.seconds; });
+  const auto& fastest = *std::min_element(group.begin(), group.end(),
+                                          [](auto& a, auto& b) { return a.measured.seconds < b.measured.seconds; });
   auto ratio = picked.measured.seconds / fastest.measured.seconds;
   good += ratio <= good_enough;
   if (&picked == &fastest)
@@ -75,16 +75,16 @@ caf::expected<std::string> comparison_text(const std::vector<cost_sample>& sampl
     }
   }
   return text
-         + fmt::format("{} of {} estimates within a factor of 2; {} of {} picks the fastest or within 20 % of it\n", near,
-                       samples.size(), good, groups.size());
+         + fmt::format("{} of {} estimates within a factor of 2; {} of {} picks the fastest or within 20 % of it\n",
+                       near, samples.size(), good, groups.size());
 }
 
 std::string fit_text(const tuned_costs& x) {
   std::string text;
   auto add = [&](const char* what, const linear_fit& fit) {
     if (!fit.coefficients.empty())
-      text += fmt::format("fit of {}: relative residual {:.0f} % (root mean square), at worst a factor of {:.2f}\n", what,
-                          100 * fit.residual, fit.worst_ratio);
+      text += fmt::format("fit of {}: relative residual {:.0f} % (root mean square), at worst a factor of {:.2f}\n",
+                          what, 100 * fit.residual, fit.worst_ratio);
   };
   add("what is walked in one process", x.walked);
   add("joint operations", x.joint);

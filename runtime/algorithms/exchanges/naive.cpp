@@ -6,9 +6,13 @@ namespace ringmaster {
 
 namespace {
 
-uint64_t others(const plan_request& request) { return uint64_t{request.world_size} - 1; }
+uint64_t others(const plan_request& request) {
+  return uint64_t{request.world_size} - 1;
+}
 
-block_range whole(const plan_request& request, buffer where) { return {where, 0, request.count}; }
+block_range whole(const plan_request& request, buffer where) {
+  return {where, 0, request.count};
+}
 
 /// N-1 rounds, one for each rank but the root, in rank order.
 void reduce_to(schedule_builder& b, uint32_t root) {

@@ -10,7 +10,9 @@ namespace ringmaster {
 namespace {
 
 /// The round of `rank`, where the root deals with the others in their order.
-uint32_t turn_of(uint32_t rank, uint32_t root) { return rank < root ? rank : rank - 1; }
+uint32_t turn_of(uint32_t rank, uint32_t root) {
+  return rank < root ? rank : rank - 1;
+}
 
 /// The root's output gets everybody's block.
 void gather(schedule_builder& plan, const blocks& cut, uint32_t root) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/algorithms/parts/folded_world.hpp"
 #include "runtime/algorithms/parts/cost_counter.hpp"
+#include "runtime/algorithms/parts/folded_world.hpp"
 #include "runtime/schedule/schedule_builder.hpp"
 
 namespace ringmaster {

@@ -1,7 +1,7 @@
 #include "runtime/algorithms/halvings/scatter_all_gather.hpp"
 
-#include "runtime/algorithms/rings/bruck.hpp"
 #include "runtime/algorithms/parts/wrapped_blocks.hpp"
+#include "runtime/algorithms/rings/bruck.hpp"
 
 namespace ringmaster {
 

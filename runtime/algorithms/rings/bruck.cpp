@@ -10,10 +10,14 @@ namespace ringmaster {
 namespace {
 
 /// Blocks that go over in the round with distance 2^k.
-uint32_t blocks_sent(uint32_t n, uint32_t k) { return std::min(1u << k, n - (1u << k)); }
+uint32_t blocks_sent(uint32_t n, uint32_t k) {
+  return std::min(1u << k, n - (1u << k));
+}
 
 /// Which of the slots with bit k, in the order of their numbers, slot `j` is.
-uint32_t place_in_message(uint32_t j, uint32_t k) { return (j >> (k + 1) << k) + (j & ((1u << k) - 1)); }
+uint32_t place_in_message(uint32_t j, uint32_t k) {
+  return (j >> (k + 1) << k) + (j & ((1u << k) - 1));
+}
 /// Slots with bit k among the first n.
 uint32_t slots_sent(uint32_t n, uint32_t k) {
   return (n >> (k + 1) << k) + (n >> k & 1 ? n & ((1u << k) - 1) : 0);

@@ -64,7 +64,9 @@ schedule plan_chain_broadcast(const plan_request& request) {
   return c.b.take(c.rounds());
 }
 
-algorithm_cost cost_of_chain_broadcast(const plan_request& request) { return one_way(request); }
+algorithm_cost cost_of_chain_broadcast(const plan_request& request) {
+  return one_way(request);
+}
 
 schedule plan_chain_reduce(const plan_request& request) {
   chain c{schedule_builder{request}, request.root};
@@ -73,7 +75,9 @@ schedule plan_chain_reduce(const plan_request& request) {
   return c.b.take(c.rounds());
 }
 
-algorithm_cost cost_of_chain_reduce(const plan_request& request) { return one_way(request); }
+algorithm_cost cost_of_chain_reduce(const plan_request& request) {
+  return one_way(request);
+}
 
 schedule plan_chain_all_reduce(const plan_request& request) {
   chain c{schedule_builder{request}, 0};

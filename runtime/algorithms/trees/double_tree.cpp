@@ -94,7 +94,9 @@ schedule plan_double_tree_broadcast(const plan_request& request) {
   return t.b.take(t.rounds());
 }
 
-algorithm_cost cost_of_double_tree_broadcast(const plan_request& request) { return cost(request, 1, 0); }
+algorithm_cost cost_of_double_tree_broadcast(const plan_request& request) {
+  return cost(request, 1, 0);
+}
 
 schedule plan_double_tree_reduce(const plan_request& request) {
   double_tree t{schedule_builder{request}, request.root};
@@ -106,7 +108,9 @@ schedule plan_double_tree_reduce(const plan_request& request) {
   return t.b.take(t.rounds());
 }
 
-algorithm_cost cost_of_double_tree_reduce(const plan_request& request) { return cost(request, 0, 1); }
+algorithm_cost cost_of_double_tree_reduce(const plan_request& request) {
+  return cost(request, 0, 1);
+}
 
 schedule plan_double_tree_all_reduce(const plan_request& request) {
   double_tree t{schedule_builder{request}, 0};
@@ -115,6 +119,8 @@ schedule plan_double_tree_all_reduce(const plan_request& request) {
   return t.b.take(2 * t.rounds());
 }
 
-algorithm_cost cost_of_double_tree_all_reduce(const plan_request& request) { return cost(request, 1, 1); }
+algorithm_cost cost_of_double_tree_all_reduce(const plan_request& request) {
+  return cost(request, 1, 1);
+}
 
 } // namespace ringmaster

@@ -9,7 +9,9 @@ namespace ringmaster {
 
 namespace {
 
-uint32_t height(const plan_request& request) { return static_cast<uint32_t>(std::bit_width(request.world_size - 1)); }
+uint32_t height(const plan_request& request) {
+  return static_cast<uint32_t>(std::bit_width(request.world_size - 1));
+}
 
 /// A link of this rank, and the round in which it is used on the way up. On the way down it is used in round
 /// height - 1 - round.

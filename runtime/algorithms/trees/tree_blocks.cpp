@@ -1,7 +1,7 @@
 #include "runtime/algorithms/trees/tree_blocks.hpp"
 
-#include "runtime/algorithms/parts/wrapped_blocks.hpp"
 #include "runtime/algorithms/parts/cost_counter.hpp"
+#include "runtime/algorithms/parts/wrapped_blocks.hpp"
 #include "runtime/schedule/schedule_builder.hpp"
 
 #include <algorithm>

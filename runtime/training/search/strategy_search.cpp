@@ -1,7 +1,7 @@
 #include "runtime/training/search/strategy_search.hpp"
 
-#include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/search/strategy_bounds.hpp"
+#include "runtime/training/simulated/simulator.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -44,7 +44,8 @@ class strategy_search {
 public:
   strategy_search(const model& plain, uint32_t world_size, const cost_model& costs, uint64_t memory_limit, size_t count,
                   const search_watch& watch)
-    : plain_(plain), world_size_(world_size), costs_(costs), memory_limit_(memory_limit), count_(count), watch_(watch) {}
+    : plain_(plain), world_size_(world_size), costs_(costs), memory_limit_(memory_limit), count_(count), watch_(watch) {
+  }
 
   search_outcome run() {
     for (auto& which : strategies())

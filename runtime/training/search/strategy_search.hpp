@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/simulated/cost_model.hpp"
 #include "runtime/training/search/strategy_bounds.hpp"
+#include "runtime/training/simulated/cost_model.hpp"
 
 #include <functional>
 #include <optional>
@@ -40,7 +40,6 @@ using search_watch = std::function<void(double part)>;
 /// the front of time and memory, as far as some hundred million operations go. What needs more than `memory_limit` is
 /// left out.
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,
-                                 uint64_t memory_limit = UINT64_MAX, size_t count = 10,
-                                 const search_watch& watch = {});
+                                 uint64_t memory_limit = UINT64_MAX, size_t count = 10, const search_watch& watch = {});
 
 } // namespace ringmaster::training

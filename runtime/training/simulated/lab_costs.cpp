@@ -74,8 +74,9 @@ public:
                         element_bytes * (matrix / tensor + 2 * positions * samples * hidden))
                / 2;
       case op::update: {
-        const auto flops =
-          hidden * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count / x.argument.tensor.count);
+        const auto flops = hidden
+                           * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count
+                                                 / x.argument.tensor.count);
         return roofline(flops, 6 * flops);
       }
       case op::all_reduce:

@@ -14,8 +14,8 @@ class run_queue {
 public:
   explicit run_queue(uint32_t world_size) : world_size_(world_size), blocks_(world_size / block + 2) {}
 
-  /// Ranks in groups of `together` wait for each other most, and then for those `hop` before and behind them. As long as it
-  /// is not known it is 1 and 1; both divide the world.
+  /// Ranks in groups of `together` wait for each other most, and then for those `hop` before and behind them. As long
+  /// as it is not known it is 1 and 1; both divide the world.
   void arrange(uint32_t together, uint32_t hop) {
     together_ = together;
     hop_ = hop;

@@ -22,8 +22,8 @@ bool is_event(op x) {
 
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
                                  uint64_t operations_max, const training_watch& watch)
-  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), watch_(watch), ranks_(world_size),
-    finished_(trained.layers), ready_(world_size) {
+  : trained_(trained), costs_(costs), with_events_(with_events), operations_max_(operations_max), watch_(watch),
+    ranks_(world_size), finished_(trained.layers), ready_(world_size) {
   outcome_.ranks.resize(world_size);
 }
 
@@ -47,8 +47,8 @@ void simulated_world::take_place(pending& x, double duration) {
     fail(x.rank,
          fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
   if (with_events_)
-    outcome_.events.push_back(
-      {x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock, duration, held});
+    outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock,
+                               duration, held});
   clock += duration;
 }
 

@@ -1,15 +1,16 @@
-// Data parallel (Li et al., PyTorch Distributed, 2020). Every rank has the whole model and its part of the global batch.
-// It works on it at once, or, with --micro-batch, on one micro-batch after the other, and adds their gradients up; the
-// gradient of a layer is summed over the ranks right after its (last) backward.
-// Time: load + forward and backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and the
-// activations of one micro-batch.
+// Data parallel (Li et al., PyTorch Distributed, 2020). Every rank has the whole model and its part of the global
+// batch. It works on it at once, or, with --micro-batch, on one micro-batch after the other, and adds their gradients
+// up; the gradient of a layer is summed over the ranks right after its (last) backward. Time: load + forward and
+// backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and the activations of one
+// micro-batch.
 #include "runtime/training/strategies/data_parallel.hpp"
 
 namespace ringmaster::training {
 
 namespace {
 
-/// A rank, in phases: what a coroutine awaits lies in its frame, and a thousand ranks' frames should stay in the caches.
+/// A rank, in phases: what a coroutine awaits lies in its frame, and a thousand ranks' frames should stay in the
+/// caches.
 class data_parallel_rank {
 public:
   data_parallel_rank(rank& self, const model& m, data_parallel_plan plan)

@@ -4,7 +4,8 @@
 
 namespace ringmaster::training {
 
-/// What data-parallel ranks share of the model, and when they sum their gradients. Each has whole layers to compute with.
+/// What data-parallel ranks share of the model, and when they sum their gradients. Each has whole layers to compute
+/// with.
 struct data_parallel_plan {
   /// Of a layer's gradient, when it is summed over the ranks.
   enum class sum : uint8_t {

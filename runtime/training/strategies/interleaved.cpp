@@ -1,7 +1,7 @@
 // Interleaved 1F1B (Narayanan et al., Megatron-LM, 2021): each rank has v stages of the model, r, r+p, r+2p, ...,
 // and runs p micro-batches of one stage, then p of the next. The number of micro-batches must be a multiple of p.
-// The bubble is (p-1)/(v m) of the ideal time, 1/v of 1F1B's, for v times the hops; rank 0 holds the activations of about
-// p (1 + (p-1)/(pv)) micro-batches.
+// The bubble is (p-1)/(v m) of the ideal time, 1/v of 1F1B's, for v times the hops; rank 0 holds the activations of
+// about p (1 + (p-1)/(pv)) micro-batches.
 #include "runtime/training/strategies/pipeline.hpp"
 
 #include "messages/errc.hpp"
@@ -52,14 +52,14 @@ caf::error check(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy interleaved{.name = "interleaved",
-                                .what = "interleaved 1F1B: several stages a rank (--chunks)",
-                                .run = run,
-                                .check = check,
-                                .shape = pipeline_mesh,
-                                .shares = sharing::stages,
-                                .chunks = chunk_use::parts,
-                                .held = [](const model& m, const mesh& shape, uint64_t) -> uint64_t {
-                                  return ((m.chunks + 1) * shape.pipeline - 1) / m.chunks;
-                                }};
+                                 .what = "interleaved 1F1B: several stages a rank (--chunks)",
+                                 .run = run,
+                                 .check = check,
+                                 .shape = pipeline_mesh,
+                                 .shares = sharing::stages,
+                                 .chunks = chunk_use::parts,
+                                 .held = [](const model& m, const mesh& shape, uint64_t) -> uint64_t {
+                                   return ((m.chunks + 1) * shape.pipeline - 1) / m.chunks;
+                                 }};
 
 } // namespace ringmaster::training

@@ -31,11 +31,11 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy one_forward_one_backward{.name = "1f1b",
-                                             .what = "1F1B: a forward and a backward by turns",
-                                             .run = run,
-                                             .check = check_pipeline,
-                                             .shape = pipeline_mesh,
-                                             .shares = sharing::stages,
-                                             .held = holds_one_a_stage};
+                                              .what = "1F1B: a forward and a backward by turns",
+                                              .run = run,
+                                              .check = check_pipeline,
+                                              .shape = pipeline_mesh,
+                                              .shares = sharing::stages,
+                                              .held = holds_one_a_stage};
 
 } // namespace ringmaster::training

@@ -18,8 +18,8 @@ struct pipeline_step {
 
 /// Where the stages are, of p ranks with v chunks each.
 enum class placement : uint8_t {
-  loop, ///< Rank r has r, r + p, r + 2p, ... of v p stages.
-  vee,  ///< There and back: rank r has r and 2p-1-r of 2p stages.
+  loop,      ///< Rank r has r, r + p, r + 2p, ... of v p stages.
+  vee,       ///< There and back: rank r has r and 2p-1-r of 2p stages.
   both_ways, ///< Each of p stages twice: rank r has r for the first half of the samples, p-1-r for the others.
 };
 

@@ -26,14 +26,13 @@ caf::error check(const model& m, uint32_t world_size) {
 
 } // namespace
 
-const known_strategy sharded_pipeline{
-  .name = "pipeline-fsdp",
-  .what = "GPipe whose stages are each sharded over data-parallel ranks (--data)",
-  .run = run,
-  .check = check,
-  .shape = shape_of,
-  .shares = sharing::stages,
-  .gathers = sharded::a_stage,
-  .held = holds_all};
+const known_strategy sharded_pipeline{.name = "pipeline-fsdp",
+                                      .what = "GPipe whose stages are each sharded over data-parallel ranks (--data)",
+                                      .run = run,
+                                      .check = check,
+                                      .shape = shape_of,
+                                      .shares = sharing::stages,
+                                      .gathers = sharded::a_stage,
+                                      .held = holds_all};
 
 } // namespace ringmaster::training

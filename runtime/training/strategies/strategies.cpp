@@ -95,9 +95,9 @@ caf::error check_data_parallel(const model& m, uint32_t parts) {
   if (m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would",
-                                             m.global_batch, parts,
-                                             m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
-                                             (m.global_batch / parts + 1) * parts));
+                                  m.global_batch, parts,
+                                  m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
+                                  (m.global_batch / parts + 1) * parts));
   return caf::none;
 }
 
@@ -106,7 +106,7 @@ caf::error check_mesh(const model& m, uint32_t world_size) {
   if (world_size % (uint64_t{tensor} * data) != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
-                                             world_size, tensor, data));
+                                  world_size, tensor, data));
   return caf::none;
 }
 

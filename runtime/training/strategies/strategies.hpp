@@ -33,10 +33,10 @@ enum class batch_cut : uint8_t {
 
 /// What m.chunks is to a strategy.
 enum class chunk_use : uint8_t {
-  none,            ///< Nothing: a rank has one part of the model.
-  parts,           ///< Parts of the model that a rank has, one behind the other.
-  there_and_back,  ///< Nothing: a rank has two parts, one on the way there and one on the way back.
-  buckets          ///< Layers whose gradients are summed at once.
+  none,           ///< Nothing: a rank has one part of the model.
+  parts,          ///< Parts of the model that a rank has, one behind the other.
+  there_and_back, ///< Nothing: a rank has two parts, one on the way there and one on the way back.
+  buckets         ///< Layers whose gradients are summed at once.
 };
 
 /// What data-parallel ranks have a part of only, and gather when they need it.
@@ -49,7 +49,8 @@ inline uint64_t holds_one(const model&, const mesh&, uint64_t) {
 }
 
 /// A strategy by name, and what is so of it. Each is a file below strategies/, which says whose it is and what it
-/// costs. What searches, bounds and options need to know stands here: nothing asks for a strategy by its name but people.
+/// costs. What searches, bounds and options need to know stands here: nothing asks for a strategy by its name but
+/// people.
 struct known_strategy {
   std::string_view name;
   std::string_view what; ///< In a line.
@@ -63,10 +64,10 @@ struct known_strategy {
   chunk_use chunks = chunk_use::none;
   sharded gathers = sharded::nothing;
   micro_batches_held* held = holds_one;
-  uint32_t copies = 1;         ///< Of its stage's parameters that a rank holds.
-  bool hides_sums = false;     ///< Gradients are summed beside a backward, which may take as long.
-  bool of_another = false;     ///< With all its choices made it is another strategy: a search leaves it to that one.
-  bool plain = false;          ///< The one that others are compared with.
+  uint32_t copies = 1;     ///< Of its stage's parameters that a rank holds.
+  bool hides_sums = false; ///< Gradients are summed beside a backward, which may take as long.
+  bool of_another = false; ///< With all its choices made it is another strategy: a search leaves it to that one.
+  bool plain = false;      ///< The one that others are compared with.
 };
 
 /// In the order in which they are listed to people. A reference to the table; see `register_strategy`.

@@ -20,11 +20,11 @@ strategy run(rank& self, const model& m) {
 } // namespace
 
 const known_strategy whole_batch_pipeline{.name = "pipeline",
-                                         .what = "a stage a rank, the whole batch at once",
-                                         .run = run,
-                                         .check = check_pipeline,
-                                         .shape = pipeline_mesh,
-                                         .shares = sharing::stages,
-                                         .cut = batch_cut::never};
+                                          .what = "a stage a rank, the whole batch at once",
+                                          .run = run,
+                                          .check = check_pipeline,
+                                          .shape = pipeline_mesh,
+                                          .shares = sharing::stages,
+                                          .cut = batch_cut::never};
 
 } // namespace ringmaster::training

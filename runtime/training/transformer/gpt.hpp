@@ -27,7 +27,8 @@ caf::expected<gpt> gpt_of(std::string_view name);
 double parameters_of(const gpt& x);
 /// Of its matrices; the first layer's has the embedding's with it.
 double layer_parameters(const gpt& x, uint32_t layer);
-/// Of a step without recomputation, as Megatron-LM counts them (Narayanan et al. 2021, equation 3 without recomputation).
+/// Of a step without recomputation, as Megatron-LM counts them (Narayanan et al. 2021, equation 3 without
+/// recomputation).
 double flops_of(const gpt& x, double global_batch);
 
 /// Whether a backward runs its forward again: not at all, the attention's core only (Korthikanti et al. 2022), or

@@ -28,8 +28,8 @@ struct gpu_system {
   double hop_latency_s = 0;
   double launch_s = 0;        ///< Of the host's thread, to launch a layer's forward and backward for a micro-batch.
   double launch_tensor_s = 0; ///< More for each further tensor-parallel rank.
-  double launch_unfused_s =
-    0; ///< More where the fused softmax does not apply: micro-batch x heads / tensor no multiple of 4.
+  double launch_unfused_s
+    = 0; ///< More where the fused softmax does not apply: micro-batch x heads / tensor no multiple of 4.
   double launch_ends_s = 0;   ///< To launch a micro-batch's embedding and loss.
   double launch_scale = 1;    ///< Of these four, for another generation of the software.
   double unhidden = 0;        ///< Part of the smaller of device and host time that is not hidden behind the larger.

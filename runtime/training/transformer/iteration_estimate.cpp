@@ -116,7 +116,8 @@ double memory_of(const gpt& m, const parallel_setting& how) {
 }
 
 /// Seconds of filling and draining, beside hops; F, I and W are a stage's forward and its backward's halves. ZB-H2
-/// and ZB-V start their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W differ.
+/// and ZB-V start their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W
+/// differ.
 double bubble_of(const parallel_setting& how, const layer_times& layer, double layers, double plain) {
   const double p = how.shape.pipeline;
   const auto forward = layers * layer.forward, by_weight = layers * layer.by_weight, backward = layers * layer.backward,
@@ -146,8 +147,8 @@ double layers_kept_by_first(const gpt& m, const parallel_setting& how) {
 }
 
 std::string_view name_of(pipeline_schedule x) {
-  static const known_strategy* const rows[] = {&gpipe,          &one_forward_one_backward, &interleaved, &zero_bubble_h1,
-                                               &zero_bubble_h2, &zero_bubble_v,            &dual_pipe};
+  static const known_strategy* const rows[] = {
+    &gpipe, &one_forward_one_backward, &interleaved, &zero_bubble_h1, &zero_bubble_h2, &zero_bubble_v, &dual_pipe};
   return rows[static_cast<size_t>(x)]->name;
 }
 

@@ -42,7 +42,8 @@ struct layer_times {
 };
 
 layer_times layer_times_of(const gpt& m, const gpu_system& on, const parallel_setting& how);
-/// Of a micro-batch, the embedding on the first stage and the logits and the loss on the last one, forward and backward.
+/// Of a micro-batch, the embedding on the first stage and the logits and the loss on the last one, forward and
+/// backward.
 struct end_times {
   double embedding = 0;
   double loss = 0;

@@ -115,7 +115,10 @@ TEST_CASE("communicator: a wait that ends at its limit says which rank does what
   simulated_cluster cluster{with_devices(3)};
   client host{cluster};
   all_reduce_trial trial{cluster, on_ranks(3)};
-  REQUIRE(host.begin_receive(trial.device(1), 99, trial.input_address(1) - 64, 1, 0, host.default_stream(trial.device(1))).error() == "");
+  REQUIRE(host
+            .begin_receive(trial.device(1), 99, trial.input_address(1) - 64, 1, 0, host.default_stream(trial.device(1)))
+            .error()
+          == "");
   REQUIRE(trial.launch() == "");
   proto::CommWaitRequest wait;
   wait.set_comm_id(trial.comm.commid());
@@ -150,7 +153,8 @@ TEST_CASE("communicator: no scratch on one rank fails the operation on all, name
     CHECK(state_of<device_state>(device).memory->scratch_used() == 0);
 }
 
-TEST_CASE("communicator: after an abort what was in flight has failed, inputs are as they were, and calls are refused") {
+TEST_CASE(
+  "communicator: after an abort what was in flight has failed, inputs are as they were, and calls are refused") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto how = with_devices(3);
     how.seed = seed;

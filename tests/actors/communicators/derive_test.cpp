@@ -120,7 +120,8 @@ TEST_CASE("derive: a communicator of named devices may share them") {
   CHECK(made.error() == "");
   CHECK(devices_of(made) == ids{3, 1});
   request.set_numdevices(3);
-  CHECK(contains(x.cluster.ask_coordinator<gpu_sim::CommInitResponse>(request).error(), "asks for 3 devices and names 2"));
+  CHECK(contains(x.cluster.ask_coordinator<gpu_sim::CommInitResponse>(request).error(),
+                 "asks for 3 devices and names 2"));
   auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
   CHECK(ids{info.devices(0).comm_ids().begin(), info.devices(0).comm_ids().end()} == ids{1, 2});
   CHECK(destroy(x, 2));
@@ -215,6 +216,7 @@ TEST_CASE("derive: too many communicators at once are refused whole") {
   while (made < 4095 && (last = derive(x, split({}))).success())
     ++made;
   CHECK(made == 4095);
-  CHECK(contains(derive(x, split({0, 0, 1, 1})).error(), "4095 communicators are alive, 2 more would be over the limit of 4096"));
+  CHECK(contains(derive(x, split({0, 0, 1, 1})).error(),
+                 "4095 communicators are alive, 2 more would be over the limit of 4096"));
   CHECK(derive(x, split({})).success());
 }

@@ -91,8 +91,8 @@ public:
     const auto count = output_count(options.which->kind, world, place);
     if (count == 0)
       return;
-    const auto offset
-      = options.in_place ? in_place(options.which->kind, world, place).output * sizeof(T) : output_offset;
+    const auto offset = options.in_place ? in_place(options.which->kind, world, place).output * sizeof(T)
+                                         : output_offset;
     auto found = cluster.copy_out(device(group[place]), base(group[place]) + offset, count * sizeof(T));
     for (uint64_t i = 0; i < count; ++i) {
       std::vector<T> column;
@@ -165,8 +165,8 @@ void for_each_reducing_algorithm(F&& f) {
 
 TEST_CASE("deterministic: every algorithm has the bits of a plain loop over the ranks, by memory and by messages") {
   register_subtract_in_rank_order();
-  constexpr gpu_sim::ReduceOp ops[] = {gpu_sim::SUM, gpu_sim::AVG, gpu_sim::PREMUL_SUM, gpu_sim::USER,
-                                       gpu_sim::MIN, gpu_sim::PROD};
+  constexpr gpu_sim::ReduceOp ops[] = {gpu_sim::SUM,  gpu_sim::AVG, gpu_sim::PREMUL_SUM,
+                                       gpu_sim::USER, gpu_sim::MIN, gpu_sim::PROD};
   uint64_t seed = 0;
   for_each_reducing_algorithm([&](const algorithm& which) {
     for (uint32_t ranks : {1, 2, 3, 5, 8})

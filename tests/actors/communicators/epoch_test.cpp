@@ -53,7 +53,9 @@ TEST_CASE("epoch: a device or a stream that hangs is suspected in time, excluded
       CHECK(time_of(cluster) - began < 1200ms);
       bool decided = !whole_device && step == 7;
       CHECK(trial.judge(decided ? trial.ranks_but({}) : trial.ranks_but({2}), trial.ranks_but({2})) == "");
-      cluster.run_until([&] { return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size() == 3; });
+      cluster.run_until([&] {
+        return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size() == 3;
+      });
     }
 }
 
@@ -195,7 +197,8 @@ TEST_CASE("epoch: with the policy to abort, a death fails what is in flight and 
   REQUIRE(trial.launch() == "");
   auto status = cluster.wait(1);
   CHECK(status.status() == gpu_sim::FAILED);
-  CHECK(contains(status.error(), "communicator 1 has ended: rank 3 (device 0x4) was lost: killed on request, round 2 of 6"));
+  CHECK(contains(status.error(),
+                 "communicator 1 has ended: rank 3 (device 0x4) was lost: killed on request, round 2 of 6"));
   CHECK(contains(trial.launch(), "rank 3 (device 0x4) was lost"));
   for (uint32_t rank : {0, 1, 2})
     CHECK(trial.input_intact(rank));
@@ -241,7 +244,8 @@ TEST_CASE("epoch: what carries an old epoch is dropped, by communicator and stre
     CHECK(status.error() == "");
     CHECK(trial.judge({1, 2, 3}, {1, 2, 3}) == "");
     for (uint32_t rank = 1; rank < 4; ++rank) {
-      auto& stream = state_of<stream_state>(state_of<device_state>(device_of(cluster, trial.device(rank))).streams.begin()->second);
+      auto& stream = state_of<stream_state>(
+        state_of<device_state>(device_of(cluster, trial.device(rank))).streams.begin()->second);
       CHECK(stream.incoming.empty());
       CHECK(stream.outgoing.empty());
     }

@@ -115,7 +115,8 @@ TEST_CASE("fusing: what depends on another one's result, or is something else, i
   CHECK(walks([](auto& x, auto& y) { // the first one's output is its input
           for (uint32_t rank = 0; rank < 4; ++rank)
             y.set_inputs(static_cast<int>(rank), x.address(rank, 64));
-        }) == 2);
+        })
+        == 2);
   CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }) == 2);
   CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_algorithm("butterfly"); }) == 2);
   CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }) == 2);
@@ -125,7 +126,9 @@ TEST_CASE("fusing: what depends on another one's result, or is something else, i
 TEST_CASE("fusing: not where the company would change the bits") {
   auto walks = [](proto::DataType type, const char* algorithm) {
     fixture x{5};
-    x.group(2, [&](uint64_t, proto::CollectiveRequest& y) { y.mutable_collective()->set_datatype(type), y.mutable_collective()->set_algorithm(algorithm); });
+    x.group(2, [&](uint64_t, proto::CollectiveRequest& y) {
+      y.mutable_collective()->set_datatype(type), y.mutable_collective()->set_algorithm(algorithm);
+    });
     CHECK(x.cluster.wait(x.comm.commid()).error() == "");
     return x.walks(1);
   };
@@ -152,13 +155,16 @@ TEST_CASE("fusing: a rank that dies at any step leaves one group's sums, for all
       CAPTURE(step);
       CAPTURE(seed);
       fixture x{seed, seed % 2 == 0};
-      x.group(5, seed < 3 ? std::function<void(uint64_t, proto::CollectiveRequest&)>{} : [](uint64_t, auto& y) { y.clear_outputs(); },
-              [&] {
-                proto::FaultRequest fault;
-                fault.set_at_step(true);
-                fault.set_step(step);
-                x.cluster.inject(x.device(2), fault);
-              });
+      x.group(
+        5,
+        seed < 3 ? std::function<void(uint64_t, proto::CollectiveRequest&)>{}
+                 : [](uint64_t, auto& y) { y.clear_outputs(); },
+        [&] {
+          proto::FaultRequest fault;
+          fault.set_at_step(true);
+          fault.set_step(step);
+          x.cluster.inject(x.device(2), fault);
+        });
       CHECK(x.cluster.wait(x.comm.commid()).error() == "");
       auto at = seed < 3 ? 64u : 0u;
       auto found = x.read(0, at, 10);
@@ -195,8 +201,9 @@ TEST_CASE("fusing: all of them fail together") {
   });
   CHECK(contains(x.cluster.wait(x.comm.commid()).error(), "operation #2 has not ended within its limit"));
   auto records = x.cluster.history();
-  CHECK(std::count_if(records.begin(), records.end(), [](auto& y) {
-          return y.has_operation_ended() && y.operation_ended().status() == gpu_sim::FAILED;
-        }) == 3);
+  CHECK(
+    std::count_if(records.begin(), records.end(),
+                  [](auto& y) { return y.has_operation_ended() && y.operation_ended().status() == gpu_sim::FAILED; })
+    == 3);
   CHECK(x.read(2, 0, 2) == floats{4, 8});
 }

@@ -127,9 +127,8 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
   check("no input address for rank 2", [](auto& x) { x.set_inputs(2, 0); });
   check("5 input addresses for a communicator of 4 ranks", [](auto& x) { x.add_inputs(1); });
   check("no output address for rank 0, 2, 3", [](auto& x) { x.add_outputs(0), x.add_outputs(1); });
-  check("rank 1: the input of 80 bytes at 0x", [&](auto& x) {
-    x.set_inputs(1, trial.comm.devices(1).maxmemaddr().value() - 79);
-  });
+  check("rank 1: the input of 80 bytes at 0x",
+        [&](auto& x) { x.set_inputs(1, trial.comm.devices(1).maxmemaddr().value() - 79); });
   check("is not within the memory of device 0x2", [&](auto& x) { x.set_inputs(1, trial.input_address(0)); });
   check("rank 3: input at", [&](auto& x) {
     x = request_of(trial, false);

@@ -19,8 +19,12 @@ struct all_reduce_of_three {
   }
 
   joint_operation operation() {
-    joint_operation result{proto::ALL_REDUCE, {.world_size = 3, .count = inputs[0].size()},
-                            *reducer::of(proto::INT32, gpu_sim::SUM), {}, {}, {}};
+    joint_operation result{proto::ALL_REDUCE,
+                           {.world_size = 3, .count = inputs[0].size()},
+                           *reducer::of(proto::INT32, gpu_sim::SUM),
+                           {},
+                           {},
+                           {}};
     for (size_t rank = 0; rank < 3; ++rank) {
       result.inputs.push_back(reinterpret_cast<std::byte*>(inputs[rank].data()));
       result.outputs.push_back(reinterpret_cast<std::byte*>(outputs[rank].data()));
@@ -44,9 +48,11 @@ constexpr uint64_t slice_bytes = 240; // ten elements, of three inputs and three
 /// Stands for a communicator, and notes which jobs it is told of.
 struct owner_double {
   explicit owner_double(deterministic_system& system)
-    : handle(system.sys.spawn([](caf::event_based_actor*, std::vector<uint64_t>* told_of) -> caf::behavior {
+    : handle(system.sys.spawn(
+      [](caf::event_based_actor*, std::vector<uint64_t>* told_of) -> caf::behavior {
         return {[told_of](atom::resume, uint64_t number) { told_of->push_back(number); }};
-      }, &told)) {}
+      },
+      &told)) {}
 
   communicator_actor owner() const { return caf::actor_cast<communicator_actor>(handle); }
 
@@ -102,8 +108,9 @@ TEST_CASE("joint_movers: many jobs, one after the other and at once, come out ri
       std::vector<all_reduce_of_three> data(3, all_reduce_of_three{count});
       std::vector<std::shared_ptr<joint_job>> jobs;
       for (auto& x : data) {
-        jobs.push_back(std::make_shared<joint_job>(x.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{},
-                                                    pool.threads() + 1, communicator_actor{}, 1));
+        jobs.push_back(std::make_shared<joint_job>(x.operation(), slice_bytes,
+                                                   std::vector<std::shared_ptr<device_memory>>{}, pool.threads() + 1,
+                                                   communicator_actor{}, 1));
         pool.help_with(jobs.back());
       }
       while (jobs[0]->move_slice(0)) {
@@ -118,8 +125,8 @@ TEST_CASE("joint_movers: many jobs, one after the other and at once, come out ri
 
 TEST_CASE("joint_movers: it ends with jobs that nobody has begun") {
   all_reduce_of_three data{10};
-  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{}, 2,
-                                          communicator_actor{}, 1);
+  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{},
+                                         2, communicator_actor{}, 1);
   {
     joint_movers pool{1};
     pool.help_with(job);

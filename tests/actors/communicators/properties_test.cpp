@@ -1,8 +1,8 @@
 // Every kind by every algorithm in every datatype with every reduction, once a run, on random plans against the plain
 // serial meaning. Another run of plans: RINGMASTER_TEST_SEED=7. A failure prints its seed and plan.
-#include "runtime/schedule/collective.hpp"
-#include "runtime/reduction/reduce_op_registry.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/reduction/reduce_op_registry.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/element.hpp"
 #include "tests/support/simulated_cluster.hpp"
 
@@ -34,8 +34,8 @@ void register_user_op() {
   REQUIRE(done);
 }
 
-/// Values whose reductions are exact in any order, so that one reference serves every algorithm: small whole numbers, and
-/// for min and max whatever there is.
+/// Values whose reductions are exact in any order, so that one reference serves every algorithm: small whole numbers,
+/// and for min and max whatever there is.
 template <class T>
 T random_value(std::mt19937_64& random, gpu_sim::ReduceOp op) {
   using wide = typename element<T>::wide;
@@ -44,7 +44,8 @@ T random_value(std::mt19937_64& random, gpu_sim::ReduceOp op) {
   else if (op == gpu_sim::MIN || op == gpu_sim::MAX || op == gpu_sim::USER)
     return random_values<T>(random, 1)[0];
   else
-    return element<T>::encode(static_cast<wide>(op == gpu_sim::PROD ? 1 + random() % 2 : random() % (sizeof(T) == 1 ? 2 : 3)));
+    return element<T>::encode(static_cast<wide>(op == gpu_sim::PROD ? 1 + random() % 2
+                                                                    : random() % (sizeof(T) == 1 ? 2 : 3)));
 }
 
 struct case_plan {
@@ -87,10 +88,11 @@ public:
   bool possible() const { return bool{find_algorithm(plan.kind, plan.algorithm, plan.world)}; }
 
   std::string text() const {
-    return fmt::format("{} {} of {} {} over {} ranks, root {}, peer {}, count {}, counts [{}], chunk {}{}", plan.algorithm,
-                       name_of(plan.kind), proto::DataType_Name(element<T>::type), gpu_sim::ReduceOp_Name(plan.op),
-                       plan.world.world_size, plan.world.root, plan.world.peer, plan.world.count,
-                       fmt::join(plan.world.counts, ", "), plan.world.chunk, plan.in_place ? ", in place" : "");
+    return fmt::format("{} {} of {} {} over {} ranks, root {}, peer {}, count {}, counts [{}], chunk {}{}",
+                       plan.algorithm, name_of(plan.kind), proto::DataType_Name(element<T>::type),
+                       gpu_sim::ReduceOp_Name(plan.op), plan.world.world_size, plan.world.root, plan.world.peer,
+                       plan.world.count, fmt::join(plan.world.counts, ", "), plan.world.chunk,
+                       plan.in_place ? ", in place" : "");
   }
 
   /// What is wrong with the outcome; empty: nothing.
@@ -174,7 +176,8 @@ private:
     auto found = cluster.copy_out(device.deviceid().value(), device.minmemaddr().value(), right.size() * sizeof(T));
     for (uint64_t i = 0; i < right.size(); ++i)
       if (std::memcmp(found.data() + i * sizeof(T), &right[i], sizeof(T)) != 0)
-        return fmt::format("rank {}: element {} of its region (output at {}, {} elements) is wrong", rank, i, start, outputs);
+        return fmt::format("rank {}: element {} of its region (output at {}, {} elements) is wrong", rank, i, start,
+                           outputs);
     return {};
   }
 
@@ -193,7 +196,7 @@ uint64_t first_seed() {
 template <class T>
 void check_all() {
   register_user_op();
-  constexpr gpu_sim::ReduceOp ops[] = {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN,       gpu_sim::MAX,
+  constexpr gpu_sim::ReduceOp ops[] = {gpu_sim::SUM, gpu_sim::PROD,       gpu_sim::MIN, gpu_sim::MAX,
                                        gpu_sim::AVG, gpu_sim::PREMUL_SUM, gpu_sim::USER};
   uint64_t plans = 0;
   for (auto& x : algorithms()) {

@@ -74,7 +74,8 @@ TEST_CASE("rank calls: every collective, from every rank's own handle") {
     CHECK(x.read(2, out, 3) == floats{60, 64, 68});
     REQUIRE(x.all_well(call_on_all(x, [&](uint32_t r) { return h[r].reduce(b(r), 2, f, 3, {gpu_sim::MAX}); })));
     CHECK(x.read(3, out, 2) == floats{30, 31});
-    REQUIRE(x.all_well(call_on_all(x, [&](uint32_t r) { return h[r].broadcast(b(r), 3, f, 1, {.algorithm = "tree"}); })));
+    REQUIRE(
+      x.all_well(call_on_all(x, [&](uint32_t r) { return h[r].broadcast(b(r), 3, f, 1, {.algorithm = "tree"}); })));
     CHECK(x.read(0, out, 3) == floats{10, 11, 12});
     REQUIRE(x.all_well(call_on_all(x, [&](uint32_t r) { return h[r].all_gather(b(r), 2, f, {.algorithm = "ring"}); })));
     CHECK(x.read(1, out, 8) == floats{0, 1, 10, 11, 20, 21, 30, 31});
@@ -151,12 +152,14 @@ TEST_CASE("rank calls: what a rank's buffers do not allow fails on every rank") 
 
 TEST_CASE("rank calls: a rank that never calls is named to every waiter when the limit passes") {
   four_ranks x;
-  REQUIRE(x.all_well(call_on_all(x, [&](uint32_t r) { return x.handles[r].broadcast(x.buffers(r, in, out), 1, proto::FLOAT32, 0); })));
+  REQUIRE(x.all_well(
+    call_on_all(x, [&](uint32_t r) { return x.handles[r].broadcast(x.buffers(r, in, out), 1, proto::FLOAT32, 0); })));
   std::vector<work> waiting;
   for (uint32_t rank : {0, 1, 2})
     waiting.push_back(x.handles[rank].all_reduce(x.buffers(rank, in, out), 1, proto::FLOAT32, {}, {.timeout = 2s}));
   for (auto& error : x.ended(waiting))
-    CHECK(contains(error, "rank 3 (device 0x4) has not called all_reduce #2; it last finished broadcast #1; waiting since 2.0 s"));
+    CHECK(contains(
+      error, "rank 3 (device 0x4) has not called all_reduce #2; it last finished broadcast #1; waiting since 2.0 s"));
   auto late = x.handles[3].all_reduce(x.buffers(3, in, out), 1, proto::FLOAT32);
   CHECK(contains(x.ended({late})[0], "rank 3 (device 0x4) has not called all_reduce #2"));
   CHECK(x.all_well(call_on_all(x, [&](uint32_t r) { return x.handles[r].barrier(); })));
@@ -299,7 +302,8 @@ TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the 
   who.set_commid(even);
   auto members = x.cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(who);
   communicator_id part{even};
-  rank_communicator part0{x.cluster.sys, x.cluster.host, part, members, 1}, part2{x.cluster.sys, x.cluster.host, part, members, 0};
+  rank_communicator part0{x.cluster.sys, x.cluster.host, part, members, 1},
+    part2{x.cluster.sys, x.cluster.host, part, members, 0};
   std::vector<work> all;
   auto f = proto::FLOAT32;
   for (uint32_t rank = 0; rank < 4; ++rank)

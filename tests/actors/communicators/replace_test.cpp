@@ -157,7 +157,8 @@ TEST_CASE("replace: where there is no spare the communicator is aborted and says
   CHECK(contains(trial.launch(), "of the cluster's 2 devices 0 are in no communicator"));
 }
 
-TEST_CASE("replace: a spare that joins, or leaves its communicator, within the limit is in time; a smaller one is none") {
+TEST_CASE(
+  "replace: a spare that joins, or leaves its communicator, within the limit is in time; a smaller one is none") {
   for (bool joins : {true, false})
     for (uint64_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(joins);
@@ -188,7 +189,8 @@ TEST_CASE("replace: a spare that joins, or leaves its communicator, within the l
     }
 }
 
-TEST_CASE("replace: an input that cannot be restored fails the operation with the reason, and the next one has the spare") {
+TEST_CASE(
+  "replace: an input that cannot be restored fails the operation with the reason, and the next one has the spare") {
   for (bool overwritten : {true, false}) {
     CAPTURE(overwritten);
     simulated_cluster cluster{with_spares(1)};

@@ -166,8 +166,7 @@ TEST_CASE("configuration: a value of the wrong type is refused, in the file and 
   CHECK(refusal("[device]\ncount=-4\n") == "FILE: device.count is -4; it must be an integer from 0 to 1024");
   CHECK(refusal("[device]\ncount={a=1}\n").ends_with("it must be an integer from 0 to 1024"));
   CHECK(refusal("[device]\ncount=4.5\n").ends_with("it must be an integer from 0 to 1024"));
-  CHECK(refusal("[transfers]\ntimeout=5\n")
-        == "FILE: transfers.timeout is 5; it must be a duration from 1ms to 60min");
+  CHECK(refusal("[transfers]\ntimeout=5\n") == "FILE: transfers.timeout is 5; it must be a duration from 1ms to 60min");
   CHECK(refusal("[coordinator]\nport=70000\n")
         == "FILE: coordinator.port is 70000; it must be an integer from 0 to 65535");
   CHECK(refusal("[route]\nin-process='memory'\n").ends_with("it must be \"memory\" or \"messages\""));
@@ -283,10 +282,8 @@ TEST_CASE("configuration: check finds what CAF's own reading has passed over") {
 
 TEST_CASE("configuration: the file that we ship lists every key with exactly its default") {
   auto listed = settings_of(source_text("config/caf-application.conf"));
-  std::set<std::string> expected{"scheduler.max-throughput=64",
-                                 "work-stealing.moderate-poll-attempts=0",
-                                 "middleman.heartbeat-interval=500ms",
-                                 "middleman.connection-timeout=2s"};
+  std::set<std::string> expected{"scheduler.max-throughput=64", "work-stealing.moderate-poll-attempts=0",
+                                 "middleman.heartbeat-interval=500ms", "middleman.connection-timeout=2s"};
   options defaults;
   for (const auto& entry : option_entries(defaults))
     expected.insert(std::string{entry.section} + "." + std::string{entry.key} + "=" + value_text(entry));

@@ -209,10 +209,14 @@ TEST_CASE("clients: a node's name is its alone, in info as in the journal") {
     cluster.self->send_exit(x, caf::exit_reason::user_shutdown);
   cluster.run_until([&] { return info_of(cluster).nodes_size() == 0; });
   auto gone = info_of(cluster).gone();
-  CHECK(std::count_if(gone.begin(), gone.end(), [](auto& x) {
-          return x.what() == proto::ClusterInfo::Gone::NODE && x.left() && x.name().starts_with("node-3");
-        }) == 2);
-  CHECK(std::count_if(gone.begin(), gone.end(), [](auto& x) {
-          return x.what() == proto::ClusterInfo::Gone::DEVICE && x.name().starts_with("node-3");
-        }) == 2);
+  CHECK(std::count_if(gone.begin(), gone.end(),
+                      [](auto& x) {
+                        return x.what() == proto::ClusterInfo::Gone::NODE && x.left() && x.name().starts_with("node-3");
+                      })
+        == 2);
+  CHECK(std::count_if(gone.begin(), gone.end(),
+                      [](auto& x) {
+                        return x.what() == proto::ClusterInfo::Gone::DEVICE && x.name().starts_with("node-3");
+                      })
+        == 2);
 }

@@ -16,8 +16,8 @@ constexpr uint64_t small_memory_bytes = 65536;
 
 struct started {
   started() {
-    auto problem = cfg.read({"--device.count=4", "--device.memory-bytes=65536", "--device.streams=1", "--log.level=error"},
-                            std::nullopt);
+    auto problem = cfg.read(
+      {"--device.count=4", "--device.memory-bytes=65536", "--device.streams=1", "--log.level=error"}, std::nullopt);
     REQUIRE(render(problem) == render(caf::error{}));
   }
 
@@ -88,7 +88,8 @@ TEST_CASE("codes: what a device refuses, the client can switch on") {
   REQUIRE_FALSE(error_of(host.allocate(device, small_memory_bytes / 2)));
   CHECK(error_of(host.allocate(device, small_memory_bytes - 256)) == errc::out_of_memory);
   CHECK(error_of(host.allocate(device_id{99}, 1)) == errc::unknown_device);
-  CHECK(host.copy_to_device(device, first_address(comm, 1), byte_block::of(std::vector<char>(4))) == errc::out_of_range);
+  CHECK(host.copy_to_device(device, first_address(comm, 1), byte_block::of(std::vector<char>(4)))
+        == errc::out_of_range);
   CHECK(error_of(host.copy_to_host(device_id{99}, 0, 1)) == errc::unknown_device);
   gpu_sim::DeviceId id;
   id.set_value(device.value);

@@ -25,7 +25,7 @@ proto::ClusterInfoRequest at_least(uint32_t devices, caf::timespan limit) {
 TEST_CASE("coordinator: gives every id once, the one that is wanted where it can") {
   simulated_cluster cluster{{}};
   CHECK(join(cluster, 0) == 5);
-  CHECK(join(cluster, 3) == 6);  // a living device's
+  CHECK(join(cluster, 3) == 6); // a living device's
   CHECK(join(cluster, 20) == 20);
   CHECK(join(cluster, 20) == 21); // the first is not ready yet
   CHECK(join(cluster, 10) == 10);
@@ -113,8 +113,10 @@ TEST_CASE("coordinator: what the host knows of a device's bytes ends with anythi
 
 TEST_CASE("coordinator: without a journal it says so") {
   simulated_cluster cluster{{}};
-  CHECK(contains(cluster.ask_coordinator<proto::JournalFlushResponse>(proto::JournalFlushRequest{}).error(), "no journal"));
-  CHECK(contains(cluster.ask_coordinator<proto::JournalTailResponse>(proto::JournalTailRequest{}).error(), "no journal"));
+  CHECK(contains(cluster.ask_coordinator<proto::JournalFlushResponse>(proto::JournalFlushRequest{}).error(),
+                 "no journal"));
+  CHECK(contains(cluster.ask_coordinator<proto::JournalTailResponse>(proto::JournalTailRequest{}).error(),
+                 "no journal"));
 }
 
 TEST_CASE("coordinator: when it has died its clients' and devices' requests do not wait for ever") {

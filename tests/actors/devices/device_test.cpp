@@ -50,7 +50,8 @@ struct one_device {
 TEST_CASE("device: an access outside of its memory is refused with device, address and range") {
   one_device x;
   auto range = fmt::format("[{:#x}, {:#x})", x.min, x.max);
-  for (uint64_t address : {x.max - 3, x.max, x.min - 1, x.comm.devices(1).minmemaddr().value(), UINT64_MAX - 2, uint64_t{0}}) {
+  for (uint64_t address :
+       {x.max - 3, x.max, x.min - 1, x.comm.devices(1).minmemaddr().value(), UINT64_MAX - 2, uint64_t{0}}) {
     auto hex = fmt::format("{:#x}", address);
     for (auto& error : {x.copy_in_error(address, 4), x.copy_out_error(address, 4),
                         x.host.wait_for(x.host.copy(x.id, address, x.min, 4)).error(),
@@ -63,8 +64,11 @@ TEST_CASE("device: an access outside of its memory is refused with device, addre
   }
   CHECK(contains(x.copy_out_error(x.min, UINT64_MAX), range));
   CHECK(contains(x.host.begin_receive(x.id, 7, UINT64_MAX, 16, 1).error(), range)); // the host's copies live on, too
-  CHECK(contains(x.host.wait_for(x.host.ask<gpu_sim::MemcpyResponse, byte_block>(
-                   x.cluster.host, gpu_sim::MemcpyRequest{}, byte_block{})).error(), "neither"));
+  CHECK(contains(
+    x.host
+      .wait_for(x.host.ask<gpu_sim::MemcpyResponse, byte_block>(x.cluster.host, gpu_sim::MemcpyRequest{}, byte_block{}))
+      .error(),
+    "neither"));
 }
 
 TEST_CASE("device: the last byte can be copied, and nothing at all anywhere up to the end") {
@@ -189,7 +193,9 @@ TEST_CASE("device: who waits for one that dies is answered at once, and who asks
   CHECK((contains(x.host.wait_for(in).error(), death) || contains(in->get().error(), "the stream died")));
   CHECK_FALSE(x.host.wait_for(synchronized).success());
   CHECK(time_of(x.cluster) - began < 1s);
-  x.cluster.run_until([&] { return x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size() == 3; });
+  x.cluster.run_until([&] {
+    return x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices_size() == 3;
+  });
   CHECK(contains(x.host.status(x.id, 0).error(), "device 0x1 has died: "));
   CHECK(contains(x.host.status(77, 0).error(), "there is no device 0x4d"));
 }
@@ -220,10 +226,12 @@ TEST_CASE("device: asked before it has joined it says so, and gives up where nob
   CHECK(contains(answer->error(), "has not joined"));
   x.advance(31s);
   bool ended = false;
-  x.self->receive([&](const caf::down_msg& down) {
-    ended = true;
-    CHECK(contains(render(down.reason), "gave the device no id"));
-  }, caf::after(0s) >> [] {});
+  x.self->receive(
+    [&](const caf::down_msg& down) {
+      ended = true;
+      CHECK(contains(render(down.reason), "gave the device no id"));
+    },
+    caf::after(0s) >> [] {});
   CHECK(ended);
   x.stop(deaf);
 }

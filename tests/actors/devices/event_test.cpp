@@ -7,8 +7,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two devices in a communicator, and streams on the first of them. A receive that nobody sends to blocks a stream until
-/// the test feeds it.
+/// Two devices in a communicator, and streams on the first of them. A receive that nobody sends to blocks a stream
+/// until the test feeds it.
 struct streams {
   streams() {
     comm = cluster.init(2);
@@ -40,7 +40,8 @@ TEST_CASE("event: waiting for one that was never recorded is no wait") {
   CHECK(x.idle(a));
 }
 
-TEST_CASE("event: a stream that waits goes on when the other has recorded, and waits for the latest record called before") {
+TEST_CASE(
+  "event: a stream that waits goes on when the other has recorded, and waits for the latest record called before") {
   streams x;
   auto first = x.host.new_stream(x.device), second = x.host.new_stream(x.device), waiter = x.host.new_stream(x.device);
   x.block(first, 100);
@@ -61,7 +62,8 @@ TEST_CASE("event: a stream that waits goes on when the other has recorded, and w
 
 TEST_CASE("event: where the latest record is made already, an earlier one that is not is nobody's affair") {
   streams x;
-  auto blocked = x.host.new_stream(x.device), source = x.host.new_stream(x.device), waiter = x.host.new_stream(x.device);
+  auto blocked = x.host.new_stream(x.device), source = x.host.new_stream(x.device),
+       waiter = x.host.new_stream(x.device);
   x.block(blocked, 100);
   CHECK(x.host.record(x.device, 7, blocked) == "");
   CHECK(x.host.record(x.device, 7, source) == "");

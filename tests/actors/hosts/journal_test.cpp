@@ -71,9 +71,7 @@ struct fixture {
     actor = system.sys.spawn(journal, std::move(opts));
     system.deliver_all();
   }
-  ~fixture() {
-    system.stop(actor);
-  }
+  ~fixture() { system.stop(actor); }
 
   void send(const proto::Record& record) { system.self->send(actor, record); }
 

@@ -36,9 +36,8 @@ TEST_CASE("supervisor: restarts that are far apart do not add up") {
 TEST_CASE("supervisor: a child that cannot be started makes it give up and end the others") {
   supervised_family x;
   SUBCASE("by an exception") {
-    x.start(restart_strategy::one_for_one, {x.spec("a"), {"b", [](auto*) -> caf::actor {
-                                              throw std::runtime_error("no memory left");
-                                            }}, x.spec("c")});
+    x.start(restart_strategy::one_for_one,
+            {x.spec("a"), {"b", [](auto*) -> caf::actor { throw std::runtime_error("no memory left"); }}, x.spec("c")});
     CHECK(render(x.end().value()) == "supervisor top gave up: child b cannot be started: no memory left");
   }
   SUBCASE("by an invalid handle") {
@@ -84,8 +83,9 @@ TEST_CASE("supervisor: a supervisor that gives up is a failed child of its own s
   CHECK(x.news() == event_log{"-a", "+a"});
   fail_inner(); // the outer one gives up, too
   CHECK(x.news() == event_log{"-a", "-b", "-z"});
-  CHECK(render(x.end().value()).starts_with("supervisor top gave up: 2 restarts within 10.0 s, 1 is allowed; the last "
-                                            "was child inner: supervisor inner gave up: 2 restarts"));
+  CHECK(render(x.end().value())
+          .starts_with("supervisor top gave up: 2 restarts within 10.0 s, 1 is allowed; the last "
+                       "was child inner: supervisor inner gave up: 2 restarts"));
 }
 
 TEST_CASE("supervisor: an exit message during a restart ends it all the same") {

@@ -61,8 +61,8 @@ TEST_CASE("supervisor: rest_for_one leaves alone who was started before the fail
 TEST_CASE("supervisor: whether a child starts again depends on its kind and on how it ended") {
   supervised_family x;
   x.start(restart_strategy::one_for_one,
-          {x.spec("permanent"), x.spec("transient", restart_kind::transient),
-           x.spec("other", restart_kind::transient), x.spec("temporary", restart_kind::temporary)});
+          {x.spec("permanent"), x.spec("transient", restart_kind::transient), x.spec("other", restart_kind::transient),
+           x.spec("temporary", restart_kind::temporary)});
   x.news();
   x.tell("permanent", end_normally);
   CHECK(x.news() == event_log{"-permanent", "+permanent"});
@@ -78,11 +78,11 @@ TEST_CASE("supervisor: whether a child starts again depends on its kind and on h
   CHECK(!x.end());
 }
 
-TEST_CASE("supervisor: a child that ended for good does not come back with the others, a temporary one does not either") {
+TEST_CASE(
+  "supervisor: a child that ended for good does not come back with the others, a temporary one does not either") {
   supervised_family x;
-  x.start(restart_strategy::one_for_all,
-          {x.spec("a"), x.spec("b", restart_kind::transient), x.spec("c", restart_kind::temporary),
-           x.spec("d", restart_kind::transient)});
+  x.start(restart_strategy::one_for_all, {x.spec("a"), x.spec("b", restart_kind::transient),
+                                          x.spec("c", restart_kind::temporary), x.spec("d", restart_kind::transient)});
   x.tell("b", end_normally);
   x.news();
   x.tell("a", fail);

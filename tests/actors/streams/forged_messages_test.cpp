@@ -162,10 +162,11 @@ TEST_CASE("forged messages: what is more than the block, or none of it, is not s
   auto block = x.at(512, 100);
   std::fill(block.begin(), block.end(), std::byte{'x'});
   x.send_block(100);
-  for (auto& forged : {pull{key, 0, 101}, pull{key, 100, 1}, pull{key, 99, 2}, pull{key, 101, 0}, pull{key, 1, 100},
-                       pull{key, UINT64_MAX, 2}, pull{key, 2, UINT64_MAX}, pull{key, UINT64_MAX, UINT64_MAX},
-                       pull{transfer_key{.channel = number + 1}, 0, 10}, pull{transfer_key{.channel = number, .epoch = 1}, 0, 10},
-                       pull{transfer_key{.channel = number, .sequence = 1}, 0, 10}}) {
+  for (auto& forged :
+       {pull{key, 0, 101}, pull{key, 100, 1}, pull{key, 99, 2}, pull{key, 101, 0}, pull{key, 1, 100},
+        pull{key, UINT64_MAX, 2}, pull{key, 2, UINT64_MAX}, pull{key, UINT64_MAX, UINT64_MAX},
+        pull{transfer_key{.channel = number + 1}, 0, 10}, pull{transfer_key{.channel = number, .epoch = 1}, 0, 10},
+        pull{transfer_key{.channel = number, .sequence = 1}, 0, 10}}) {
     CAPTURE(forged.offset);
     CAPTURE(forged.bytes);
     x.send(forged);
@@ -192,7 +193,8 @@ TEST_CASE("forged messages: what is more than the block, or none of it, is not s
 TEST_CASE("forged messages: a stream keeps so many offers for commands to come, and refuses the rest") {
   lone_stream x;
   auto offered = [&](uint64_t epoch, uint32_t index) {
-    x.send(offer{transfer_key{.channel = 5, .epoch = epoch, .sequence = 1, .index = index}, {device_id{peer}, 4096, 8, nullptr},
+    x.send(offer{transfer_key{.channel = 5, .epoch = epoch, .sequence = 1, .index = index},
+                 {device_id{peer}, 4096, 8, nullptr},
                  x.me()});
   };
   offered(1, 0);

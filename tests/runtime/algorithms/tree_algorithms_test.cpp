@@ -1,6 +1,6 @@
 #include "runtime/algorithms/parts/pieces.hpp"
-#include "runtime/proof/proof.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/proof/proof.hpp"
 #include "tests/support/port_model.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 
@@ -25,11 +25,11 @@ struct subject {
 };
 
 const std::vector<subject> subjects{
-  {proto::ALL_REDUCE, "naive"},      {proto::ALL_REDUCE, "tree"},      {proto::ALL_REDUCE, "double_tree"},
-  {proto::ALL_REDUCE, "chain"},      {proto::ALL_REDUCE, "butterfly"}, {proto::ALL_REDUCE, "ring_pipelined"},
-  {proto::REDUCE, "naive"},          {proto::REDUCE, "tree"},          {proto::REDUCE, "double_tree"},
-  {proto::REDUCE, "chain"},          {proto::BROADCAST, "naive"},      {proto::BROADCAST, "tree"},
-  {proto::BROADCAST, "double_tree"}, {proto::BROADCAST, "chain"},      {proto::BARRIER, "naive"},
+  {proto::ALL_REDUCE, "naive"},      {proto::ALL_REDUCE, "tree"},       {proto::ALL_REDUCE, "double_tree"},
+  {proto::ALL_REDUCE, "chain"},      {proto::ALL_REDUCE, "butterfly"},  {proto::ALL_REDUCE, "ring_pipelined"},
+  {proto::REDUCE, "naive"},          {proto::REDUCE, "tree"},           {proto::REDUCE, "double_tree"},
+  {proto::REDUCE, "chain"},          {proto::BROADCAST, "naive"},       {proto::BROADCAST, "tree"},
+  {proto::BROADCAST, "double_tree"}, {proto::BROADCAST, "chain"},       {proto::BARRIER, "naive"},
   {proto::BARRIER, "tree"},          {proto::BARRIER, "dissemination"}, {proto::SEND_RECV, "direct"},
 };
 
@@ -97,7 +97,9 @@ bool is_cut_evenly(const subject& x, const plan_request& request) {
   return request.count % parts == 0 && (part == 0 || part % piece == 0);
 }
 
-uint64_t largest(const std::vector<uint64_t>& x) { return *std::max_element(x.begin(), x.end()); }
+uint64_t largest(const std::vector<uint64_t>& x) {
+  return *std::max_element(x.begin(), x.end());
+}
 
 void check_proof_and_cost(const subject& x, const plan_request& request) {
   CAPTURE(name_of(x.kind));
@@ -137,8 +139,8 @@ std::vector<rank_memory<double>> random_inputs(const subject& x, const plan_requ
 /// What all ranks' averages come to, on `seed`'s order of events.
 std::vector<rank_memory<double>> average(const subject& x, const plan_request& request, uint64_t seed) {
   auto memory = random_inputs(x, request);
-  auto result = interpret_on(memory, plan_all(x, request), buffer_counts_of(x.kind, request), seed,
-                             std::plus<double>{}, [&](double sum) { return sum / request.world_size; });
+  auto result = interpret_on(memory, plan_all(x, request), buffer_counts_of(x.kind, request), seed, std::plus<double>{},
+                             [&](double sum) { return sum / request.world_size; });
   REQUIRE(result.fault == "");
   return memory;
 }

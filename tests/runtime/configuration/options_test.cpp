@@ -47,14 +47,16 @@ TEST_CASE("options: a number out of range is refused at both ends, and the ends 
     CAPTURE(entry.key);
     auto allowed_with = [&](uint64_t x) {
       auto before = opts;
-      auto fits = std::visit([&](auto* value) {
-        using type = std::remove_pointer_t<decltype(value)>;
-        if constexpr (std::is_integral_v<type> || std::is_same_v<type, options::duration>) {
-          *value = static_cast<type>(x);
-          return true;
-        }
-        return false;
-      }, entry.value);
+      auto fits = std::visit(
+        [&](auto* value) {
+          using type = std::remove_pointer_t<decltype(value)>;
+          if constexpr (std::is_integral_v<type> || std::is_same_v<type, options::duration>) {
+            *value = static_cast<type>(x);
+            return true;
+          }
+          return false;
+        },
+        entry.value);
       // The window bounds the number of late answers as well.
       if (entry.key == "late")
         opts.suspicion.window = 64;
@@ -95,10 +97,13 @@ TEST_CASE("options: a refusal names the key, the value and what is allowed") {
 
 TEST_CASE("options: the devices of a cluster are read, and each id is unique") {
   CHECK(refusal([](options& x) { x.cluster.devices = {"1,localhost,7080", "2,localhost,7080"}; }) == "");
-  CHECK(refusal([](options& x) { x.cluster.devices = {"1,localhost"}; })
-        == "cluster.devices: \"1,localhost\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a "
-           "port from 1 to 65535");
-  CHECK(refusal([](options& x) { x.cluster.devices = {"1,localhost,7080", "1,localhost,7081"}; })
+  CHECK(
+    refusal([](options& x) { x.cluster.devices = {"1,localhost"}; })
+    == "cluster.devices: \"1,localhost\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a "
+       "port from 1 to 65535");
+  CHECK(refusal([](options& x) {
+          x.cluster.devices = {"1,localhost,7080", "1,localhost,7081"};
+        })
         == "cluster.devices: device 1 is there twice; each id must be unique");
 }
 

@@ -62,7 +62,8 @@ TEST_CASE("device_registry: a device is free when it is in no communicator") {
   auto too_many = registry.free_devices(3, "CommInit");
   REQUIRE_FALSE(too_many);
   CHECK(too_many.error() == errc::too_few_devices);
-  CHECK(render(too_many.error()) == "CommInit asks for 3 devices, but 2 are free: 4 are here, 2 of them in communicators");
+  CHECK(render(too_many.error())
+        == "CommInit asks for 3 devices, but 2 are free: 4 are here, 2 of them in communicators");
   CHECK(registry.leave(communicator_id{7}) == device_ids{device_id{1}, device_id{3}});
   CHECK(registry.free_count() == 3);
   registry.leave(device_id{1}, communicator_id{8});

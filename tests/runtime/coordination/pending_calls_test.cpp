@@ -11,7 +11,8 @@ TEST_CASE("pending_calls: each is answered once, by its receiver or for it") {
   pending_calls<device_id> calls;
   std::vector<std::string> told;
   auto begin = [&](uint64_t device, const char* who) {
-    return calls.begun(device_id{device}, [&told, who](const caf::error& why) { told.push_back(who + (": " + render(why))); });
+    return calls.begun(device_id{device},
+                       [&told, who](const caf::error& why) { told.push_back(who + (": " + render(why))); });
   };
   auto answered = begin(1, "first");
   auto pending = begin(1, "second");

@@ -137,7 +137,8 @@ TEST_CASE("spare_desk: it waits for one that is free and large enough, until its
     CHECK(step.what == kind::refuse);
     CHECK(step.problem == errc::too_few_devices);
     CHECK(render(step.problem)
-          == "no spare with 100 bytes of memory was free within 5.0 s; of the cluster's 2 devices 1 are in no communicator");
+          == "no spare with 100 bytes of memory was free within 5.0 s; of the cluster's 2 devices 1 are in no "
+             "communicator");
   }
   SUBCASE("the communicator ends first") {
     auto step = x.desk.next(1, false);

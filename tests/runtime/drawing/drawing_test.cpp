@@ -208,10 +208,14 @@ TEST_CASE("drawing: what cannot be drawn is refused with a sentence") {
   CHECK(text_of_error(walk(proto::ALL_REDUCE, "ring", {.world_size = 2, .count = 5000}))
         == "a picture has at most 4096 elements a buffer");
   std::vector<schedule> ranks(2);
-  ranks[0] = {2, 0, {{.what = action::recv, .peer = 1, .destination = {buffer::output, 0, 1}},
-                     {.what = action::send, .round = 1, .peer = 1, .source = {buffer::input, 0, 1}}}};
-  ranks[1] = {2, 0, {{.what = action::recv, .peer = 0, .destination = {buffer::output, 0, 1}},
-                     {.what = action::send, .round = 1, .peer = 0, .source = {buffer::input, 0, 1}}}};
+  ranks[0] = {2,
+              0,
+              {{.what = action::recv, .peer = 1, .destination = {buffer::output, 0, 1}},
+               {.what = action::send, .round = 1, .peer = 1, .source = {buffer::input, 0, 1}}}};
+  ranks[1] = {2,
+              0,
+              {{.what = action::recv, .peer = 0, .destination = {buffer::output, 0, 1}},
+               {.what = action::send, .round = 1, .peer = 0, .source = {buffer::input, 0, 1}}}};
   plan_request request{.world_size = 2, .count = 1};
   CHECK(text_of_error(walk(proto::ALL_REDUCE, "mine", request, ranks)) == "rank 0 waits in round 0 for ever");
   ranks[0].steps[1].source.offset = 7;

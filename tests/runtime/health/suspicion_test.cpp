@@ -47,8 +47,12 @@ struct observation {
   bool ever_suspected = false;
 };
 
-std::optional<suspicion::duration> promptly(uint64_t) { return 1ms; }
-std::optional<suspicion::duration> never(uint64_t) { return std::nullopt; }
+std::optional<suspicion::duration> promptly(uint64_t) {
+  return 1ms;
+}
+std::optional<suspicion::duration> never(uint64_t) {
+  return std::nullopt;
+}
 
 } // namespace
 

@@ -36,9 +36,12 @@ void with_database(const fs::path& dir, const std::function<void(rocksdb::DB&, r
 TEST_CASE("journal directory: a missing record is named") {
   temporary_directory dir;
   leave_closed(dir.path());
-  with_database(dir.path(), [](auto& db, auto* timeline) {
-    REQUIRE(db.Delete({}, timeline, std::string{"\0\0\0\0\0\0\0\x2A", 8}).ok());
-  }, "timeline");
+  with_database(
+    dir.path(),
+    [](auto& db, auto* timeline) {
+      REQUIRE(db.Delete({}, timeline, std::string{"\0\0\0\0\0\0\0\x2A", 8}).ok());
+    },
+    "timeline");
   check_corrupt(dir.path());
   CHECK(render(open_and_read(dir.path(), false)).find("record 42 is missing") != std::string::npos);
 }
@@ -47,13 +50,15 @@ TEST_CASE("journal directory: an earlier or later format is refused with both ve
   for (std::string version : {"1", "3"}) {
     temporary_directory dir;
     leave_closed(dir.path());
-    with_database(dir.path(), [&](auto& db, auto* meta) { REQUIRE(db.Put({}, meta, "format_version", version).ok()); }, "meta");
+    with_database(
+      dir.path(), [&](auto& db, auto* meta) { REQUIRE(db.Put({}, meta, "format_version", version).ok()); }, "meta");
     for (auto writing : {false, true}) {
       auto err = open_and_read(dir.path(), writing);
       CHECK(code_of(err) == errc::wrong_version);
-      CHECK(render(err) == fmt::format("journal '{}' has format {}, and this program reads and writes format 2: read it with "
-                                       "the version of Ringmaster that wrote it, or move the directory away to begin a new one",
-                                       dir.path().string(), version));
+      CHECK(render(err)
+            == fmt::format("journal '{}' has format {}, and this program reads and writes format 2: read it with "
+                           "the version of Ringmaster that wrote it, or move the directory away to begin a new one",
+                           dir.path().string(), version));
     }
   }
 }
@@ -61,11 +66,14 @@ TEST_CASE("journal directory: an earlier or later format is refused with both ve
 TEST_CASE("journal directory: a later format with another family is refused, too") {
   temporary_directory dir;
   leave_closed(dir.path());
-  with_database(dir.path(), [](auto& db, auto*) {
-    rocksdb::ColumnFamilyHandle* handle = nullptr;
-    REQUIRE(db.CreateColumnFamily({}, "snapshots", &handle).ok());
-    db.DestroyColumnFamilyHandle(handle);
-  }, "meta");
+  with_database(
+    dir.path(),
+    [](auto& db, auto*) {
+      rocksdb::ColumnFamilyHandle* handle = nullptr;
+      REQUIRE(db.CreateColumnFamily({}, "snapshots", &handle).ok());
+      db.DestroyColumnFamilyHandle(handle);
+    },
+    "meta");
   for (auto writing : {false, true})
     CHECK(code_of(open_and_read(dir.path(), writing)) == errc::wrong_version);
 }

@@ -43,14 +43,14 @@ void append(journal_store& journal, const std::vector<proto::Record>& records) {
 
 // Device 3 dies during operation 2 of communicator 7; communicator 8's operation 1 is still running.
 std::vector<proto::Record> eventful_history() {
-  auto records = whole_operation(7, 1);                                // 1 to 7
-  records.push_back(operation_enqueued(7, 2, 10));                     // 8
-  records.push_back(operation_enqueued(8, 1, 11));                     // 9
-  records.push_back(operation_started(8, 1, 1, 12));                   // 10
-  records.push_back(device_died(3, "killed", 13));                     // 11
-  records.push_back(operation_ended(7, 2, gpu_sim::FAILED, 14));       // 12
+  auto records = whole_operation(7, 1);                                 // 1 to 7
+  records.push_back(operation_enqueued(7, 2, 10));                      // 8
+  records.push_back(operation_enqueued(8, 1, 11));                      // 9
+  records.push_back(operation_started(8, 1, 1, 12));                    // 10
+  records.push_back(device_died(3, "killed", 13));                      // 11
+  records.push_back(operation_ended(7, 2, gpu_sim::FAILED, 14));        // 12
   records.push_back(command_ended(3, 5, "copy_in", "device died", 15)); // 13
-  records.push_back(command_ended(4, 6, "copy_in", "", 16));           // 14
+  records.push_back(command_ended(4, 6, "copy_in", "", 16));            // 14
   return records;
 }
 
@@ -188,10 +188,13 @@ TEST_CASE("journal store: one digest for one history") {
 TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") {
   temporary_directory dir;
   auto journal = open(dir.path());
-  append(*journal, {device_died(1, "d\xE9" "faut \xC3\xA9")});
+  append(*journal, {device_died(1, "d\xE9"
+                                   "faut \xC3\xA9")});
   auto records = journal->read();
   REQUIRE(records);
-  CHECK(records->at(0).device_died().cause() == "d\xEF\xBF\xBD" "faut \xC3\xA9");
+  CHECK(records->at(0).device_died().cause()
+        == "d\xEF\xBF\xBD"
+           "faut \xC3\xA9");
 }
 
 TEST_CASE("journal store: an empty journal is read as such, and an empty batch is none") {

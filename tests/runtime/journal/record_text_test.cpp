@@ -1,7 +1,7 @@
 #include "runtime/journal/record_text.hpp"
 
-#include "runtime/text/quantity_text.hpp"
 #include "runtime/journal/record_filter.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tests/support/records.hpp"
 
 #include <doctest/doctest.h>
@@ -46,11 +46,13 @@ TEST_CASE("record text: tells the time of day, of the reader's zone, or since an
 TEST_CASE("record text: says what happened to whom") {
   CHECK(said(device_died(0x1f, "process 12 was killed"))
         == "device 0x1f died: process 12 was killed (noticed by monitor)");
-  CHECK(said(operation_enqueued(7, 3)) == "communicator 7 operation 3 enqueued: ring all_reduce of 512 float64, sum, "
-                                          "4 KiB a rank");
+  CHECK(said(operation_enqueued(7, 3))
+        == "communicator 7 operation 3 enqueued: ring all_reduce of 512 float64, sum, "
+           "4 KiB a rank");
   CHECK(said(operation_started(7, 3, 2)) == "communicator 7 operation 3 started in epoch 2 over 4 ranks");
-  CHECK(said(rank_ended(7, 3, 1, 2)) == "communicator 7 operation 3 epoch 1: rank 1 (device 0x2) committed in 1.25 ms, "
-                                        "received 6 KiB");
+  CHECK(said(rank_ended(7, 3, 1, 2))
+        == "communicator 7 operation 3 epoch 1: rank 1 (device 0x2) committed in 1.25 ms, "
+           "received 6 KiB");
   CHECK(said(operation_ended(7, 3, gpu_sim::SUCCESS))
         == "communicator 7 operation 3 succeeded in epoch 1: ring all_reduce over 4 ranks, 4 KiB a rank, 2 ms");
   CHECK(said(operation_ended(7, 3, gpu_sim::FAILED))
@@ -78,8 +80,9 @@ TEST_CASE("record text: says what happened to whom") {
   x->set_reason("device 0x3 died");
   x->add_rerun(3);
   x->add_rerun(4);
-  CHECK(said(epoch) == "communicator 7 epoch 2 opened, 2 ranks on devices 0x1 0x10: device 0x3 died; "
-                       "runs again: operation 3, 4");
+  CHECK(said(epoch)
+        == "communicator 7 epoch 2 opened, 2 ranks on devices 0x1 0x10: device 0x3 died; "
+           "runs again: operation 3, 4");
 }
 
 TEST_CASE("record text: every event has words of its own") {
@@ -104,10 +107,13 @@ TEST_CASE("record text: what a record quotes cannot break the line or steer a te
 }
 
 TEST_CASE("record text: JSON is one line with stable names, whatever the text") {
-  CHECK(json_of(device_died(3, "killed"))
-        == R"({"time_ns":"1767225600000000000","device_died":{"device_id":"3","cause":"killed","noticed_by":"monitor","noticed_ns":"0"}})");
-  for (auto& cause : std::vector<std::string>{
-         "two\nlines", "\"quoted\\\"", std::string("\0\x1f", 2), "d\xE9" "faut", "\xE2\x82\xAC"}) {
+  CHECK(
+    json_of(device_died(3, "killed"))
+    == R"({"time_ns":"1767225600000000000","device_died":{"device_id":"3","cause":"killed","noticed_by":"monitor","noticed_ns":"0"}})");
+  for (auto& cause : std::vector<std::string>{"two\nlines", "\"quoted\\\"", std::string("\0\x1f", 2),
+                                              "d\xE9"
+                                              "faut",
+                                              "\xE2\x82\xAC"}) {
     auto json = json_of(device_died(3, cause));
     CHECK(json.find('\n') == std::string::npos);
     auto object = parsed(json);

@@ -203,13 +203,28 @@ TEST_CASE_FIXTURE(one_page, "device_memory: takes little of the disk until it is
 }
 
 TEST_CASE_FIXTURE(one_page, "device_memory: refuses options that make no sense") {
-  SUBCASE("no file") { opts.file.clear(); }
-  SUBCASE("address 0") { opts.min_address = 0; }
-  SUBCASE("no bytes") { opts.bytes = 0; }
-  SUBCASE("twice the bytes wrap around") { opts.bytes = uint64_t{1} << 63; }
-  SUBCASE("the file is longer than files can be") { opts.bytes = uint64_t{1} << 62; }
-  SUBCASE("the scratch area's end wraps around") { opts.min_address = highest - 0x1fff; opts.bytes = 0x1001; }
-  SUBCASE("not a file") { opts.file = "/dev/null"; }
+  SUBCASE("no file") {
+    opts.file.clear();
+  }
+  SUBCASE("address 0") {
+    opts.min_address = 0;
+  }
+  SUBCASE("no bytes") {
+    opts.bytes = 0;
+  }
+  SUBCASE("twice the bytes wrap around") {
+    opts.bytes = uint64_t{1} << 63;
+  }
+  SUBCASE("the file is longer than files can be") {
+    opts.bytes = uint64_t{1} << 62;
+  }
+  SUBCASE("the scratch area's end wraps around") {
+    opts.min_address = highest - 0x1fff;
+    opts.bytes = 0x1001;
+  }
+  SUBCASE("not a file") {
+    opts.file = "/dev/null";
+  }
   CHECK(code_of(refused()) == errc::invalid_argument);
 }
 

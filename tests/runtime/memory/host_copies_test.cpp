@@ -254,14 +254,18 @@ TEST_CASE("host_copies: agrees with one entry a byte on random calls") {
       const uint64_t address = random() % reference_copies::address_count;
       const uint64_t bytes = random() % std::min<uint64_t>(40, reference_copies::address_count - address + 1);
       switch (random() % 8) {
-        case 0: case 1: case 2: latest = block_of(bytes, static_cast<uint8_t>(random())); [[fallthrough]];
+        case 0:
+        case 1:
+        case 2: latest = block_of(bytes, static_cast<uint8_t>(random())); [[fallthrough]];
         case 3:
           if (address + latest.size() > reference_copies::address_count)
             break;
           copies.remember(device, address, latest);
           reference.remember(device, address, latest);
           break;
-        case 4: case 5: case 6:
+        case 4:
+        case 5:
+        case 6:
           copies.overwritten(device, address, bytes);
           reference.overwritten(device, address, bytes);
           break;

@@ -89,14 +89,22 @@ TEST_CASE("admission: what differs is named with ranks and values, fails everywh
     return found.problem;
   };
   CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_count(9); }), "count: 8 on rank 0, 2; 9 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }), "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_datatype(proto::INT32); }), "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }), "op: max on rank 1, 3; sum on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }),
+            "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_datatype(proto::INT32); }),
+            "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }),
+            "op: max on rank 1, 3; sum on rank 0, 2"));
   CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_root(2); }), "root: 0 on rank 0, 2; 2 on rank 1, 3"));
   CHECK(has(mismatch([](part& y) { y.set_in_place(true); }), "in place: no on rank 0, 2; yes on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_algorithm("ring"); }), "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_chunk_count(2); }), "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::USER), y.mutable_collective()->set_user_op("mine"); }), "op: mine on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_algorithm("ring"); }),
+            "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_chunk_count(2); }),
+            "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(has(mismatch([](part& y) {
+              y.mutable_collective()->set_op(gpu_sim::USER), y.mutable_collective()->set_user_op("mine");
+            }),
+            "op: mine on rank 1, 3"));
   CHECK(has(mismatch([](part& y) { y.set_split(true); }), "call: reduce on rank 0, 2; split on rank 1, 3"));
 }
 
@@ -222,7 +230,8 @@ TEST_CASE("admission: calls that wait for each other in a circle fail at once") 
     x.call(rank, {transfer((rank + 3) % 4, true)});
   }
   auto first = x.one();
-  CHECK(has(first.problem, "each waits for one that can never come: rank 0 called send to rank 1, rank 1 called send to"));
+  CHECK(has(first.problem,
+            "each waits for one that can never come: rank 0 called send to rank 1, rank 1 called send to"));
   size_t parts_failed = first.parts.size();
   while (auto found = x.calls.next()) {
     CHECK(found->problem != "");
@@ -259,9 +268,10 @@ TEST_CASE("admission: a rank whose call waits behind another one of its own is t
   auto ticket = x.tickets;
   x.call(1, {transfer(0, true)});
   x.call(1, {collective()});
-  CHECK(x.calls.waits_for(ticket, 3)
-        == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits, rank 2 (device 0xc) has not "
-           "called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
+  CHECK(
+    x.calls.waits_for(ticket, 3)
+    == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits, rank 2 (device 0xc) has not "
+       "called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
 }
 
 TEST_CASE("admission: all_to_all with counts compares what is sent with what is expected") {
@@ -285,7 +295,8 @@ TEST_CASE("admission: all_to_all with counts compares what is sent with what is 
   auto good = verdict(2);
   CHECK(good.problem == "");
   auto request = joined(good.parts, std::vector<uint32_t>{0, 1}, 2);
-  CHECK(std::vector<uint64_t>(request.collective().counts().begin(), request.collective().counts().end()) == std::vector<uint64_t>{1, 2, 3, 4});
+  CHECK(std::vector<uint64_t>(request.collective().counts().begin(), request.collective().counts().end())
+        == std::vector<uint64_t>{1, 2, 3, 4});
 }
 
 TEST_CASE("admission: any order in which the ranks' calls come gives the same operations in the same order") {

@@ -1,5 +1,5 @@
-// Every order of losses, quiesced answers, spares, reports and aborts, for two and three ranks: all states that a communicator
-// can come to, each once, with what must hold in each.
+// Every order of losses, quiesced answers, spares, reports and aborts, for two and three ranks: all states that a
+// communicator can come to, each once, with what must hold in each.
 #include "runtime/operations/epoch_change.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,8 @@ std::vector<rank_device> devices(uint32_t ranks) {
   return result;
 }
 
-operation sum_of(const std::vector<rank_device>& ranks, bool in_place = true, proto::CollectiveKind kind = proto::ALL_REDUCE) {
+operation sum_of(const std::vector<rank_device>& ranks, bool in_place = true,
+                 proto::CollectiveKind kind = proto::ALL_REDUCE) {
   proto::CollectiveRequest request;
   request.mutable_collective()->set_kind(kind);
   request.mutable_collective()->set_count(4);
@@ -60,23 +61,40 @@ proto::RankReport report(uint64_t device, uint64_t sequence, uint64_t epoch, pro
 /// What may still happen, each so often.
 struct budget {
   uint32_t losses = 2;
-  uint32_t calls = 1;   ///< Behind the first.
+  uint32_t calls = 1; ///< Behind the first.
   uint32_t broken = 0;
   uint32_t overdue = 0;
   uint32_t aborts = 0;
   uint32_t destroys = 0;
-  uint32_t spares = 0;  ///< That are given.
+  uint32_t spares = 0;   ///< That are given.
   uint32_t refusals = 0; ///< Of spares: none is free, or the coordinator does not answer.
-  bool joint = false;   ///< Operations are joint ones.
+  bool joint = false;    ///< Operations are joint ones.
 };
 
-/// A communicator's epochs with everything around them: devices that fall silent and are noticed later, streams that stop
-/// and report, a coordinator that gives spares or none.
+/// A communicator's epochs with everything around them: devices that fall silent and are noticed later, streams that
+/// stop and report, a coordinator that gives spares or none.
 class world {
 public:
   struct event {
-    enum class kind { fall, notice, quiesced, finish, commit, break_off, call, overdue, abort, destroy, spare, bare_spare,
-                      dead_spare, no_spare, no_answer, move, moved };
+    enum class kind {
+      fall,
+      notice,
+      quiesced,
+      finish,
+      commit,
+      break_off,
+      call,
+      overdue,
+      abort,
+      destroy,
+      spare,
+      bare_spare,
+      dead_spare,
+      no_spare,
+      no_answer,
+      move,
+      moved
+    };
     kind what;
     uint64_t device = 0;
     uint64_t number = 0; ///< Of an operation, or an epoch.
@@ -136,9 +154,9 @@ public:
 
   void apply(const event& x) {
     using kind = event::kind;
-    static constexpr const char* names[] = {"fall", "notice", "quiesced", "finish", "commit", "break_off", "call", "overdue",
-                                            "abort", "destroy", "spare", "bare_spare", "dead_spare", "no_spare", "no_answer",
-                                            "move", "moved"};
+    static constexpr const char* names[] = {"fall",       "notice",   "quiesced",  "finish",  "commit", "break_off",
+                                            "call",       "overdue",  "abort",     "destroy", "spare",  "bare_spare",
+                                            "dead_spare", "no_spare", "no_answer", "move",    "moved"};
     path_ += fmt::format("{} {} {}, ", names[static_cast<int>(x.what)], x.device, x.number);
     switch (x.what) {
       case kind::fall:
@@ -233,7 +251,8 @@ public:
     });
     if (owed)
       return;
-    bool someone_hangs = std::any_of(streams_.begin(), streams_.end(), [&](auto& x) { return !x.second.alive && is_there(x.first); });
+    bool someone_hangs = std::any_of(streams_.begin(), streams_.end(),
+                                     [&](auto& x) { return !x.second.alive && is_there(x.first); });
     if (someone_hangs)
       return; // he will be noticed
     expect(!epochs_.changing(), "an epoch opens in the end");
@@ -243,10 +262,10 @@ public:
 
   /// All that the future depends on.
   std::string text() const {
-    std::string result = fmt::format("{} {} {} {} {} {} {} |", static_cast<int>(epochs_.state()), epochs_.epoch(), asked_for_,
-                                     next_spare_, moving_, calls_, epochs_.must_rest());
-    result += fmt::format("{} {} {} {} {} {} {} {}|", left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts,
-                          left_.destroys, left_.spares, left_.refusals);
+    std::string result = fmt::format("{} {} {} {} {} {} {} |", static_cast<int>(epochs_.state()), epochs_.epoch(),
+                                     asked_for_, next_spare_, moving_, calls_, epochs_.must_rest());
+    result += fmt::format("{} {} {} {} {} {} {} {}|", left_.losses, left_.calls, left_.broken, left_.overdue,
+                          left_.aborts, left_.destroys, left_.spares, left_.refusals);
     for (auto& x : epochs_.ranks())
       result += fmt::format("{}{}{} ", x.id(), x.lost ? "l" : "", epochs_.has_stopped(x.id()) ? "" : "q");
     for (auto& [id, x] : streams_)
@@ -335,12 +354,16 @@ private:
       if (auto& to = streams_[slot.device]; to.alive)
         to.commits.insert(x.sequence);
   }
-  void check(epoch_change::outputs_changed&) { expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares"); }
+  void check(epoch_change::outputs_changed&) {
+    expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+  }
   void check(epoch_change::operation_ended& x) {
     expect(ended_.insert(x.what.sequence).second, "an operation ends once");
     expect(x.what.sequence != moving_, "it does not end before its data is there");
-    expect(x.error.empty() == (decided_.count(x.what.sequence) != 0), "what was decided does not fail, and nothing else is done");
-    expect(x.what.state == (x.error.empty() ? operation::phase::decided : operation::phase::cancelled), "its state is its end");
+    expect(x.error.empty() == (decided_.count(x.what.sequence) != 0),
+           "what was decided does not fail, and nothing else is done");
+    expect(x.what.state == (x.error.empty() ? operation::phase::decided : operation::phase::cancelled),
+           "its state is its end");
   }
   void check(epoch_change::spare_wanted& x) {
     expect(asked_for_ == 0, "one is asked for at a time");
@@ -361,7 +384,8 @@ private:
     }
     for (auto& op : epochs_.operations().in_flight())
       if (op.state == operation::phase::running) {
-        expect((op.attempts > 0) == (std::count(x.rerun.begin(), x.rerun.end(), op.sequence) != 0), "what runs again is told");
+        expect((op.attempts > 0) == (std::count(x.rerun.begin(), x.rerun.end(), op.sequence) != 0),
+               "what runs again is told");
         begin(op);
       }
   }
@@ -461,7 +485,9 @@ TEST_CASE("epoch change: every order of a loss and the end of a communicator end
     for (auto policy : {proto::SHRINK, proto::ABORT, proto::REPLACE}) {
       CAPTURE(ranks);
       CAPTURE(policy);
-      CHECK(explore(ranks, policy, {.losses = 1, .calls = 3 - ranks, .aborts = 1, .destroys = 1, .spares = 1, .refusals = 1}) > 100);
+      CHECK(explore(ranks, policy,
+                    {.losses = 1, .calls = 3 - ranks, .aborts = 1, .destroys = 1, .spares = 1, .refusals = 1})
+            > 100);
     }
 }
 
@@ -477,7 +503,9 @@ TEST_CASE("epoch change: every order of losses and data of joint operations on i
     for (auto policy : {proto::SHRINK, proto::ABORT, proto::REPLACE}) {
       CAPTURE(ranks);
       CAPTURE(policy);
-      CHECK(explore(ranks, policy, {.losses = 2, .calls = 3 - ranks, .overdue = 1, .aborts = 1, .spares = 1, .joint = true}) > 100);
+      CHECK(explore(ranks, policy,
+                    {.losses = 2, .calls = 3 - ranks, .overdue = 1, .aborts = 1, .spares = 1, .joint = true})
+            > 100);
     }
 }
 

@@ -118,9 +118,9 @@ TEST_CASE("proof: a contribution that is reduced twice is found") {
   ranks[1].steps.insert(ranks[1].steps.begin() + 1, send(1, 0, {buffer::input, 0, 8}));
   for (auto& x : ranks[0].steps)
     x.round += x.round > 0 ? 1 : 0; // rank 1's comes again in round 1
-  ranks[0].steps.insert(ranks[0].steps.begin() + 1,
-                        {.what = action::recv_reduce, .round = 1, .peer = 1, .source = output(0, 8),
-                         .destination = output(0, 8)});
+  ranks[0].steps.insert(
+    ranks[0].steps.begin() + 1,
+    {.what = action::recv_reduce, .round = 1, .peer = 1, .source = output(0, 8), .destination = output(0, 8)});
   check_fault(ranks, "rank 0, round 1, step 1 (recv_reduce of output[0, 8) from rank 1): combines the input of rank 1 "
                      "from element 0 on with the unfinished reduction of ranks 0 to 1 from element 0 on: rank 1 would "
                      "count twice");
@@ -173,8 +173,12 @@ TEST_CASE("proof: a deadlock within a chain of one round is found") {
   std::vector<schedule> ranks(2);
   for (uint32_t rank : {0u, 1u}) {
     ranks[rank].rounds = 1;
-    ranks[rank].steps = {send(0, 1 - rank, {buffer::input, 0, 1}), recv(0, 1 - rank, output(1 - rank, 1)),
-                         {.what = action::copy, .round = 0, .peer = rank, .source = {buffer::input, 0, 1},
+    ranks[rank].steps = {send(0, 1 - rank, {buffer::input, 0, 1}),
+                         recv(0, 1 - rank, output(1 - rank, 1)),
+                         {.what = action::copy,
+                          .round = 0,
+                          .peer = rank,
+                          .source = {buffer::input, 0, 1},
                           .destination = output(rank, 1)}};
   }
   plan_request request{.world_size = 2, .count = 1};
@@ -278,8 +282,11 @@ TEST_CASE("proof: steps that are empty, of no round or behind nothing are found"
 TEST_CASE("proof: who does not reduce may not") {
   plan_request request{.world_size = 2, .count = 8};
   std::vector<schedule> two(2);
-  two[0] = {1, 0, {send(0, 1, {buffer::input, 0, 8}), {.what = action::copy, .round = 0, .peer = 0,
-                                                     .source = {buffer::input, 0, 8}, .destination = output(0, 8)}}};
+  two[0] = {
+    1,
+    0,
+    {send(0, 1, {buffer::input, 0, 8}),
+     {.what = action::copy, .round = 0, .peer = 0, .source = {buffer::input, 0, 8}, .destination = output(0, 8)}}};
   two[1] = {1, 0, {recv(0, 0, output(0, 8))}};
   CHECK(prove(proto::BROADCAST, request, two).fault == "");
   two[1].steps[0].finish = true;
@@ -369,9 +376,8 @@ TEST_CASE("proof: what it lets pass is right on numbers, whatever was changed") 
 }
 
 TEST_CASE("algorithms: one that cannot be registered is refused with a sentence") {
-  constexpr algorithm mine{"mine", proto::ALL_REDUCE, "as naive", [](const plan_request& x) {
-                             return *plan(proto::ALL_REDUCE, "naive", x);
-                           },
+  constexpr algorithm mine{"mine", proto::ALL_REDUCE, "as naive",
+                           [](const plan_request& x) { return *plan(proto::ALL_REDUCE, "naive", x); },
                            [](const plan_request& x) { return *cost_of(proto::ALL_REDUCE, "naive", x); }};
   auto before = algorithms().size();
   auto refused = [](const algorithm& x) { return render(register_algorithm(x)); };

@@ -37,16 +37,29 @@ TEST_CASE("rank order: requests that differ in one thing only get different plan
     std::string differ_in;
     asked one, other;
   };
-  const plan_request uneven{.world_size = 5, .counts = {4, 1, 7, 2, 3}}, permuted{.world_size = 5, .counts = {1, 7, 2, 3, 4}};
+  const plan_request uneven{.world_size = 5, .counts = {4, 1, 7, 2, 3}},
+    permuted{.world_size = 5, .counts = {1, 7, 2, 3, 4}};
   for (const auto& x : {
          row{"counts", {REDUCE_SCATTER, "ring", uneven}, {REDUCE_SCATTER, "ring", permuted}},
          row{"counts, by halves", {REDUCE_SCATTER, "halving", uneven}, {REDUCE_SCATTER, "halving", permuted}},
-         row{"world size", {ALL_REDUCE, "ring", {.world_size = 5, .count = 41}}, {ALL_REDUCE, "ring", {.world_size = 6, .count = 41}}},
-         row{"count", {ALL_REDUCE, "ring", {.world_size = 5, .count = 42}}, {ALL_REDUCE, "ring", {.world_size = 5, .count = 43}}},
-         row{"root", {REDUCE, "tree", {.world_size = 5, .count = 44, .root = 1}}, {REDUCE, "tree", {.world_size = 5, .count = 44, .root = 3}}},
-         row{"chunk", {REDUCE, "chain", {.world_size = 5, .count = 45, .chunk = 4}}, {REDUCE, "chain", {.world_size = 5, .count = 45, .chunk = 9}}},
-         row{"kind", {ALL_REDUCE, "naive", {.world_size = 5, .count = 46}}, {REDUCE, "naive", {.world_size = 5, .count = 46}}},
-         row{"algorithm", {ALL_REDUCE, "ring", {.world_size = 5, .count = 47}}, {ALL_REDUCE, "tree", {.world_size = 5, .count = 47}}},
+         row{"world size",
+             {ALL_REDUCE, "ring", {.world_size = 5, .count = 41}},
+             {ALL_REDUCE, "ring", {.world_size = 6, .count = 41}}},
+         row{"count",
+             {ALL_REDUCE, "ring", {.world_size = 5, .count = 42}},
+             {ALL_REDUCE, "ring", {.world_size = 5, .count = 43}}},
+         row{"root",
+             {REDUCE, "tree", {.world_size = 5, .count = 44, .root = 1}},
+             {REDUCE, "tree", {.world_size = 5, .count = 44, .root = 3}}},
+         row{"chunk",
+             {REDUCE, "chain", {.world_size = 5, .count = 45, .chunk = 4}},
+             {REDUCE, "chain", {.world_size = 5, .count = 45, .chunk = 9}}},
+         row{"kind",
+             {ALL_REDUCE, "naive", {.world_size = 5, .count = 46}},
+             {REDUCE, "naive", {.world_size = 5, .count = 46}}},
+         row{"algorithm",
+             {ALL_REDUCE, "ring", {.world_size = 5, .count = 47}},
+             {ALL_REDUCE, "tree", {.world_size = 5, .count = 47}}},
        }) {
     CAPTURE(x.differ_in);
     check_plans(x.one);

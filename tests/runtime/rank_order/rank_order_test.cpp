@@ -118,8 +118,8 @@ template <class T>
 void check_all_ops(const algorithm& which, const plan_request& request, const std::vector<schedule>& ranks,
                    uint64_t seed) {
   CAPTURE(name_of(element<T>::type));
-  for (auto op : {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX, gpu_sim::AVG, gpu_sim::PREMUL_SUM,
-                  gpu_sim::USER}) {
+  for (auto op :
+       {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX, gpu_sim::AVG, gpu_sim::PREMUL_SUM, gpu_sim::USER}) {
     CAPTURE(name_of(op));
     check_bits<T>(which, request, ranks, op, seed);
   }
@@ -218,7 +218,9 @@ TEST_CASE("rank order: the proof finds lanes that are out of order, and a fold o
     change(*std::find_if(steps.begin(), steps.end(), [](auto& x) { return x.what == action::fold; }));
     return prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks).fault;
   };
-  CHECK(fault_after([](step& x) { x.source = {buffer::scratch, 2, 4}; })
+  CHECK(fault_after([](step& x) {
+          x.source = {buffer::scratch, 2, 4};
+        })
         == "rank 0, round 1, step 3 (fold of scratch[2, 6) into output[0, 2)): folds 2 lanes, and there are 3 ranks");
   CHECK(fault_after([](step& x) { x.source.count = 5; })
         == "rank 0, round 1, step 3 (fold of scratch[0, 5) into output[0, 2)): scratch[0, 5) does not fit "

@@ -101,8 +101,8 @@ TEST_CASE("factor: of integers must be whole and in range") {
 
 TEST_CASE("factor: of floats must be finite in the datatype") {
   for (double factor : {double(NAN), double(INFINITY), -double(INFINITY)})
-    for (auto type : {proto::FLOAT64, proto::FLOAT32, proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3,
-                      proto::FLOAT8_E5M2})
+    for (auto type :
+         {proto::FLOAT64, proto::FLOAT32, proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3, proto::FLOAT8_E5M2})
       CHECK(fault(type, factor) != "");
   CHECK(fault(proto::FLOAT16, 1e6) == "the factor is 1000000, which is not finite in float16");
   CHECK(fault(proto::FLOAT16, 65519) == "");

@@ -47,9 +47,9 @@ T finished(gpu_sim::ReduceOp op, uint32_t world_size, T value) {
   return value;
 }
 
-constexpr proto::DataType all_types[]
-  = {proto::FLOAT64, proto::FLOAT32, proto::INT32,   proto::INT64,    proto::INT8,        proto::UINT8,
-     proto::UINT32,  proto::UINT64,  proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3, proto::FLOAT8_E5M2};
+constexpr proto::DataType all_types[] = {proto::FLOAT64, proto::FLOAT32,  proto::INT32,       proto::INT64,
+                                         proto::INT8,    proto::UINT8,    proto::UINT32,      proto::UINT64,
+                                         proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3, proto::FLOAT8_E5M2};
 
 } // namespace
 

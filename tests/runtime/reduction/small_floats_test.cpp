@@ -26,9 +26,13 @@ constexpr proto::DataType type_of = std::is_same_v<Format, float16>       ? prot
 /// Everything at which rounding changes its mind: each number, the middle to the next one, and what float32 has right
 /// below and above; then the specials, and floats of random bits.
 std::vector<float> hard_floats(const small_float_reference& reference, uint64_t seed) {
-  std::vector<float> result{0.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max(),
-                            std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::min(),
-                            std::numeric_limits<float>::quiet_NaN(), std::bit_cast<float>(0x7f800001u),
+  std::vector<float> result{0.0f,
+                            std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::max(),
+                            std::numeric_limits<float>::denorm_min(),
+                            std::numeric_limits<float>::min(),
+                            std::numeric_limits<float>::quiet_NaN(),
+                            std::bit_cast<float>(0x7f800001u),
                             std::bit_cast<float>(0x7fffffffu)};
   const auto& numbers = reference.numbers();
   for (size_t i = 0; i + 1 < numbers.size(); ++i)

@@ -41,7 +41,8 @@ bool overlap(const block_range& a, const block_range& b) {
 /// Whether x writes what y reads or writes.
 bool disturbs(const step& x, const step& y) {
   return writes(x)
-         && ((reads_own(y) && overlap(x.destination, y.source)) || (writes(y) && overlap(x.destination, y.destination)));
+         && ((reads_own(y) && overlap(x.destination, y.source))
+             || (writes(y) && overlap(x.destination, y.destination)));
 }
 
 /// As the schedule's comment says it: every two steps that no chain of `then` orders.

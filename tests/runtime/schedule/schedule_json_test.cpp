@@ -44,8 +44,12 @@ TEST_CASE("schedule json: what a person writes is read and proved") {
   CHECK(read->request.count == 4);
   REQUIRE(read->ranks.size() == 2);
   CHECK(read->ranks[0].steps[0]
-        == step{.what = action::recv_reduce, .round = 0, .peer = 1, .source = {buffer::input, 0, 4},
-                .destination = {buffer::output, 0, 4}, .finish = true});
+        == step{.what = action::recv_reduce,
+                .round = 0,
+                .peer = 1,
+                .source = {buffer::input, 0, 4},
+                .destination = {buffer::output, 0, 4},
+                .finish = true});
   CHECK(prove(read->kind, read->request, read->ranks).fault == "");
 }
 
@@ -95,17 +99,21 @@ TEST_CASE("schedule json: an error names line, column and place, what stands the
   CHECK(error_with("\"peer\": 1, \"from\"", "\"peer\": 1, \"form\"")
         == at(4, 43) + "rank 0, step 1: there is no key \"form\" here; there are: round, do, peer, from, then");
   CHECK(error_with("\"recv\"", "\"receive\"")
-        == at(7, 24) + "rank 1, step 1, \"do\": must be one of \"send\", \"recv\", \"recv_reduce\", "
-                        "\"copy\", \"reduce\", \"fold\", and is \"receive\"");
+        == at(7, 24)
+             + "rank 1, step 1, \"do\": must be one of \"send\", \"recv\", \"recv_reduce\", "
+               "\"copy\", \"reduce\", \"fold\", and is \"receive\"");
   CHECK(error_with("[\"input\", 0, 4]", "[\"inputs\", 0, 4]")
-        == at(3, 58) + "rank 0, step 0, \"own\", entry 0: must be one of \"input\", \"output\", \"scratch\", "
-                        "and is \"inputs\"");
+        == at(3, 58)
+             + "rank 0, step 0, \"own\", entry 0: must be one of \"input\", \"output\", \"scratch\", "
+               "and is \"inputs\"");
   CHECK(error_with("[\"input\", 0, 4]", "[\"input\", 0.5, 4]")
-        == at(3, 67) + "rank 0, step 0, \"own\", entry 1: must be a whole number from 0 to 9007199254740991, "
-                        "and is 0.5");
+        == at(3, 67)
+             + "rank 0, step 0, \"own\", entry 1: must be a whole number from 0 to 9007199254740991, "
+               "and is 0.5");
   CHECK(error_with("[\"input\", 0, 4]", "[\"input\", 0]")
-        == at(3, 57) + "rank 0, step 0, \"own\": must be [\"input\", \"output\" or \"scratch\", first element, "
-                        "number of elements], and is [\"input\", 0]");
+        == at(3, 57)
+             + "rank 0, step 0, \"own\": must be [\"input\", \"output\" or \"scratch\", first element, "
+               "number of elements], and is [\"input\", 0]");
   CHECK(error_with("\"finish\": true", "\"finish\": 1")
         == at(3, 108) + "rank 0, step 0, \"finish\": must be true or false, and is 1");
   CHECK(error_with("\"round\": 0, \"do\": \"send\"", "\"do\": \"send\"")
@@ -117,11 +125,11 @@ TEST_CASE("schedule json: an error names line, column and place, what stands the
   CHECK(error_with("all_reduce", "al_reduce")
           .starts_with(at(1, 10) + "there is no collective \"al_reduce\"; there are: all_reduce"));
   CHECK(error_with("\"ranks\": 2", "\"ranks\": 0") == "a collective wants at least one rank, and the world size is 0");
-  CHECK(error_with("]}]}]}", "]}]")
-        == at(7, 67) + "this is no JSON: there must be ',' or '}', and the text ends");
+  CHECK(error_with("]}]}]}", "]}]") == at(7, 67) + "this is no JSON: there must be ',' or '}', and the text ends");
   CHECK(error_with("\"finish\": true}", "\"finish\": true, \"finish\": true}")
         == at(3, 114) + "the key \"finish\" is there twice");
   CHECK(error_with("\"count\": 4", "\"count\": 9007199254740993")
-        == at(1, 45) + "the file, \"count\": must be a whole number from 0 to 9007199254740991, "
-                        "and is 9007199254740993");
+        == at(1, 45)
+             + "the file, \"count\": must be a whole number from 0 to 9007199254740991, "
+               "and is 9007199254740993");
 }

@@ -1,4 +1,5 @@
-// Walkers that are driven by hand over plain buffers: the schedules of small worlds in every order in which steps may end.
+// Walkers that are driven by hand over plain buffers: the schedules of small worlds in every order in which steps may
+// end.
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/schedule_run.hpp"
 
@@ -98,8 +99,8 @@ public:
       auto taken = to.run.at(x.received);
       REQUIRE(taken.destination.count == todo.source.count);
       for (uint64_t i = 0; i < todo.source.count; ++i)
-        to.at(taken.destination, i)
-          = rank.at(todo.source, i) + (taken.what == action::recv_reduce ? to.at(taken.source, i) : 0);
+        to.at(taken.destination, i) = rank.at(todo.source, i)
+                                      + (taken.what == action::recv_reduce ? to.at(taken.source, i) : 0);
       to.end(x.received);
     } else {
       for (uint64_t i = 0; i < todo.destination.count; ++i) {
@@ -217,8 +218,10 @@ TEST_CASE("schedule run: of a long schedule there is a window, whose blocks are 
 }
 
 TEST_CASE("schedule run: what was stopped begins anew, and what still ends of it does not count") {
-  schedule two{1, 0, {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},
-                      {action::copy, 0, 0, {buffer::input, 1, 1}, {buffer::output, 1, 1}}}};
+  schedule two{1,
+               0,
+               {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},
+                {action::copy, 0, 0, {buffer::input, 1, 1}, {buffer::output, 1, 1}}}};
   schedule_run x;
   REQUIRE(!x.begin([&] { return caf::expected<schedule>{two}; }));
   REQUIRE(x.start_round());
@@ -234,10 +237,12 @@ TEST_CASE("schedule run: what was stopped begins anew, and what still ends of it
 }
 
 TEST_CASE("schedule run: a chain starts one behind the other, within its round") {
-  schedule chain{2, 0, {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},
-                        {action::copy, 0, 0, {buffer::input, 1, 1}, {buffer::output, 1, 1}, false, true},
-                        {action::copy, 0, 0, {buffer::input, 2, 1}, {buffer::output, 2, 1}},
-                        {action::copy, 1, 0, {buffer::input, 3, 1}, {buffer::output, 3, 1}}}};
+  schedule chain{2,
+                 0,
+                 {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},
+                  {action::copy, 0, 0, {buffer::input, 1, 1}, {buffer::output, 1, 1}, false, true},
+                  {action::copy, 0, 0, {buffer::input, 2, 1}, {buffer::output, 2, 1}},
+                  {action::copy, 1, 0, {buffer::input, 3, 1}, {buffer::output, 3, 1}}}};
   schedule_run x;
   REQUIRE(!x.begin([&] { return caf::expected<schedule>{chain}; }));
   CHECK(*x.start_round() == std::vector<size_t>{0, 2});

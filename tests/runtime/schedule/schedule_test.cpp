@@ -41,7 +41,9 @@ std::set<uint64_t> counts_for(uint64_t world_size) {
 }
 
 /// Blocks that have elements.
-uint64_t blocks_of(uint64_t count, uint32_t world_size) { return std::min<uint64_t>(count, world_size); }
+uint64_t blocks_of(uint64_t count, uint32_t world_size) {
+  return std::min<uint64_t>(count, world_size);
+}
 
 uint64_t block_size(uint64_t count, uint32_t world_size, uint32_t index) {
   return block_of(buffer::input, count, world_size, index % world_size).count;
@@ -175,5 +177,6 @@ TEST_CASE("schedule: a request that makes no sense is refused with a sentence") 
            "pairwise");
   CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {.world_size = 0, .count = 8}))
         == "a collective wants at least one rank, and the world size is 0");
-  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {.world_size = 4, .rank = 4, .count = 8})) == "there is no rank 4 in a world of 4: ranks are 0 to 3");
+  CHECK(text_of(plan(proto::ALL_REDUCE, "ring", {.world_size = 4, .rank = 4, .count = 8}))
+        == "there is no rank 4 in a world of 4: ranks are 0 to 3");
 }

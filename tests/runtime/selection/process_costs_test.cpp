@@ -9,7 +9,8 @@ using namespace ringmaster;
 
 namespace {
 
-process_work work_of(const char* name, uint32_t ranks, uint64_t count, uint32_t cores, uint64_t cache_bytes = 1u << 30) {
+process_work work_of(const char* name, uint32_t ranks, uint64_t count, uint32_t cores,
+                     uint64_t cache_bytes = 1u << 30) {
   process_constants machine{.cores = cores, .cache_bytes = cache_bytes};
   return *work_in_process(**find_algorithm(proto::ALL_REDUCE, name), {.world_size = ranks, .count = count}, 4, machine);
 }
@@ -31,7 +32,7 @@ TEST_CASE("process costs: a ring's ranks all work all the time, so the cores sha
 
 TEST_CASE("process costs: what one rank does alone is done no faster by more cores") {
   auto work = work_of("naive", 8, 8000, 2);
-  CHECK(work.reduced_bytes == 7 * 32000); // all at rank 0
+  CHECK(work.reduced_bytes == 7 * 32000);    // all at rank 0
   CHECK(work.copied_bytes == 7 * 32000 / 2); // at seven ranks at once
 }
 
@@ -50,16 +51,27 @@ TEST_CASE("process costs: a joint operation moves each byte once") {
 }
 
 TEST_CASE("process costs: an estimate is the features, each times its constant") {
-  process_constants machine{.cores = 2, .operation_s = 1, .rank_s = 2, .step_s = 3, .message_s = 5, .bandwidth = 0.5,
-                            .reduction_rate = 0.25, .memory_bandwidth = 0.125};
+  process_constants machine{.cores = 2,
+                            .operation_s = 1,
+                            .rank_s = 2,
+                            .step_s = 3,
+                            .message_s = 5,
+                            .bandwidth = 0.5,
+                            .reduction_rate = 0.25,
+                            .memory_bandwidth = 0.125};
   process_work work{.ranks = 2, .steps = 3, .messages = 4, .copied_bytes = 5, .reduced_bytes = 6, .traffic_bytes = 7};
   CHECK(work.features() == std::vector<double>{1, 2, 3, 4, 5, 6, 7});
   CHECK(estimate(work, machine).total_s() == doctest::Approx(1 + 4 + 9 + 20 + 10 + 24 + 56));
 }
 
 TEST_CASE("process costs: the candidates come cheapest first") {
-  process_constants machine{.cores = 2, .operation_s = 20e-6, .message_s = 2e-6, .bandwidth = 1e10, .reduction_rate = 1e10,
-                            .memory_bandwidth = 1e10, .joint = {.operation_s = 15e-6, .bandwidth = 1e10}};
+  process_constants machine{.cores = 2,
+                            .operation_s = 20e-6,
+                            .message_s = 2e-6,
+                            .bandwidth = 1e10,
+                            .reduction_rate = 1e10,
+                            .memory_bandwidth = 1e10,
+                            .joint = {.operation_s = 15e-6, .bandwidth = 1e10}};
   auto all = candidates_in_process(proto::ALL_REDUCE, {.world_size = 8, .count = 1000}, 4, machine);
   REQUIRE(all);
   CHECK(all->front().which->is.joint);

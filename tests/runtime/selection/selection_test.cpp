@@ -28,8 +28,7 @@ TEST_CASE("selection: an estimate is latencies, bytes and overheads, as the cost
   CHECK(ring.time.transfer_s == doctest::Approx(14 * 4000 / 1e9));
   CHECK(ring.time.reduction_s == 0);
   CHECK(ring.time.overhead_s == doctest::Approx(14 * 1e-6 + 14 * 1e-7));
-  CHECK(ring.time.total_s()
-        == doctest::Approx(ring.time.latency_s + ring.time.transfer_s + ring.time.overhead_s));
+  CHECK(ring.time.total_s() == doctest::Approx(ring.time.latency_s + ring.time.transfer_s + ring.time.overhead_s));
   const auto& naive = named(*all, "naive");
   CHECK(naive.time.latency_s == doctest::Approx(8 * 3e-6));
   CHECK(naive.time.transfer_s == doctest::Approx(14 * 32000 / 1e9));
@@ -115,5 +114,6 @@ TEST_CASE("selection: quantities are read as people write them") {
     CHECK(!parse_duration_ps(text));
   for (auto text : {"", "50", "50GB", "0GB/s", "50XB/s", "50G/s"})
     CHECK(!parse_bandwidth(text));
-  CHECK(render(parse_bandwidth("50").error()) == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
+  CHECK(render(parse_bandwidth("50").error())
+        == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
 }

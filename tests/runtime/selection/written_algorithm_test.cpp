@@ -62,8 +62,7 @@ TEST_CASE("written algorithm: a request is a multiple of it, or refused with wha
   auto tree = written(**find_algorithm(proto::BROADCAST, "tree"), {.world_size = 3, .count = 6, .root = 1});
   CHECK(refusal(tree, {.world_size = 3, .count = 6, .root = 2}) == "the schedules are for root 1, not 2");
   auto pair = written(**find_algorithm(proto::SEND_RECV, "direct"), {.world_size = 3, .count = 6, .root = 1});
-  CHECK(refusal(pair, {.world_size = 3, .count = 6, .root = 1, .peer = 2})
-        == "the schedules are for peer 0, not 2");
+  CHECK(refusal(pair, {.world_size = 3, .count = 6, .root = 1, .peer = 2}) == "the schedules are for peer 0, not 2");
   ring.ranks[1].scratch_count = uint64_t{1} << 53;
   CHECK(refusal(ring, {.world_size = 3, .count = 6000}).starts_with("1000 times 9007199254740992 elements of scratch"));
   CHECK(!scaled(ring_of_three(), uint64_t{1} << 62));

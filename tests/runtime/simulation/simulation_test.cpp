@@ -130,8 +130,9 @@ TEST_CASE("simulation: messages of one port follow each other, and only the port
   ranks[2] = {1, 0, {recv_from(0, 100), recv_from(3, 150, 0, 100)}};
   ranks[3] = {1, 0, {recv_from(0, 100), send_to(2, 150)}};
   std::vector<std::pair<uint32_t, picoseconds>> starts; // by source * 10 + destination
-  auto result = run(ranks, uniform(),
-                    [&](const simulated_activity& x) { starts.push_back({x.source * 10 + x.destination, x.start}); });
+  auto result = run(ranks, uniform(), [&](const simulated_activity& x) {
+    starts.push_back({x.source * 10 + x.destination, x.start});
+  });
   picoseconds one = 400 * ps_per_byte;
   CHECK(starts == std::vector<std::pair<uint32_t, picoseconds>>{{1, 0}, {32, 0}, {3, one}, {2, 2 * one}});
   CHECK(result.time == 3 * one + 5 * us);
@@ -173,10 +174,8 @@ TEST_CASE("simulation: reductions and copies take a rank's time, one after the o
   net.copy_rate = 20e9;
   std::vector<schedule> ranks(3);
   ranks[0] = {2, 0, {reduce_from(1, 100), reduce_from(2, 100, 100)}};
-  ranks[0].steps.push_back({.what = action::copy,
-                            .round = 1,
-                            .source = {buffer::output, 0, 50},
-                            .destination = {buffer::output, 200, 50}});
+  ranks[0].steps.push_back(
+    {.what = action::copy, .round = 1, .source = {buffer::output, 0, 50}, .destination = {buffer::output, 200, 50}});
   ranks[1] = {1, 0, {send_to(0, 100)}};
   ranks[2] = {1, 0, {send_to(0, 100)}};
   std::vector<simulated_activity> seen;

@@ -24,8 +24,7 @@ TEST_CASE("endpoint: anything else is refused with what would be right") {
 
 TEST_CASE("endpoint: a cluster's device has an id, too") {
   CHECK(*parse_cluster_device("3,10.0.0.7,7080") == cluster_device{device_id{3}, {"10.0.0.7", 7080}});
-  CHECK(*parse_cluster_device("18446744073709551615,::1,1")
-        == cluster_device{device_id{UINT64_MAX}, {"::1", 1}});
+  CHECK(*parse_cluster_device("18446744073709551615,::1,1") == cluster_device{device_id{UINT64_MAX}, {"::1", 1}});
   for (auto text : {"", "3", "3,host", "0,host,80", "3,,80", "3,host,0", "3,host,65536", "x,host,80", "3,ho,st,80",
                     "3,host,80,", " 3,host,80"}) {
     CAPTURE(text);

@@ -48,8 +48,9 @@ TEST_CASE("json value: texts have escapes, and every character of Unicode") {
   CHECK(text(R"("\"\\\/\b\f\n\r\t")") == "\"\\/\b\f\n\r\t");
   CHECK(text(R"("\u0041\u00e4\u20ac\ud83d\ude00")") == "A\u00e4\u20ac\U0001f600");
   CHECK(text("\"\u20ac\"") == "\u20ac");
-  CHECK(refusal(R"("\x")") == "line 1, column 3: this is no JSON: there must be one of \"\\/bfnrt or u and four "
-                              "hexadecimal digits, and there is 'x'");
+  CHECK(refusal(R"("\x")")
+        == "line 1, column 3: this is no JSON: there must be one of \"\\/bfnrt or u and four "
+           "hexadecimal digits, and there is 'x'");
   CHECK(refusal(R"("\u12g4")").find("line 1, column 3: ") == 0);
   CHECK(refusal(R"("\ud83d")").find("the second half of a surrogate pair is missing") != std::string::npos);
   CHECK(refusal(R"("\ud83d\u0041")").find("half of a surrogate pair stands by itself") != std::string::npos);
@@ -67,8 +68,9 @@ TEST_CASE("json value: what is no JSON is refused where it stops to be") {
         == "line 1, column 2: this is no JSON: there must be a name in double quotes, and there is 'a'");
   CHECK(refusal("[\"\u20ac\", x]") == "line 1, column 7: this is no JSON: there must be a value, and there is 'x'");
   CHECK(refusal("[] []") == "line 1, column 4: this is no JSON: there must be the end, and there is '['");
-  CHECK(refusal("\"a\nb\"") == "line 1, column 3: this is no JSON: there must be a character or a closing '\"' on the "
-                               "same line, and the line ends");
+  CHECK(refusal("\"a\nb\"")
+        == "line 1, column 3: this is no JSON: there must be a character or a closing '\"' on the "
+           "same line, and the line ends");
   CHECK(refusal("{\"a\": 1, \"a\": 2}") == "line 1, column 10: the key \"a\" is there twice");
   for (auto number : {"01", "1.", ".5", "-", "+1", "1e", "1e+", "0x10", "nan", "inf"}) {
     CAPTURE(number);

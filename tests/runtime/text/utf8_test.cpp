@@ -21,5 +21,8 @@ TEST_CASE("utf8: refuses and repairs what is not") {
     CHECK(!is_utf8(text));
     CHECK(is_utf8(as_utf8(text)));
   }
-  CHECK(as_utf8("a\xE9" "b\xC3\xA9") == "a\xEF\xBF\xBD" "b\xC3\xA9");
+  CHECK(as_utf8("a\xE9"
+                "b\xC3\xA9")
+        == "a\xEF\xBF\xBD"
+           "b\xC3\xA9");
 }

@@ -105,9 +105,7 @@ TEST_CASE("forgery: no result is taken that is not there") {
 TEST_CASE("forgery: a rank waits for one thing at a time") {
   CHECK(error_of(
           [](rank& self) -> strategy {
-            auto part = [&]() -> strategy {
-              auto x = co_await self.receive<activation>(1 - self.index());
-            };
+            auto part = [&]() -> strategy { auto x = co_await self.receive<activation>(1 - self.index()); };
             auto a = part(), b = part();
             a.body().resume();
             b.body().resume();
@@ -194,16 +192,18 @@ TEST_CASE("forgery: a weight that was updated meanwhile is another one") {
 
 TEST_CASE("forgery: another rank's value must be sent") {
   activation* smuggled = nullptr;
-  CHECK(error_of([&](rank& self) -> strategy {
-          auto [w, state] = co_await self.load_weights(0);
-          if (self.index() == 0) {
-            auto mine = co_await self.input({0, 1});
-            smuggled = &mine;
-            mine = co_await self.receive<activation>(1); // and waits
-          } else {
-            auto y = co_await self.forward(*smuggled, w);
-          }
-        }, {1, 1, 1}, 2)
+  CHECK(error_of(
+          [&](rank& self) -> strategy {
+            auto [w, state] = co_await self.load_weights(0);
+            if (self.index() == 0) {
+              auto mine = co_await self.input({0, 1});
+              smuggled = &mine;
+              mine = co_await self.receive<activation>(1); // and waits
+            } else {
+              auto y = co_await self.forward(*smuggled, w);
+            }
+          },
+          {1, 1, 1}, 2)
         == "rank 1, forward: the input of layer 0, samples 0 is another rank's, which has not sent it");
 }
 

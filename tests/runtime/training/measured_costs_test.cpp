@@ -10,7 +10,8 @@ using namespace ringmaster::training;
 namespace {
 
 const gpt small{"small", 256, 4, 8, 128, 1000};
-constexpr cost_constants network{.latency_s = 20e-6, .bandwidth = 2e9, .message_overhead_s = 3e-6, .operation_s = 50e-6};
+constexpr cost_constants network{
+  .latency_s = 20e-6, .bandwidth = 2e9, .message_overhead_s = 3e-6, .operation_s = 50e-6};
 
 struct measured {
   measured() {

@@ -21,8 +21,8 @@ using enum pipeline_schedule;
 double peak_of(const gpt& m, const parallel_setting& how) {
   const auto& system = known_systems().front();
   auto* which = strategy_of(name_of(how.schedule));
-  model trained{m.layers,       how.global_batch,      how.micro_batch, how.chunks, how.shape.tensor,
-                how.shape.data, how.sequence_parallel, how.zero};
+  model trained{m.layers,         how.global_batch, how.micro_batch,       how.chunks,
+                how.shape.tensor, how.shape.data,   how.sequence_parallel, how.zero};
   auto refused = which->check(trained, how.shape.size());
   REQUIRE_MESSAGE(!refused, render(refused));
   auto costs = transformer_costs(m, system, how);
@@ -34,7 +34,8 @@ double peak_of(const gpt& m, const parallel_setting& how) {
 
 } // namespace
 
-TEST_CASE("memory estimate: of a large model, whose parameters and activations are nearly all, it is right within 2.6 %") {
+TEST_CASE(
+  "memory estimate: of a large model, whose parameters and activations are nearly all, it is right within 2.6 %") {
   for (auto schedule : {one_f_one_b, interleaved_1f1b, zb_h1, zb_h2, zb_v})
     for (uint32_t zero : {0, 1}) {
       parallel_setting how;
@@ -56,9 +57,9 @@ TEST_CASE("memory estimate: of a small model in large micro-batches, the outputs
     uint32_t stages, layers, vocabulary;
     bool sequence_parallel;
   };
-  for (auto& x : {row{one_f_one_b, 2, 2, 128, true}, row{one_f_one_b, 2, 2, 1024, true},
-                  row{one_f_one_b, 4, 4, 128, true}, row{one_f_one_b, 4, 4, 1024, true},
-                  row{zb_h1, 2, 2, 1024, false}, row{zb_h2, 2, 2, 128, false}})
+  for (auto& x :
+       {row{one_f_one_b, 2, 2, 128, true}, row{one_f_one_b, 2, 2, 1024, true}, row{one_f_one_b, 4, 4, 128, true},
+        row{one_f_one_b, 4, 4, 1024, true}, row{zb_h1, 2, 2, 1024, false}, row{zb_h2, 2, 2, 128, false}})
     for (uint32_t zero : {0, 1}) {
       const gpt m{"wide", 256, 4, x.layers, 16, x.vocabulary};
       parallel_setting how;

@@ -69,8 +69,7 @@ std::string refused_update(weight values::*w, optimizer_state values::*state, we
 }
 
 std::string refused_sum(weight_gradient values::*sum, weight_gradient values::*more) {
-  return refusal(
-    [=](rank& self, values& all) -> strategy { co_await self.add(all.*sum, std::move(all.*more)); });
+  return refusal([=](rank& self, values& all) -> strategy { co_await self.add(all.*sum, std::move(all.*more)); });
 }
 
 const std::string w0 = "the weight of layer 0, step 0", state0 = "the optimizer state of layer 0, step 0",
@@ -181,8 +180,7 @@ TEST_CASE("mixed values: an update takes weight, state and gradient of one layer
   const std::string update = "rank 0, update: ", half = ", shard 0 of 2", column = ", tensor shard 0 of 2";
   const std::string not_whole = ": " + is_and_must("shard 0 of 2", "the whole") + gather_them,
                     not_half = ": " + is_and_must("the whole", "shard 0 of 2") + gather_them,
-                    not_shared
-                    = ": of what tensor-parallel ranks share " + is_and_must("shard 0 of 2", "the whole");
+                    not_shared = ": of what tensor-parallel ranks share " + is_and_must("shard 0 of 2", "the whole");
   CHECK(refused_update(&v::w0, &v::state0, &v::gradient1)
         == update + "the gradient by the weight of layer 1, samples 0" + no_fit + w0 + other_layer);
   CHECK(refused_update(&v::w0, &v::state1, &v::gradient0)

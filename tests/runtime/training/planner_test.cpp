@@ -71,8 +71,8 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
                 .insert({x.shape.tensor, x.shape.data, x.shape.pipeline, x.micro_batch, x.chunks, x.zero,
                          static_cast<uint32_t>(x.schedule), static_cast<uint32_t>(x.again), x.sequence_parallel})
                 .second);
-        model trained{small.layers,  x.global_batch,       x.micro_batch, x.chunks, x.shape.tensor,
-                      x.shape.data, x.sequence_parallel, x.zero};
+        model trained{small.layers,   x.global_batch, x.micro_batch,       x.chunks,
+                      x.shape.tensor, x.shape.data,   x.sequence_parallel, x.zero};
         auto refused = strategy_of(name_of(x.schedule))->check(trained, devices);
         CHECK_MESSAGE(!refused, render(refused));
       }

@@ -66,7 +66,8 @@ bool near(double a, double b) {
 
 TEST_CASE("strategies: the puzzles' data parallel takes the original's time and memory") {
   // Two layers, a batch a rank: forward 2, backward 2, all_reduce 0.6, update 1; the last update starts at 5.1. Held
-  // then, in weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they went.
+  // then, in weights of 262,144: weights and optimizer states 4, gradients 2 and a half for activations before they
+  // went.
   auto& costs = puzzle_costs();
   auto found = outcome_of("ddp", {2, 4, 1}, 4, costs);
   CHECK(near(found.time, 5.1));
@@ -84,8 +85,8 @@ TEST_CASE("strategies: the lab's published results") {
 }
 
 TEST_CASE("strategies: ZeRO-3 gathers and scatters each layer for each micro-batch, as the lab's does") {
-  // 4 ranks, 4 layers, 16 samples in micro-batches of 2: a rank has 2 micro-batches, each of which gathers 4 layers twice
-  // and scatters 4 gradients. By the lab's rules (S = 2 x 4096^2 = 33,554,432 bytes of a weight):
+  // 4 ranks, 4 layers, 16 samples in micro-batches of 2: a rank has 2 micro-batches, each of which gathers 4 layers
+  // twice and scatters 4 gradients. By the lab's rules (S = 2 x 4096^2 = 33,554,432 bytes of a weight):
   //   loading a quarter: 8,388,608 bytes at 450 GB/s x 0.7
   //   a gather or scatter: 10 us + S / (450 GB/s x 0.65)
   //   forward or backward of 2 samples: 2 x 4096^2 x 2048 = 68.7 GFLOP at 1000 TFLOP/s x 0.9
@@ -93,15 +94,17 @@ TEST_CASE("strategies: ZeRO-3 gathers and scatters each layer for each micro-bat
   const double load = 8'388'608 / (450e9 * 0.7), exchange = 1e-5 + 33'554'432 / (450e9 * 0.65),
                pass = 68'719'476'736 / (1000e12 * 0.9), update = 25'165'824 / (3072e9 * 0.75);
   auto found = outcome_of("zero3", {4, 16, 2}, 4, lab_costs(), true);
-  auto times = [&](op x) { return std::ranges::count_if(found.events, [&](auto& y) { return y.rank == 0 && y.what == x; }); };
+  auto times = [&](op x) {
+    return std::ranges::count_if(found.events, [&](auto& y) { return y.rank == 0 && y.what == x; });
+  };
   CHECK(times(op::all_gather) == 2 * 2 * 4);
   CHECK(times(op::reduce_scatter) == 2 * 4);
   CHECK(times(op::all_reduce) == 0);
   CHECK(near(found.end, 4 * load + (16 + 8) * exchange + 2 * 2 * 4 * pass + 4 * update));
   CHECK(near(found.time, found.end - update)); // to the start of the last event, the last layer's update
-  // The most is held as the second micro-batch's first backward begins: with w = 4096^2 elements of a weight, 4 quarters
-  // of each of weights, states and sums, 3 w; 4 inputs of 2 x 4096 x 1024 = w/2 each, 2 w; the gradient by the output,
-  // w/2; and the gathered weight, w.
+  // The most is held as the second micro-batch's first backward begins: with w = 4096^2 elements of a weight, 4
+  // quarters of each of weights, states and sums, 3 w; 4 inputs of 2 x 4096 x 1024 = w/2 each, 2 w; the gradient by the
+  // output, w/2; and the gathered weight, w.
   CHECK(found.ranks[0].peak_memory == uint64_t{4096} * 4096 * 13 / 2);
   // All 4 samples at once: half of the exchanges; 2 w and no sums yet, 4 inputs of w, a gradient of w, the weight.
   auto at_once = outcome_of("zero3", {4, 16, 4}, 4, lab_costs());
@@ -536,9 +539,10 @@ TEST_CASE("strategies: of values that do not belong together it is said which on
     auto [gradient, rest] = co_await self.backward(y, above, co_await self.loss(z));
     co_await self.update(w, state, std::move(gradient));
   };
-  CHECK(error_of(of_another_layer, m, 1)
-        == "rank 0, update: the gradient by the weight of layer 1, samples 0-3 does not fit the weight of layer 0, step 0: "
-           "it must be of layer 0");
+  CHECK(
+    error_of(of_another_layer, m, 1)
+    == "rank 0, update: the gradient by the weight of layer 1, samples 0-3 does not fit the weight of layer 0, step 0: "
+       "it must be of layer 0");
   auto sliced = [](rank& self) -> strategy {
     auto [w, state] = co_await self.load_weights(0);
     auto [above, its_state] = co_await self.load_weights(1);
@@ -549,9 +553,10 @@ TEST_CASE("strategies: of values that do not belong together it is said which on
     auto quarter = co_await self.slice(std::move(gradient), {1, 4});
     co_await self.update(above, its_state, std::move(quarter));
   };
-  CHECK(error_of(sliced, m, 1)
-        == "rank 0, update: the gradient by the weight of layer 1, samples 0-3, shard 1 of 4 does not fit the weight of "
-           "layer 1, step 0: it is shard 1 of 4 and must be the whole: gather, scatter or slice one of them");
+  CHECK(
+    error_of(sliced, m, 1)
+    == "rank 0, update: the gradient by the weight of layer 1, samples 0-3, shard 1 of 4 does not fit the weight of "
+       "layer 1, step 0: it is shard 1 of 4 and must be the whole: gather, scatter or slice one of them");
 }
 
 TEST_CASE("strategies: an exception ends the run with its text") {

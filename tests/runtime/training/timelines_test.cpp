@@ -48,7 +48,8 @@ char letter_of(op x) {
   }
 }
 
-/// A line a rank, and one for its second stream where it has something there; a number is the layer, or the micro-batch.
+/// A line a rank, and one for its second stream where it has something there; a number is the layer, or the
+/// micro-batch.
 std::string timeline(std::string_view name, const model& m, uint32_t world_size, bool by_layer) {
   unit_costs costs;
   auto* which = strategy_of(name);
@@ -92,7 +93,8 @@ TEST_CASE("timelines: data parallel reduces a layer right behind its backward, o
   CHECK(by_layer("ddp-accumulate", {2, 4, 1}, 2)
         == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n"
            "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n");
-  // Layer 1's sum is complete after 10 units, and is reduced beside layer 0's backward; layer 0's beside the update of 1.
+  // Layer 1's sum is complete after 10 units, and is reduced beside layer 0's backward; layer 0's beside the update
+  // of 1.
   CHECK(by_layer("ddp-overlap", {2, 4, 1, 1}, 2)
         == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
            " .  .  .  .  .  .  .  .  .  . R1  . R0 \n"
@@ -120,8 +122,7 @@ TEST_CASE("timelines: data-parallel ranks accumulate over micro-batches, and gat
   // Whole gradients are added up; each layer's sum is reduced right behind the last backward of it.
   CHECK(by_layer("ddp", m, 2) == both("F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 "));
   // A layer is gathered for each forward and backward of each micro-batch, its sum reduced in the end.
-  CHECK(by_layer("wsdp", m, 2)
-        == both("G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 R0 U0 R1 U1 "));
+  CHECK(by_layer("wsdp", m, 2) == both("G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 R0 U0 R1 U1 "));
   // Whole sums, scattered in the end; or each micro-batch's gradient at once, of which a half is kept.
   CHECK(by_layer("zero1", m, 2) == both("F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 S0 U0 G0 S1 U1 G1 "));
   CHECK(by_layer("zero2", m, 2) == both("F0 F1 B1 B1 S1 B0 B0 S0 F0 F1 B1 B1 S1 B0 B0 S0 U0 G0 U1 G1 "));

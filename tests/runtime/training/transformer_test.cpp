@@ -105,10 +105,10 @@ TEST_CASE("transformer: what was not calibrated on is predicted") {
   for (auto& x : {row{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10}, row{"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}})
     for (auto again : {recomputation::full, recomputation::selective}) {
       const auto seconds = again == recomputation::full ? x.full : x.selective;
-      const auto off =
-        estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds
-          / seconds
-        - 1;
+      const auto off
+        = estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds
+            / seconds
+          - 1;
       CHECK(std::abs(off) < 0.09);
       sum += std::abs(off);
     }
@@ -192,9 +192,9 @@ TEST_CASE("transformer: a system from a file has another's constants where it sa
 }
 
 TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {
-  const std::string header =
-    "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"
-    "data parallelism,pipeline parallelism,iteration time (ms)\n";
+  const std::string header
+    = "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"
+      "data parallelism,pipeline parallelism,iteration time (ms)\n";
   CHECK(refusal_of_rows("GPUs\n") == "rows.csv: line 1 has no column \"global batch\"");
   CHECK(refusal_of_rows(header + "4,16,8,2048,16,20,1024,2,1,1,357\n")
         == "rows.csv, line 2: 2 tensor x 1 data x 1 pipeline parallelism is not 4 GPUs");

@@ -49,9 +49,9 @@ TEST_CASE("block_cache: blocks are aligned, apart, and as large as was asked, ne
       return x.bytes != nullptr && reinterpret_cast<uintptr_t>(x.bytes) % alignof(std::max_align_t) == 0;
     }));
     std::sort(blocks.begin(), blocks.end(), [](auto& x, auto& y) { return x.bytes < y.bytes; });
-    CHECK(std::adjacent_find(blocks.begin(), blocks.end(), [](auto& x, auto& y) {
-            return x.bytes + std::max<size_t>(x.size, 1) > y.bytes;
-          }) == blocks.end());
+    CHECK(std::adjacent_find(blocks.begin(), blocks.end(),
+                             [](auto& x, auto& y) { return x.bytes + std::max<size_t>(x.size, 1) > y.bytes; })
+          == blocks.end());
     if (round % 2 == 0)
       std::reverse(blocks.begin(), blocks.end());
     give_back(blocks);

@@ -11,7 +11,8 @@ using namespace ringmaster;
 
 TEST_CASE("bench: what it holds a reduction's result against is what reducing its inputs gives") {
   constexpr uint64_t count = 9;
-  for (auto type : {proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3, proto::FLOAT8_E5M2, proto::FLOAT32, proto::INT8, proto::UINT64})
+  for (auto type : {proto::FLOAT16, proto::BFLOAT16, proto::FLOAT8_E4M3, proto::FLOAT8_E5M2, proto::FLOAT32,
+                    proto::INT8, proto::UINT64})
     for (auto op : {gpu_sim::SUM, gpu_sim::AVG, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX})
       for (uint32_t devices : {2u, 3u, 8u}) {
         CAPTURE(name_of(type));
@@ -35,7 +36,8 @@ TEST_CASE("bench: what it holds a reduction's result against is what reducing it
       }
 }
 
-TEST_CASE("bench: an algorithm that is not there, or an op that it has no option for, is refused before anything runs") {
+TEST_CASE(
+  "bench: an algorithm that is not there, or an op that it has no option for, is refused before anything runs") {
   auto refused = [](std::vector<std::string> args) {
     bench_arguments read;
     option_table table{"ringmaster bench"};
@@ -46,5 +48,6 @@ TEST_CASE("bench: an algorithm that is not there, or an op that it has no option
     return render(parsed.error());
   };
   CHECK(refused({"--algorithm", "rign"}).find("there is no algorithm \"rign\" for all_reduce; there are: ring, ") == 0);
-  CHECK(refused({"--op", "premul_sum"}) == "--op premul_sum: it wants a factor of each rank, which the bench has no option for");
+  CHECK(refused({"--op", "premul_sum"})
+        == "--op premul_sum: it wants a factor of each rank, which the bench has no option for");
 }

@@ -68,7 +68,8 @@ TEST_CASE("bench group: refuses what the cluster does not have, and says who has
     cluster.mutable_devices(i)->add_comm_ids(i == 0 ? 9 : 7);
   auto some = options_of({});
   CHECK(problem_of(some, cluster)
-        == "the bench wants 2 devices, and the cluster has 4 devices, of which 1 is free: the others belong to communicators "
+        == "the bench wants 2 devices, and the cluster has 4 devices, of which 1 is free: the others belong to "
+           "communicators "
            "7, 9, which `ringmaster destroy 7 9` ends");
   auto rooted = options_of({"broadcast", "--root", "6"});
   CHECK(problem_of(rooted, cluster_of(2)) == "--root 6: on 4 devices ranks are 0 to 3");
@@ -87,8 +88,9 @@ TEST_CASE("bench group: sizes are what the devices' memory takes, unless they we
   CHECK(smaller.max_bytes == 2u << 20);
   CHECK(memory_for(smaller) <= 8u << 20);
   auto asked = options_of({"--max-bytes", "64M"});
-  CHECK(problem_of(asked, cluster).find("these have 8 MiB: --max-bytes 2097152 at most, or a larger device.memory-bytes")
-        != std::string::npos);
+  CHECK(
+    problem_of(asked, cluster).find("these have 8 MiB: --max-bytes 2097152 at most, or a larger device.memory-bytes")
+    != std::string::npos);
   auto one = options_of({"--min-bytes", "32M", "--max-bytes", "32M"});
   CHECK(problem_of(one, cluster).find("these have 8 MiB: a larger device.memory-bytes") != std::string::npos);
 }
@@ -99,6 +101,7 @@ TEST_CASE("bench group: says which ranks are on which node") {
   for (uint64_t id : {3, 4, 1, 5, 2, 9})
     group.add_devices()->mutable_deviceid()->set_value(id);
   CHECK(placement_text(group, cluster)
-        == "# ranks 0-1 on node-2, host lab, process 102\n# ranks 2, 4 on node-1, host lab, process 101\n# rank 3 on node-3, host lab, process 103\n"
+        == "# ranks 0-1 on node-2, host lab, process 102\n# ranks 2, 4 on node-1, host lab, process 101\n# rank 3 on "
+           "node-3, host lab, process 103\n"
            "# rank 5 on a node that is gone\n");
 }

@@ -1,7 +1,7 @@
 #include "tools/bench/chart_command.hpp"
 
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 

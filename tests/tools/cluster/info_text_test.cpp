@@ -28,7 +28,8 @@ void add_node(proto::ClusterInfo& cluster, uint64_t id, const std::string& name,
   }
 }
 
-gone_kind& add_gone(proto::ClusterInfo& cluster, gone_kind::What what, uint64_t id, const std::string& name, uint64_t ms) {
+gone_kind& add_gone(proto::ClusterInfo& cluster, gone_kind::What what, uint64_t id, const std::string& name,
+                    uint64_t ms) {
   auto& x = *cluster.add_gone();
   x.set_what(what);
   x.set_id(id);
@@ -86,8 +87,9 @@ TEST_CASE("info text: a communicator that does not answer is told with what is k
   cluster.mutable_communicators(0)->set_outlives_client(true);
   auto text = info_text(cluster, "h:1", {});
   CHECK(text.find("device 0x5 64 MiB, in communicator 7\n") != std::string::npos);
-  CHECK(text.find("communicator 7: 2 ranks on 0x5 0x1, policy shrink, stays until it is destroyed; it does not say more: it "
-                  "did not answer within 10.0 s\n")
+  CHECK(text.find(
+          "communicator 7: 2 ranks on 0x5 0x1, policy shrink, stays until it is destroyed; it does not say more: it "
+          "did not answer within 10.0 s\n")
         != std::string::npos);
 }
 
@@ -112,8 +114,8 @@ TEST_CASE("info text: a lost node's devices and their communicators are told whe
 
 TEST_CASE("info text: JSON has the names of the fields, zeros as well") {
   auto json = json_of(cluster_with_a_loss());
-  for (auto part : {R"("name":"node-9")", R"("epoch":"3")", R"("operations_in_flight":1)", R"("cause":"its process is gone")",
-                    R"("left":false)"})
+  for (auto part : {R"("name":"node-9")", R"("epoch":"3")", R"("operations_in_flight":1)",
+                    R"("cause":"its process is gone")", R"("left":false)"})
     CHECK_MESSAGE(json.find(part) != std::string::npos, json);
   CHECK(json.find('\n') == std::string::npos);
 }

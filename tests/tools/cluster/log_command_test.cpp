@@ -1,10 +1,10 @@
 #include "tools/cluster/log_command.hpp"
 
 #include "runtime/journal/journal_store.hpp"
+#include "tests/support/captured_command.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/captured_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -99,8 +99,14 @@ TEST_CASE("log command: tells what the ranks took of an operation's time, of the
   for (auto* x : {&first, &last})
     x->mutable_rank_ended()->set_epoch(2);
   auto end = operation_ended(7, 1, gpu_sim::SUCCESS, 40);
-  std::vector<proto::Record> records{operation_enqueued(7, 1), operation_started(7, 1), rank_ended(7, 1, 0, 1, 6), again,
-                                     rank_ended(7, 1, 2, 3, 9), first, last, end};
+  std::vector<proto::Record> records{operation_enqueued(7, 1),
+                                     operation_started(7, 1),
+                                     rank_ended(7, 1, 0, 1, 6),
+                                     again,
+                                     rank_ended(7, 1, 2, 3, 9),
+                                     first,
+                                     last,
+                                     end};
   REQUIRE(!(*journal)->append(records));
   auto shown = run({dir.path().string(), "--kind", "operation", "--last", "1"});
   CHECK_MESSAGE(has(shown.out, ", of that its ranks took 12.2 ms"), shown.out); // from 18.75 to 31 ms

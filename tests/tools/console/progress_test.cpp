@@ -72,6 +72,7 @@ TEST_CASE("progress: a row takes the line's place, and the line comes back behin
     line.at(0.75);
   });
   CHECK(end.out == "row\nanother\n");
-  CHECK(end.err == line_of("prove: 50 % done, about 2 s left") + take_away + line_of("prove: 75 % done, about 2 s left")
-                     + take_away);
+  CHECK(end.err
+        == line_of("prove: 50 % done, about 2 s left") + take_away + line_of("prove: 75 % done, about 2 s left")
+             + take_away);
 }

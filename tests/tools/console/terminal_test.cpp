@@ -1,9 +1,9 @@
 #include "tools/console/terminal.hpp"
 
+#include "runtime/journal/journal_store.hpp"
+#include "tests/support/captured_command.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/captured_command.hpp"
-#include "runtime/journal/journal_store.hpp"
 #include "tools/cluster/log_command.hpp"
 
 #include <doctest/doctest.h>

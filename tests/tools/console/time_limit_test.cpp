@@ -36,9 +36,7 @@ TEST_CASE("time limit: what never ends is ended, with a sentence") {
 }
 
 TEST_CASE("time limit: what ends in time goes on") {
-  {
-    time_limit limit{std::chrono::minutes{1}, "never said"};
-  }
+  { time_limit limit{std::chrono::minutes{1}, "never said"}; }
   itimerval left{};
   getitimer(ITIMER_REAL, &left);
   CHECK(left.it_value.tv_sec == 0);

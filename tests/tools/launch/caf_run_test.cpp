@@ -11,8 +11,8 @@ namespace {
 
 /// Every process writes its id down. A node has joined when its own file is there; it says "leaving" when asked to end.
 constexpr const char* fake_coordinator = "echo listening; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
-constexpr const char* fake_node =
-  "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$*\"; join; sleep 1000 & wait";
+constexpr const char* fake_node
+  = "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$*\"; join; sleep 1000 & wait";
 constexpr const char* fake_info = "for name in $(echo $5 | tr , ' '); do await $name; done";
 constexpr const char* functions = R"(#!/bin/sh
 dir=$(dirname "$0")
@@ -30,7 +30,8 @@ struct fake_cluster {
   script_directory scripts;
 
   std::vector<std::string> command(std::vector<std::string> arguments) const {
-    auto roles = "case $role in\ncoordinator) " + coordinator + " ;;\nnode) " + node + " ;;\ninfo) " + info + " ;;\nesac\n";
+    auto roles = "case $role in\ncoordinator) " + coordinator + " ;;\nnode) " + node + " ;;\ninfo) " + info
+                 + " ;;\nesac\n";
     auto binary = scripts.write("ringmaster", functions + roles);
     std::vector<std::string> result{RINGMASTER_CAF_RUN, "--binary", binary};
     result.insert(result.end(), arguments.begin(), arguments.end());
@@ -163,8 +164,9 @@ TEST_CASE("caf_run: says of a node that dies what it took with it, and of one th
     *) await node-1; await node-2 ;;
   esac)sh";
   launched_program run(cluster.running("kill -9 $(cat $dir/node-1); read x; exit 5"));
-  CHECK(run.await_output("caf-run: node-1 was ended by signal 9 (Killed), and took with it devices 0x1 0x2 of communicator "
-                         "7 (node-1); the program goes on\n"));
+  CHECK(
+    run.await_output("caf-run: node-1 was ended by signal 9 (Killed), and took with it devices 0x1 0x2 of communicator "
+                     "7 (node-1); the program goes on\n"));
   std::ofstream{cluster.scripts.path("end")} << "now\n";
   CHECK(run.await_output("caf-run: node-2 exited with status 3: no memory left, and took with it devices 0x1 0x2 of "
                          "communicator 7 (node-2); the program goes on\n"));
@@ -228,10 +230,11 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
   fake_cluster cluster;
   auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$1 $2 $3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
   auto hostfile = cluster.scripts.write("hosts", "localhost name=near\nbeta.example slots=3 name=far # remote\n");
-  launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example", "--",
-                                        "sh", "-c", "echo $RINGMASTER_COORDINATOR; read x; exit 4"}));
+  launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example", "--", "sh",
+                                        "-c", "echo $RINGMASTER_COORDINATOR; read x; exit 4"}));
   CHECK(run.await_output("[near] up: node --join alpha.example:4711 --devices 2 --name near\n"));
-  CHECK(run.await_output("[far] up: node --join alpha.example:4711 --devices 3 --name far --listen-host beta.example\n"));
+  CHECK(
+    run.await_output("[far] up: node --join alpha.example:4711 --devices 3 --name far --listen-host beta.example\n"));
   CHECK(run.await_output("alpha.example:4711\n"));
   run.child.stop();
   CHECK(run.finish() == 4);

@@ -42,8 +42,8 @@ TEST_CASE("command_line: has defaults for all but the nodes and the program") {
 TEST_CASE("command_line: takes values after a blank or an equals sign") {
   command_line line;
   REQUIRE(!read_into(line, {"--hostfile=h=1", "--port", "7000", "--timeout=250ms", "--conf", "c", "--journal", "j",
-                                  "--address", "me", "--binary", "b", "--remote-binary=r", "--ssh", "s",
-                                  "--devices-per-node", "8", "prog", "-v"}));
+                            "--address", "me", "--binary", "b", "--remote-binary=r", "--ssh", "s", "--devices-per-node",
+                            "8", "prog", "-v"}));
   CHECK(line.hostfile == "h=1");
   CHECK(line.port == 7000);
   CHECK(line.timeout == 250ms);

@@ -38,7 +38,8 @@ TEST_CASE("node_command: hands configuration and journal on") {
   line.conf = "c.conf";
   line.journal = "log";
   auto coordinator = coordinator_command(line, "p", true);
-  CHECK(argument_list(coordinator.end() - 4, coordinator.end()) == argument_list{"--journal", "log", "--conf", "c.conf"});
+  CHECK(argument_list(coordinator.end() - 4, coordinator.end())
+        == argument_list{"--journal", "log", "--conf", "c.conf"});
   auto node = node_command(line, {"localhost", "n1", 1, true}, "h:1");
   CHECK(argument_list(node.end() - 2, node.end()) == argument_list{"--conf", "c.conf"});
 }
@@ -61,7 +62,9 @@ TEST_CASE("node_command: the remote command survives two shells") {
   line.conf = "a 'quoted' \"one\"";
   launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1")[4]});
   CHECK(shell.finish() == 4);
-  CHECK(shell.output == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' \"one\">\n<--listen-host>\n<far>\n");
+  CHECK(shell.output
+        == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' "
+           "\"one\">\n<--listen-host>\n<far>\n");
 }
 
 TEST_CASE("node_command: the remote node ends when the input of its shell does") {

@@ -11,14 +11,15 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// What bash offers behind these words, of which the last one may be begun; in order. `quoted` is how bash divides them.
+/// What bash offers behind these words, of which the last one may be begun; in order. `quoted` is how bash divides
+/// them.
 words offered(const std::string& program, const std::string& script, const std::string& quoted) {
-  launch::launched_program bash{{"bash", "--norc", "-c",
-                                 "set -u; source <(\"$0\" " + script + "); COMP_WORDS=(" + quoted
-                                   + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); function=$(complete -p "
-                                   + quoted.substr(0, quoted.find(' '))
-                                   + "); function=${function#*-F }; ${function%% *} && printf '%s\\n' \"${COMPREPLY[@]}\"",
-                                 program}};
+  launch::launched_program bash{
+    {"bash", "--norc", "-c",
+     "set -u; source <(\"$0\" " + script + "); COMP_WORDS=(" + quoted
+       + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); function=$(complete -p " + quoted.substr(0, quoted.find(' '))
+       + "); function=${function#*-F }; ${function%% *} && printf '%s\\n' \"${COMPREPLY[@]}\"",
+     program}};
   CHECK(bash.finish() == 0);
   CHECK(bash.error == "");
   words result;
@@ -62,7 +63,8 @@ TEST_CASE("bash completion: the options of the command that is there") {
 }
 
 TEST_CASE("bash completion: what an option's value may be, also behind an equals sign") {
-  CHECK(ringmaster_offers("bench --datatype flo") == words{"float16", "float32", "float64", "float8_e4m3", "float8_e5m2"});
+  CHECK(ringmaster_offers("bench --datatype flo")
+        == words{"float16", "float32", "float64", "float8_e4m3", "float8_e5m2"});
   CHECK(ringmaster_offers("bench all_reduce -d bf") == words{"bfloat16"});
   CHECK(ringmaster_offers("simulate train --strategy = 1f") == words{"1f1b"});
   CHECK(ringmaster_offers("explain --transport =") == words{"network", "process"});

@@ -1,9 +1,9 @@
 #include "tools/prove/draw_command.hpp"
-#include "tools/tune/explain_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
+#include "tools/tune/explain_command.hpp"
 
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -59,8 +59,7 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
   CHECK(table.code == 0);
   CHECK(has(table.out, "\nring "));
   CHECK(has(table.out, "\nnaive "));
-  CHECK(std::count(table.out.begin(), table.out.end(), '\n')
-        == 2 + std::count(json.out.begin(), json.out.end(), '\n'));
+  CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 2 + std::count(json.out.begin(), json.out.end(), '\n'));
   CHECK(has(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
 }
 
@@ -118,7 +117,8 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
   auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", "--latency", "5us", "--bandwidth",
                                       "50GB/s", "--costs.operation=0s"});
   CHECK(result.code == 0);
-  CHECK(has(result.out, "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\nconstants: the command line, then "));
+  CHECK(has(result.out,
+            "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\nconstants: the command line, then "));
   CHECK(has(result.out, "\npicked: "));
   CHECK(has(result.out,
             "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
@@ -141,8 +141,10 @@ TEST_CASE("explain: ranks of one process share its cores, and have joint operati
   CHECK(result.code == 0);
   CHECK(has(result.out, "all_reduce, 8 ranks in one process, 1 MiB, "));
   CHECK(has(result.out, "\nconstants: " + file + "\npicked: direct"));
-  CHECK(has(result.out, "direct                     1.02 ms  20 us for the operation, 0 ns in steps and messages, 1 ms copying\n"));
-  CHECK(has(run(explain_command, {"all_reduce", "--transport", "network", config}).out, "latency 410 us, bandwidth 1.2 GB/s"));
+  CHECK(has(result.out,
+            "direct                     1.02 ms  20 us for the operation, 0 ns in steps and messages, 1 ms copying\n"));
+  CHECK(has(run(explain_command, {"all_reduce", "--transport", "network", config}).out,
+            "latency 410 us, bandwidth 1.2 GB/s"));
   auto refused = run(explain_command, {"all_reduce", "--ranks", "2000", config});
   CHECK(refused.code == 2);
   CHECK(has(refused.err, "a process has at most 1024 devices, not 2000"));

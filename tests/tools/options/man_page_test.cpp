@@ -36,7 +36,8 @@ TEST_CASE("man page: ringmaster's renders without a warning, and has every comma
   if (text.empty())
     return;
   CHECK(has(text, "RINGMASTER(1)"));
-  for (auto part : {"EXIT STATUS", "ringmaster simulate train", "--strategy S", "ringmaster log DIR [options]", "--json"})
+  for (auto part :
+       {"EXIT STATUS", "ringmaster simulate train", "--strategy S", "ringmaster log DIR [options]", "--json"})
     CHECK_MESSAGE(has(text, part), part);
 }
 

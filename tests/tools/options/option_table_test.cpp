@@ -3,9 +3,9 @@
 #include "messages/errc.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tools/bench/bench_options.hpp"
-#include "tools/options/collective_options.hpp"
-#include "tools/demo/demo_options.hpp"
 #include "tools/cluster/log_options.hpp"
+#include "tools/demo/demo_options.hpp"
+#include "tools/options/collective_options.hpp"
 #include "tools/options/nearest_word.hpp"
 
 #include <doctest/doctest.h>
@@ -99,11 +99,19 @@ TEST_CASE("quantities: sizes are spelled the same in every command") {
   CHECK(bench->chunk_count == 2000);
   CHECK(bench_of({"--min-bytes=64KB"})->min_bytes == 64000);
   for (auto text : {"1.5K", "1.5M", "64kB ", "K", "-1", "64Kb", "64Q", "5000P"})
-    CHECK(render(parse_bytes(text).error())
-          == "\"" + std::string{text}
-               + "\" is not a whole number of bytes such as 4096, 64K or 64KiB (powers of 1024) or 64KB (powers of 1000)");
-  for (auto [text, bytes] : {std::pair{"64K", 65536u}, {"64KiB", 65536u}, {"64Ki", 65536u}, {"64KB", 64000u},
-                             {"64k", 65536u}, {"64kB", 64000u}, {"2 M", 2u << 20}, {"7", 7u}, {"7B", 7u}}) {
+    CHECK(
+      render(parse_bytes(text).error())
+      == "\"" + std::string{text}
+           + "\" is not a whole number of bytes such as 4096, 64K or 64KiB (powers of 1024) or 64KB (powers of 1000)");
+  for (auto [text, bytes] : {std::pair{"64K", 65536u},
+                             {"64KiB", 65536u},
+                             {"64Ki", 65536u},
+                             {"64KB", 64000u},
+                             {"64k", 65536u},
+                             {"64kB", 64000u},
+                             {"2 M", 2u << 20},
+                             {"7", 7u},
+                             {"7B", 7u}}) {
     CAPTURE(text);
     CHECK(*parse_bytes(text) == bytes);
   }

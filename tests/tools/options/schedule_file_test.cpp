@@ -1,8 +1,8 @@
 #include "tools/options/schedule_file.hpp"
 
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tools/bench/bench_options.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/prove/prove_command.hpp"
@@ -78,8 +78,9 @@ const arguments ring_of_three{"all_reduce", "--algorithm=ring", "--ranks=3", "--
 
 constexpr auto first_send = R"("from": ["input", 0, 2])";
 constexpr auto wrong_send = R"("from": ["input", 2, 2])";
-constexpr auto fault = "rank 1, round 0, step 1 (recv_reduce of output[0, 2) from rank 0): combines the input of rank 0 "
-                       "from element 2 on with the input of rank 1 from element 0 on";
+constexpr auto fault
+  = "rank 1, round 0, step 1 (recv_reduce of output[0, 2) from rank 0): combines the input of rank 0 "
+    "from element 2 on with the input of rank 1 from element 0 on";
 
 } // namespace
 
@@ -109,15 +110,15 @@ TEST_CASE("schedule file: simulate refuses options that contradict it, and names
     return result.err;
   };
   auto of_file = "--schedule " + ring.file();
-  CHECK(refusal({"broadcast"})
-        == "ringmaster simulate: broadcast was asked for, but " + of_file + " has all_reduce\n");
+  CHECK(refusal({"broadcast"}) == "ringmaster simulate: broadcast was asked for, but " + of_file + " has all_reduce\n");
   CHECK(refusal({"--ranks", "4"}) == "ringmaster simulate: --ranks 4: " + of_file + " says 3\n");
   CHECK(refusal({"--algorithm=ring"})
         == "ringmaster simulate: --algorithm ring: " + of_file + " says itself who does what\n");
   CHECK(refusal({"--chunk=4K"}) == "ringmaster simulate: --chunk 4096: " + of_file + " says itself who does what\n");
   CHECK(has(refusal({"--root=0"}), "--root: all_reduce has no root"));
-  CHECK(refusal({"--bytes=32"}) == "ringmaster simulate: --bytes 32: " + of_file
-                                     + " is for 6 elements of float32, 24 bytes, or a multiple of it\n");
+  CHECK(refusal({"--bytes=32"})
+        == "ringmaster simulate: --bytes 32: " + of_file
+             + " is for 6 elements of float32, 24 bytes, or a multiple of it\n");
   CHECK(has(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
   CHECK(refusal({"--hosts=2"}) == "ringmaster simulate: 3 ranks do not fill 2 hosts evenly\n");
 }
@@ -188,8 +189,7 @@ TEST_CASE("schedule file: bench has the file's sizes, or multiples of them") {
 }
 
 TEST_CASE("schedule file: bench runs it on real memory, and its results are right") {
-  for (const auto& what : {ring_of_three,
-                           arguments{"all_gather", "--algorithm=bruck", "--ranks=3", "--count=2"},
+  for (const auto& what : {ring_of_three, arguments{"all_gather", "--algorithm=bruck", "--ranks=3", "--count=2"},
                            arguments{"send_recv", "--algorithm=direct", "--ranks=3", "--count=6", "--root=2"}}) {
     schedules_on_disk mine{what};
     auto result = benched({"--schedule", mine.file(), "--max-bytes=9600", "--factor=400"});

@@ -21,8 +21,9 @@ bool has(const std::string& text, const std::string& part) {
 /// A command as a newcomer writes one.
 class paint_call final : public command_call {
   void declare(option_table& table) override {
-    table.about("Paints a wall. This paragraph is long enough that it has to be divided into two lines, since help has no "
-                "more than 120 columns.\n\n  this line stays   as it is");
+    table.about(
+      "Paints a wall. This paragraph is long enough that it has to be divided into two lines, since help has no "
+      "more than 120 columns.\n\n  this line stays   as it is");
     table.positional("WALL", [this](const std::string& text) { return walls_.push_back(text), caf::error{}; })
       .says("which one")
       .needed()
@@ -88,8 +89,7 @@ TEST_CASE("tool command: an error is a sentence behind the command's name; usage
 }
 
 TEST_CASE("tool command: help is made of the table, with defaults and within 120 columns") {
-  CHECK(run_command(paint(), {"--help"}).out
-        == R"(usage: house paint WALL... [options]
+  CHECK(run_command(paint(), {"--help"}).out == R"(usage: house paint WALL... [options]
 
 Paints a wall. This paragraph is long enough that it has to be divided into two lines, since help has no more than 120
 columns.

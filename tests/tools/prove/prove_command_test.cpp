@@ -2,8 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tools/prove/prove_cases.hpp"
 
 #include <doctest/doctest.h>

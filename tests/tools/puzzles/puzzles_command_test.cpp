@@ -91,7 +91,8 @@ TEST_CASE("puzzles: a stub states the puzzle, and is not written yet until someb
     auto text = text_in(which.stub_file());
     CHECK(text.find(fmt::format("// Puzzle {}: {}", which.number, which.name)) == 0);
     CHECK(text.find(fmt::format("// Target: time {}, peak memory {}.", which.reference_time,
-                                grouped(which.reference_memory))) != std::string::npos);
+                                grouped(which.reference_memory)))
+          != std::string::npos);
     if (text.find("co_return; // Your program goes here.") != std::string::npos)
       CHECK(check_stub(which).judged == verdict::not_written_yet);
   }
@@ -174,7 +175,7 @@ TEST_CASE("puzzles: a picture and a trace are of one puzzle, and of a program th
     CHECK(shown.code == (written >= verdict::right ? 0 : 1));
     CHECK(std::filesystem::remove(svg) == (written >= verdict::right));
     if (written == verdict::not_written_yet)
-      CHECK(shown.err == fmt::format("ringmaster puzzles: {} is not written yet: there is nothing to show\n",
-                                     which.stub_file()));
+      CHECK(shown.err
+            == fmt::format("ringmaster puzzles: {} is not written yet: there is nothing to show\n", which.stub_file()));
   }
 }

@@ -87,7 +87,8 @@ TEST_CASE("plan: a bound of the search is never above what is simulated, and hid
       auto search = [&](uint64_t memory, size_t count) {
         return training::search_strategies(layers, batch, ranks, *costs, memory, count);
       };
-      auto all = search(UINT64_MAX, 100'000), found = search(UINT64_MAX, 10); // as many best as candidates: all simulated
+      auto all = search(UINT64_MAX, 100'000),
+           found = search(UINT64_MAX, 10); // as many best as candidates: all simulated
       CHECK(all.simulated == all.candidates);
       for (auto& x : all.best) {
         CHECK(x.bound.time <= x.time * (1 + 1e-9));

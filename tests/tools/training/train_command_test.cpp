@@ -2,8 +2,8 @@
 
 #include "runtime/text/json_value.hpp"
 #include "runtime/training/strategies/strategies.hpp"
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -183,7 +183,8 @@ TEST_CASE("simulate train: what does not fit on the system is said") {
   CHECK(result.out.find("which does not fit: there is room for 76000000000") != std::string::npos);
 }
 
-TEST_CASE("simulate train: a trace that would be very large is refused with how large, and written where that is wanted") {
+TEST_CASE(
+  "simulate train: a trace that would be very large is refused with how large, and written where that is wanted") {
   temporary_directory dir;
   auto file = (dir.path() / "trace.json").string();
   std::vector<std::string> args{"train", "--strategy=gpipe", "--ranks=4", "--layers=8", "--trace", file};

@@ -69,7 +69,9 @@ TEST_CASE("tune: finds the constants of a machine from what operations took on i
   auto samples = samples_of(machine);
   auto fitted = fit_costs(samples, {}, 2);
   REQUIRE(fitted);
-  auto near = [](auto found, auto known) { return static_cast<double>(found) == doctest::Approx(static_cast<double>(known)).epsilon(0.01); };
+  auto near = [](auto found, auto known) {
+    return static_cast<double>(found) == doctest::Approx(static_cast<double>(known)).epsilon(0.01);
+  };
   auto &found = fitted->values.costs, &known = machine.costs;
   CHECK(near(found.operation.count(), known.operation.count()));
   CHECK(near(found.latency.count(), known.latency.count()));

@@ -1,10 +1,10 @@
 #include "runtime/training/pictures/train_picture.hpp"
 
-#include "runtime/training/strategies/strategies.hpp"
-#include "tests/support/temporary_directory.hpp"
-#include "tests/support/captured_command.hpp"
-#include "tools/simulate/simulate_command.hpp"
 #include "runtime/training/pictures/train_boxes.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -114,9 +114,9 @@ TEST_CASE("train picture: a rank with several stages has a chunk for each, also 
   CHECK(boxes.chunks == 2);
   for (auto& each : boxes.ranks)
     for (uint32_t chunk : {0, 1})
-      CHECK(std::count_if(each.own.begin(), each.own.end(), [&](auto& box) {
-              return box.kind == box_kind::forward && box.chunk == chunk;
-            }) == 8);
+      CHECK(std::count_if(each.own.begin(), each.own.end(),
+                          [&](auto& box) { return box.kind == box_kind::forward && box.chunk == chunk; })
+            == 8);
 }
 
 TEST_CASE("train picture: it has every rank's row, every number and the peak") {
@@ -162,12 +162,14 @@ TEST_CASE("train picture: too many ranks or boxes are refused with what to do") 
   };
   auto ranks = draw({"--strategy=ddp", "--ranks=33", "--global-batch=33"});
   CHECK(ranks.code == 2);
-  CHECK(ranks.err == "ringmaster simulate train: --svg: a picture has at most 32 ranks, not 33: take fewer --ranks, "
-                     "or --trace\n");
+  CHECK(ranks.err
+        == "ringmaster simulate train: --svg: a picture has at most 32 ranks, not 33: take fewer --ranks, "
+           "or --trace\n");
   auto boxes = draw({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4000"});
   CHECK(boxes.code == 2);
-  CHECK(boxes.err == "ringmaster simulate train: a picture has at most 20000 boxes, and this step has 32004: take "
-                     "fewer micro-batches or layers, or --trace\n");
+  CHECK(boxes.err
+        == "ringmaster simulate train: a picture has at most 20000 boxes, and this step has 32004: take "
+           "fewer micro-batches or layers, or --trace\n");
   CHECK(!std::filesystem::exists(file));
   auto drawn = draw({"--strategy=ddp", "--ranks=32"});
   CHECK(drawn.code == 0);
