@@ -57,6 +57,15 @@ void ask_communicator_then(coordinator_state& state, communicator_id id, const R
       });
 }
 
+/// Answers with what was asked for. `look` sees it first.
+template <class Response, class Look>
+auto deliver_to(caf::typed_response_promise<Response> promise, Look look) {
+  return [promise, look](Response& x) mutable {
+    look(x);
+    promise.deliver(std::move(x));
+  };
+}
+
 /// Answers with the refusal of an error.
 template <class Response>
 auto refuse_by(caf::typed_response_promise<Response> promise) {
@@ -71,13 +80,7 @@ template <class Response, class Request, class Look = decltype(pass_on)>
 caf::result<Response> ask_device(coordinator_state& state, device_id id, const Request& request, caf::timespan limit,
                                  Look look = pass_on) {
   auto promise = state.self->make_response_promise<Response>();
-  ask_device_then<Response>(
-    state, id, request, limit,
-    [promise, look](Response& x) mutable {
-      look(x);
-      promise.deliver(std::move(x));
-    },
-    refuse_by(promise));
+  ask_device_then<Response>(state, id, request, limit, deliver_to(promise, look), refuse_by(promise));
   return promise;
 }
 
@@ -86,13 +89,7 @@ template <class Response, class Request, class Look = decltype(pass_on)>
 caf::result<Response> ask_communicator(coordinator_state& state, communicator_id id, const Request& request,
                                        caf::timespan limit, Look look = pass_on) {
   auto promise = state.self->make_response_promise<Response>();
-  ask_communicator_then<Response>(
-    state, id, request, limit,
-    [promise, look](Response& x) mutable {
-      look(x);
-      promise.deliver(std::move(x));
-    },
-    refuse_by(promise));
+  ask_communicator_then<Response>(state, id, request, limit, deliver_to(promise, look), refuse_by(promise));
   return promise;
 }
 

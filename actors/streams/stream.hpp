@@ -65,7 +65,6 @@ public:
   void head_event(const std::function<void(command&)>& tell);
   /// Tells every command something. Only the head may end by it.
   void queue_event(const std::function<void(command&)>& tell);
-  bool is_head(const command* cmd) const { return !queue.empty() && queue.front().get() == cmd; }
 
   // -- blocks on their way --
 
