@@ -2,6 +2,7 @@
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
+#include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <caf/io/middleman.hpp>
@@ -21,9 +22,19 @@ namespace {
 /// How the supervised parts find each other: whoever starts puts its handle here for those that start after it.
 struct handles {
   journal_actor journal;
-  proto::JournalState known; ///< Of earlier runs in the same journal.
   coordinator_actor coordinator;
+  std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>();
 };
+
+/// Ids go on where the journal ends, and the first mark is in it before any is given.
+caf::error reserve_ids(journal_store& store, id_ledger& ids) {
+  ids.start_above(store.state());
+  auto mark = ids.mark();
+  if (!mark)
+    return caf::none;
+  mark->set_time_ns(wall_clock::of_this_process().unix_ns(std::chrono::steady_clock::now()));
+  return store.append({&*mark, 1});
+}
 
 journal_store::options store_options(const options& opts) {
   journal_store::options result;
@@ -48,8 +59,11 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
                 return {};
               }
               settings.store = std::move(*again);
+              if (auto problem = reserve_ids(*settings.store, *found->ids)) {
+                spdlog::error("the journal cannot be written: {}", render(problem));
+                return {};
+              }
             }
-            found->known = settings.store->state();
             found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
             return caf::actor_cast<caf::actor>(found->journal);
           }};
@@ -58,7 +72,7 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
 child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found) {
   return {"coordinator", [=](caf::event_based_actor* parent) {
             auto settings = coordinator_settings(opts);
-            settings.known = found->known;
+            settings.ids = found->ids;
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             found->coordinator = parent->spawn(coordinator, std::move(settings));
@@ -89,6 +103,8 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   auto store = journal_store::open(store_options(opts));
   if (!store)
     return std::move(store.error());
+  if (auto problem = reserve_ids(**store, *found->ids))
+    return problem;
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found));
   if (with_node) {

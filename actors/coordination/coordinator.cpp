@@ -71,13 +71,22 @@ auto journal_call(coordinator_state& state) {
 
 void coordinator_state::start(coordinator_options opts) {
   options = std::move(opts);
-  communicators = communicator_registry{options.communicators_max};
-  communicators.start_ids_above(communicator_id{options.known.comm_id()});
-  devices.start_ids_above(node_id{options.known.node_id()}, device_id{options.known.device_id()});
+  communicators = communicator_registry{options.communicators_max, options.ids};
+  devices = device_registry{options.ids};
   copies = host_copies{options.host_copies_bytes_max};
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
   journal(std::move(record));
+  mark_ids();
+  self->attach_functor([ids = options.ids, log = options.journal] {
+    if (log)
+      caf::anon_send(log, ids->last_mark());
+  });
+}
+
+void coordinator_state::mark_ids() {
+  if (auto mark = options.ids->mark())
+    journal(std::move(*mark));
 }
 
 void coordinator_state::on_down(const caf::down_msg& x) {
@@ -159,12 +168,13 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
              const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {
       auto promise = state.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
       promise.deliver(state.node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(state.options.journal));
-      state.introduce_nodes(); // it knows its name by then
+      state.introduce_nodes(); // it has been let in by then
       return promise;
     },
     [&state](const proto::DeviceJoinRequest& x) {
       proto::DeviceJoinResponse answer;
-      answer.set_device_id(state.devices.give_id(device_id{x.wanted_id()}).value);
+      state.mark_ids();
+      answer.set_device_id(state.options.ids->new_device(device_id{x.wanted_id()}).value);
       return answer;
     },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },

@@ -19,8 +19,8 @@ struct coordinator_options {
   caf::timespan request_limit = std::chrono::seconds{10}; ///< For a device to answer a client.
   uint64_t host_copies_bytes_max = 256u << 20;            ///< Host-to-device copies kept for spares.
   uint32_t communicators_max = 4096;                      ///< Alive at once.
-  proto::JournalState known; ///< Ids of earlier runs in the same journal: new ones start above.
-  uint64_t pid = 0;          ///< For the journal.
+  std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>(); ///< It outlives the coordinator.
+  uint64_t pid = 0;                                               ///< For the journal.
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
 };
@@ -44,6 +44,8 @@ public:
   void on_down(const caf::down_msg& x);
   void expire(uint64_t number);
   void journal(proto::Record record);
+  /// To be called before ids are given: tells the journal how far they may go.
+  void mark_ids();
 
   // -- nodes and devices (coordinator_devices.cpp) --
   proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);

@@ -58,6 +58,7 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
 
 gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, known_communicator like) {
   auto opts = options.communicators;
+  mark_ids();
   opts.id = communicators.new_id();
   opts.policy = like.policy;
   opts.deterministic = like.deterministic;

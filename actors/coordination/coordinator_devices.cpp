@@ -8,19 +8,26 @@ namespace ringmaster {
 
 proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequest& x,
                                                        const caf::strong_actor_ptr& node) {
+  mark_ids();
+  // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
+  for (auto& [former, other] : devices.nodes())
+    if (other.about.name() == x.name() && other.about.pid() == x.pid() && other.about.hostname() == x.hostname()) {
+      node_gone(node_id{former}, make_error(errc::device_lost, "it was started again"), false);
+      break;
+    }
   auto id = devices.node_joined(x, node);
+  if (!id)
+    return refusal<proto::NodeJoinResponse>(id.error());
   self->monitor(caf::actor_cast<caf::actor>(node));
-  auto name_of_it = devices.name_of(id);
   proto::Record record;
   auto& joined = *record.mutable_node_joined();
-  joined.set_node_id(id.value);
-  joined.set_name(name_of_it);
+  joined.set_node_id(id->value);
+  joined.set_name(x.name());
   joined.set_pid(x.pid());
   joined.set_host(x.hostname());
   journal(std::move(record));
   proto::NodeJoinResponse answer;
-  answer.set_node_id(id.value);
-  answer.set_name(name_of_it);
+  answer.set_node_id(id->value);
   return answer;
 }
 

@@ -27,7 +27,8 @@ void node_state::join(const proto::Adopt& x) {
       [this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
         if (!options.device.streams_options.journal)
           options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
-        options.name = y.name();
+        if (auto problem = error_in(y))
+          return self->quit(std::move(problem));
         host(node_id{y.node_id()}, wanted);
       },
       [this](const caf::error& problem) {

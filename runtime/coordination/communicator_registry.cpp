@@ -38,7 +38,7 @@ caf::expected<const known_communicator*> communicator_registry::known(communicat
   auto text = fmt::format("there is no communicator {}: CommInit makes one and says its number", id);
   if (auto failed = failed_.find(id); failed != failed_.end())
     text = fmt::format("communicator {} has failed: {}", id, failed->second);
-  else if (id.value != 0 && id <= highest_)
+  else if (ids_->was_given(id))
     text = fmt::format("communicator {} has been destroyed", id);
   return make_error(errc::unknown_communicator, std::move(text));
 }

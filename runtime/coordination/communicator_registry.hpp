@@ -2,11 +2,13 @@
 
 #include "messages/ids.hpp"
 #include "messages/types.pb.h"
+#include "runtime/coordination/id_ledger.hpp"
 
 #include <caf/actor_control_block.hpp>
 #include <caf/expected.hpp>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,18 +24,16 @@ struct known_communicator {
     lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
 };
 
-/// The communicators that are alive, and how those that failed ended. The coordinator's. An id is given once.
+/// The communicators that are alive, and how those that failed ended. The coordinator's.
 class communicator_registry {
 public:
   /// `alive_max`: at once.
-  explicit communicator_registry(size_t alive_max = 4096) : alive_max_(alive_max) {}
-
-  /// Ids of earlier runs of the cluster end here.
-  void start_ids_above(communicator_id highest) { highest_ = highest; }
+  explicit communicator_registry(size_t alive_max = 4096, std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>())
+    : alive_max_(alive_max), ids_(std::move(ids)) {}
 
   /// Whether there is room. Errors: too_many, with the numbers.
   caf::error admit(size_t more) const;
-  communicator_id new_id() { return communicator_id{++highest_.value}; }
+  communicator_id new_id() { return ids_->new_communicator(); }
   void made(communicator_id id, known_communicator what) { alive_[id] = std::move(what); }
   /// `reason`: why it failed, kept for `known`; empty where it was told to end. None: it has ended before.
   std::optional<known_communicator> ended(communicator_id id, const std::string& reason);
@@ -56,7 +56,7 @@ public:
 
 private:
   size_t alive_max_;
-  communicator_id highest_;
+  std::shared_ptr<id_ledger> ids_;
   std::map<communicator_id, known_communicator> alive_;
   std::map<communicator_id, std::string> failed_; ///< Those that ended by themselves, and why: the latest.
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace ringmaster {
 
@@ -13,21 +14,16 @@ bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t by
   return address >= min && address <= max && bytes <= max - address;
 }
 
-void device_registry::start_ids_above(node_id nodes, device_id devices) {
-  highest_node_ = nodes;
-  highest_ = devices;
-}
-
-node_id device_registry::node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle) {
-  auto own = about.name();
-  auto taken = [&] {
-    return std::any_of(nodes_.begin(), nodes_.end(), [&](auto& x) { return x.second.about.name() == about.name(); });
-  };
-  for (int next = 2; taken(); ++next)
-    about.set_name(fmt::format("{}-{}", own, next));
-  ++highest_node_.value;
-  nodes_[highest_node_] = {std::move(about), std::move(handle)};
-  return highest_node_;
+caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle) {
+  for (auto& [id, other] : nodes_)
+    if (other.about.name() == about.name())
+      return make_error(errc::in_use,
+                        fmt::format("the name \"{}\" is taken: process {} on {} joined with it and has not left; give "
+                                    "this node another one (--node.name), or wait until that one is noticed to be gone",
+                                    about.name(), other.about.pid(), other.about.hostname()));
+  auto id = ids_->new_node();
+  nodes_[id] = {std::move(about), std::move(handle)};
+  return id;
 }
 
 std::optional<known_node> device_registry::node_gone(node_id id) {
@@ -40,17 +36,9 @@ std::string device_registry::name_of(node_id id) const {
   return i == nodes_.end() ? std::string{} : i->second.about.name();
 }
 
-device_id device_registry::give_id(device_id wanted) {
-  auto id = wanted.value != 0 && given_.count(wanted) == 0 ? wanted : device_id{highest_.value + 1};
-  highest_ = std::max(highest_, id);
-  given_.insert(id);
-  return id;
-}
-
 void device_registry::joined(known_device device) {
   auto id = id_of(device.metadata);
-  given_.insert(id); // one that chose its own
-  highest_ = std::max(highest_, id);
+  ids_->taken(id); // one may have chosen its own
   devices_[id] = std::move(device);
 }
 
@@ -114,10 +102,23 @@ caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std
     return make_error(errc::too_few_devices,
                       fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators",
                                   who, wanted, free, devices_.size(), devices_.size() - free));
+  std::map<std::string, device_id> first_of_host;
+  std::map<node_id, device_id> first_of_node;
+  auto host_of = [this](const known_device& x) {
+    auto node = nodes_.find(x.node);
+    return node == nodes_.end() ? std::string{} : node->second.about.hostname();
+  };
+  using place = std::tuple<device_id, device_id, device_id>;
+  std::vector<place> places;
+  for (auto& [id, device] : devices_) // by id: the first seen is the lowest
+    if (device.communicators.empty())
+      places.emplace_back(first_of_host.emplace(host_of(device), id).first->second,
+                          first_of_node.emplace(device.node, id).first->second, id);
+  std::sort(places.begin(), places.end());
   device_ids result;
-  for (auto& [id, device] : devices_)
-    if (result.size() < wanted && device.communicators.empty())
-      result.push_back(id);
+  for (auto& x : places)
+    if (result.size() < wanted)
+      result.push_back(std::get<2>(x));
   return result;
 }
 

@@ -4,10 +4,12 @@
 #include "messages/ids.hpp"
 #include "messages/transfer.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/coordination/id_ledger.hpp"
 
 #include <caf/expected.hpp>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,21 +33,19 @@ struct known_device {
 };
 
 struct known_node {
-  proto::NodeJoinRequest about; ///< With the name that it goes by.
+  proto::NodeJoinRequest about;
   caf::strong_actor_ptr handle;
 };
 
-/// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's. An id is given
-/// once.
+/// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's.
 class device_registry {
 public:
-  /// Ids of earlier runs of the cluster end here.
-  void start_ids_above(node_id nodes, device_id devices);
+  explicit device_registry(std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>()) : ids_(std::move(ids)) {}
 
   // -- nodes --
 
-  /// Gives it an id, and a name that no living node has: its own, or that with a number behind it.
-  node_id node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle);
+  /// Gives it an id. Errors: in_use, where a node of that name is here; it says where.
+  caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle);
   std::optional<known_node> node_gone(node_id id);
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
   /// Empty for one that is not there.
@@ -53,8 +53,6 @@ public:
 
   // -- devices --
 
-  /// The id that is wanted, if it was never given, or a new one.
-  device_id give_id(device_id wanted);
   void joined(known_device device);
   /// How it went is kept for `known`. None: it was not there.
   std::optional<known_device> gone(device_id id, const std::string& cause);
@@ -72,7 +70,8 @@ public:
   device_ids leave(communicator_id communicator);
   device_ids members_of(communicator_id communicator) const;
   size_t free_count() const;
-  /// The free ones with the lowest ids. Errors: too_few_devices, with the numbers; `who` asks.
+  /// Free ones such that those of a node, and nodes of a host, are neighbours: what is sent to the next rank seldom
+  /// leaves the host. Who joined first comes first. Errors: too_few_devices, with the numbers; `who` asks.
   caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
   /// Whether communicators of these ranks can be made. Errors: unknown_device; invalid_argument for one that is twice
   /// in a group.
@@ -82,9 +81,7 @@ private:
   std::map<node_id, known_node> nodes_;
   std::map<device_id, known_device> devices_;
   std::map<device_id, std::string> gone_; ///< How devices went, the latest of them.
-  std::set<device_id> given_; ///< Every one ever given: eight bytes for a device that has lived is not much.
-  device_id highest_;
-  node_id highest_node_;
+  std::shared_ptr<id_ledger> ids_;
 };
 
 } // namespace ringmaster

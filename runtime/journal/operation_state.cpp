@@ -42,7 +42,12 @@ void advance(proto::JournalState& state, const proto::Record& record) {
   auto node = [&](uint64_t id) { state.set_node_id(std::max(state.node_id(), id)); };
   if (auto communicator = communicator_of(record))
     state.set_comm_id(std::max(state.comm_id(), communicator->value));
-  if (record.has_node_joined()) {
+  if (record.has_ids_reserved()) {
+    auto& ids = record.ids_reserved(); // the last word, also where it takes a mark back
+    state.set_node_id(ids.node_id());
+    state.set_device_id(ids.device_id());
+    state.set_comm_id(ids.comm_id());
+  } else if (record.has_node_joined()) {
     node(record.node_joined().node_id());
   } else if (record.has_device_joined()) {
     node(record.device_joined().node_id());

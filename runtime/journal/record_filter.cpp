@@ -24,7 +24,8 @@ std::span<const std::string_view> record_kinds() {
 
 std::string_view kind_of(const Record& record) {
   switch (record.event_case()) {
-    case Record::kCoordinatorStarted: return "coordinator";
+    case Record::kCoordinatorStarted:
+    case Record::kIdsReserved: return "coordinator";
     case Record::kNodeJoined:
     case Record::kNodeLeft: return "node";
     case Record::kDeviceJoined:

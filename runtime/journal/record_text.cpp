@@ -137,6 +137,11 @@ std::string event_text(const Record& record, const record_text_options& opts) {
   switch (record.event_case()) {
     case Record::kCoordinatorStarted:
       return fmt::format("coordinator started, process {}", record.coordinator_started().pid());
+    case Record::kIdsReserved: {
+      auto& x = record.ids_reserved();
+      return fmt::format("ids are reserved up to node {}, device {:#x} and communicator {}", x.node_id(), x.device_id(),
+                         x.comm_id());
+    }
     case Record::kNodeJoined: {
       auto& x = record.node_joined();
       return fmt::format("{} joined, process {}{}", node_text(x), x.pid(),

@@ -28,8 +28,9 @@ constexpr device_id device{4};
 } // namespace
 
 TEST_CASE("communicator_registry: says of one that is not alive whether it failed, was destroyed or never was") {
-  communicator_registry registry;
-  registry.start_ids_above(communicator_id{6});
+  proto::JournalState earlier;
+  earlier.set_comm_id(6);
+  communicator_registry registry{4096, std::make_shared<id_ledger>(earlier)};
   auto failed = make(registry);
   auto destroyed = make(registry);
   CHECK(failed == communicator_id{7});

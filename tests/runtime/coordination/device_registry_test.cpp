@@ -6,36 +6,58 @@
 using namespace ringmaster;
 using namespace ringmaster::test;
 
-TEST_CASE("device_registry: gives every id once, the one that is wanted where it can") {
-  device_registry registry;
-  registry.start_ids_above(node_id{3}, device_id{10});
-  CHECK(registry.give_id({}) == device_id{11});
-  CHECK(registry.give_id(device_id{20}) == device_id{20});
-  CHECK(registry.give_id(device_id{20}) == device_id{21});
-  CHECK(registry.give_id(device_id{5}) == device_id{5}); // of an earlier run, and wanted again
-  CHECK(registry.give_id(device_id{5}) == device_id{22});
-  registry.joined(device(30)); // one that chose its own
-  CHECK(registry.give_id({}) == device_id{31});
-  CHECK(registry.node_joined({}, nullptr) == node_id{4});
-}
-
 TEST_CASE("device_registry: a node's name is its alone, as long as it lives") {
   device_registry registry;
   proto::NodeJoinRequest about;
   about.set_name("node-3");
+  about.set_pid(812);
+  about.set_hostname("hostb");
   auto first = registry.node_joined(about, nullptr);
+  REQUIRE(first);
   auto second = registry.node_joined(about, nullptr);
-  CHECK(registry.name_of(first) == "node-3");
-  CHECK(registry.name_of(second) == "node-3-2");
-  about.set_name("node-3-2");
-  CHECK(registry.name_of(registry.node_joined(about, nullptr)) == "node-3-2-2");
-  CHECK(registry.node_gone(first)->about.name() == "node-3");
-  CHECK_FALSE(registry.node_gone(first));
-  CHECK(registry.name_of(first) == "");
-  about.set_name("node-3");
+  REQUIRE_FALSE(second);
+  CHECK(second.error() == errc::in_use);
+  CHECK(render(second.error()).find("the name \"node-3\" is taken: process 812 on hostb joined with it") == 0);
+  CHECK(registry.name_of(*first) == "node-3");
+  CHECK(registry.node_gone(*first)->about.name() == "node-3");
+  CHECK_FALSE(registry.node_gone(*first));
+  CHECK(registry.name_of(*first) == "");
   auto again = registry.node_joined(about, nullptr);
-  CHECK(registry.name_of(again) == "node-3");
-  CHECK(again > second); // a number is never used twice
+  REQUIRE(again);
+  CHECK(registry.name_of(*again) == "node-3");
+  CHECK(*again > *first); // a number is never used twice
+}
+
+TEST_CASE("device_registry: devices of a node are neighbours, and nodes of a host, in the order of their first device") {
+  device_registry registry;
+  std::map<std::string, node_id> nodes;
+  for (std::string name : {"a1", "b1", "a2"}) {
+    proto::NodeJoinRequest about;
+    about.set_name(name);
+    about.set_hostname(name.substr(0, 1));
+    nodes[name] = *registry.node_joined(about, nullptr);
+  }
+  auto join = [&](uint64_t id, const std::string& node) {
+    auto x = device(id);
+    x.node = nodes[node];
+    registry.joined(std::move(x));
+  };
+  join(1, "a1");
+  join(2, "b1");
+  join(3, "a2");
+  join(4, "b1");
+  join(5, "a2");
+  join(6, "a1");
+  auto ids = [](std::initializer_list<uint64_t> values) {
+    device_ids result;
+    for (auto x : values)
+      result.push_back(device_id{x});
+    return result;
+  };
+  CHECK(*registry.free_devices(6, "CommInit") == ids({1, 6, 3, 5, 2, 4}));
+  CHECK(*registry.free_devices(3, "CommInit") == ids({1, 6, 3}));
+  registry.take(device_id{1}, communicator_id{7});
+  CHECK(*registry.free_devices(5, "CommInit") == ids({2, 4, 3, 5, 6}));
 }
 
 TEST_CASE("device_registry: says how a device went, and of one that never was how many there are") {

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "messages/ids.hpp"
+#include "messages/journal.pb.h"
+
+#include <optional>
+#include <set>
+
+namespace ringmaster {
+
+/// Which ids of nodes, devices and communicators were ever given. None is given twice: the ledger outlives the
+/// coordinator, which its supervisor may start again, and by marks in the journal its process. A mark says up to where
+/// ids may have been given; it is written well before they are. After a process that was killed they go on above the
+/// mark, after one that ended in order where it stopped.
+class id_ledger {
+public:
+  static constexpr uint64_t reserve = 1024; ///< How far a mark is ahead.
+
+  id_ledger() = default;
+  explicit id_ledger(const proto::JournalState& known) { start_above(known); }
+
+  /// Ids of earlier runs end here.
+  void start_above(const proto::JournalState& known);
+
+  node_id new_node() { return node_id{++given_.node}; }
+  communicator_id new_communicator() { return communicator_id{++given_.communicator}; }
+  /// The id that is wanted, if it was never given, or a new one.
+  device_id new_device(device_id wanted);
+  /// It has chosen its own.
+  void taken(device_id id);
+
+  /// Whether it may have been given, in this run or an earlier one.
+  bool was_given(communicator_id id) const { return id.value != 0 && id.value <= given_.communicator; }
+
+  /// To be written before more ids are given; none: the last mark is far enough ahead.
+  std::optional<proto::Record> mark();
+  /// To be written at the end in good order: what was given, and no more.
+  proto::Record last_mark() const { return record_of(given_); }
+
+private:
+  struct highest {
+    uint64_t node = 0;
+    uint64_t device = 0;
+    uint64_t communicator = 0;
+  };
+  static proto::Record record_of(const highest& x);
+
+  highest given_;
+  highest marked_;
+  uint64_t floor_ = 0;            ///< Devices of earlier runs have ids up to here.
+  std::set<device_id> devices_; ///< Above the floor: wanted ids leave gaps.
+};
+
+} // namespace ringmaster
