@@ -33,6 +33,7 @@ std::string to_string(errc code) {
     case errc::refused: return "refused";
     case errc::too_large: return "too_large";
     case errc::too_many: return "too_many";
+    case errc::suspected: return "suspected";
   }
   return "unnamed_errc_" + std::to_string(static_cast<int>(code));
 }

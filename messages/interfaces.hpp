@@ -19,7 +19,7 @@ using stream_actor = caf::typed_actor<
   caf::reacts_to<proto::Release>,
   // COMMUNICATOR: a new epoch opens. Answers by a Quiesced message.
   caf::reacts_to<proto::Quiesce>,
-  // COMMUNICATOR: how far are you? Answers by a Progress message.
+  // NODE, or COMMUNICATOR where there is none: how far are you? Answers by a Progress message.
   caf::reacts_to<proto::ProgressRequest>,
   // Another STREAM: how blocks travel. See messages/transfer.hpp.
   caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>, caf::reacts_to<chunk>,
@@ -96,6 +96,8 @@ using communicator_actor = caf::typed_actor<
   // STREAM of a member.
   caf::reacts_to<proto::RankReport>, caf::reacts_to<joint_arrival>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
+  // NODE: what the members that it hosts have said.
+  caf::reacts_to<proto::ProgressReport>,
   // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
   caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
@@ -119,7 +121,13 @@ using node_actor = caf::typed_actor<
   // COORDINATOR: these nodes have devices, too; talk to them directly.
   caf::reacts_to<proto::NodePeers>,
   // Join the handle's coordinator.
-  caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>>;
+  caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
+  // DEVICE of this node: I am ready.
+  caf::reacts_to<proto::DeviceReady, device_handle>,
+  // COMMUNICATOR: how far are these devices? Answers by ProgressReport messages. STREAM: so far.
+  caf::reacts_to<proto::ProgressRequest>, caf::reacts_to<proto::Progress>,
+  // INTERNAL: report what there is.
+  caf::reacts_to<atom::expire, uint64_t>>;
 
 /// COORDINATOR: the host side. Knows nodes and devices, makes communicators, answers clients.
 using coordinator_actor = caf::typed_actor<

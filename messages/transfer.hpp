@@ -91,10 +91,11 @@ struct joint_arrival {
   std::shared_ptr<device_memory> memory;
 };
 
-/// How others reach a device and the stream that runs its collectives.
+/// How others reach a device, the stream that runs its collectives, and the node that hosts it.
 struct device_handle {
   caf::strong_actor_ptr device;
   caf::strong_actor_ptr stream;
+  caf::strong_actor_ptr node{}; ///< Null: a device without one.
 };
 
 /// The handles of a communicator's members, in rank order.
@@ -161,7 +162,7 @@ typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
-  return f(caf::meta::type_name("device_handle"), x.device, x.stream);
+  return f(caf::meta::type_name("device_handle"), x.device, x.stream, x.node);
 }
 
 /// What is shared within a process goes as values to another one.

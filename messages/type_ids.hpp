@@ -107,6 +107,7 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCall))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCallResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ProgressReport))
 
 // An atom's text is at most 10 characters in CAF 0.17.
 CAF_ADD_ATOM(ringmaster, ringmaster::atom, tick, "tick")

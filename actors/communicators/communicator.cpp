@@ -12,11 +12,6 @@
 namespace ringmaster {
 
 void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles) {
-  // In a large group an answer waits for its turn among all the others: that is no sign of a hang.
-  constexpr size_t large = 32;
-  constexpr auto turn = std::chrono::milliseconds{2};
-  if (devices.size() > large)
-    options.suspect.late_after += static_cast<int64_t>(devices.size()) * turn;
   outbox_.emplace(self, options.journal, options.clock, options.enqueue_order);
   desk_.emplace(options.id);
   watch_.emplace(options.suspect, options.operation_limit);
@@ -30,9 +25,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     ranks.push_back({devices[rank], false});
     ids.push_back(ranks.back().id());
-    handles_[ids.back()] = handles[rank];
-    watch_->add(ids.back());
-    self->monitor(caf::actor_cast<caf::actor>(handles[rank].device));
+    add_member(ranks.back().id(), handles[rank]);
     created.add_device_ids(ids.back());
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
@@ -50,6 +43,15 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
     self->monitor(options.coordinator);
   announce_members();
   desk_->set_ranks(epochs_->epoch(), std::move(ids));
+}
+
+void communicator_state::add_member(device_id device, const device_handle& handle) {
+  handles_[device] = handle;
+  self->monitor(caf::actor_cast<caf::actor>(handle.device));
+  if (!handle.node)
+    return watch_->add(device);
+  auto next = static_cast<watch::process_number>(processes_.size());
+  watch_->add(device, processes_.try_emplace(handle.node->address(), next).first->second);
 }
 
 device_handles communicator_state::handles() const {
@@ -215,12 +217,7 @@ void communicator_state::tick() {
     lose(device, reason, "suspicion", true);
   if (!watching())
     return;
-  auto devices = watched();
-  proto::ProgressRequest request;
-  request.set_comm_id(options.id.value);
-  request.set_number(watch_->on_request(devices, now()));
-  for (auto device : devices)
-    self->send(caf::actor_cast<stream_actor>(handle_of(device).stream), request);
+  ask_progress(watched());
   joint_->note_moving(now());
   if (watch_->stalled(now()) && state() == epoch_change::phase::active) {
     auto limit_s = std::chrono::duration<double>{watch_->stalled_after()}.count();
@@ -230,8 +227,33 @@ void communicator_state::tick() {
   keep_ticking();
 }
 
+void communicator_state::ask_progress(const std::vector<device_id>& devices) {
+  proto::ProgressRequest request;
+  request.set_comm_id(options.id.value);
+  request.set_number(watch_->on_request(devices, now()));
+  std::map<caf::strong_actor_ptr, proto::ProgressRequest> by_node;
+  for (auto device : devices) {
+    auto& handle = handle_of(device);
+    if (handle.node)
+      by_node.try_emplace(handle.node, request).first->second.add_device_ids(device.value);
+    else
+      self->send(caf::actor_cast<stream_actor>(handle.stream), request);
+  }
+  for (auto& [node, asked] : by_node)
+    self->send(caf::actor_cast<node_actor>(node), asked);
+}
+
 void communicator_state::on_progress(const proto::Progress& x) {
   watch_->on_answer(x, now());
+}
+
+void communicator_state::on_node_report(const proto::ProgressReport& x) {
+  if (!self->current_sender())
+    return;
+  if (auto process = processes_.find(self->current_sender()->address()); process != processes_.end())
+    watch_->on_report(process->second, now());
+  for (auto& device : x.devices())
+    on_progress(device);
 }
 
 std::string communicator_state::explain() const {
@@ -299,6 +321,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     [&state](const joint_arrival& x) { state.on_joint_arrival(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
+    [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
     [&state](atom::flush) { state.flush(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },

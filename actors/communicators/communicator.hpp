@@ -79,6 +79,7 @@ public:
 
   // -- streams and members (communicator_operations.cpp, communicator_epochs.cpp) --
   void on_report(const proto::RankReport& x);
+  void on_node_report(const proto::ProgressReport& x);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
   void on_quiesced(const proto::Quiesced& x);
   void on_progress(const proto::Progress& x);
@@ -146,6 +147,8 @@ private:
   bool watching() const { return !operations().nothing_in_flight() || epochs_->changing(); }
   void keep_ticking();
   std::vector<uint64_t> watched() const;
+  void ask_progress(const std::vector<uint64_t>& devices);
+  void add_member(uint64_t device, const device_handle& handle);
   operation_queue& operations() { return epochs_->operations(); }
   const operation_queue& operations() const { return epochs_->operations(); }
   time_point now() const { return self->clock().now(); }
@@ -154,6 +157,7 @@ private:
   device_handles handles() const;
 
   std::map<uint64_t, device_handle> handles_; ///< By device, of those that are members or were.
+  std::map<caf::actor_addr, watch::process_number> processes_; ///< By node: its devices are asked together.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;

@@ -140,10 +140,7 @@ void communicator_state::carry_out(epoch_change::spare_wanted& x) {
 
 void communicator_state::take_spare(const proto::SpareResponse& x, const device_handle& handle, uint64_t lost) {
   if (x.success() && !epochs_->ending()) {
-    auto id = x.device().deviceid().value();
-    handles_[id] = handle;
-    watch_->add(id);
-    self->monitor(caf::actor_cast<caf::actor>(handle.device));
+    add_member(id_of(x.device()), handle);
   }
   change([&] { return epochs_->spare(x, lost); });
 }

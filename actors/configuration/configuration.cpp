@@ -113,7 +113,7 @@ configuration::configuration() {
   }
   // A peer that hangs, or whose host is cut off, is given up after the timeout; CAF's default is never.
   set("middleman.heartbeat-interval", caf::timespan{std::chrono::milliseconds{500}});
-  set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{2}});
+  set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{20}});
   // CAF lets an actor run for as long as it has messages; a stream always has one while it copies.
   set("scheduler.max-throughput", uint64_t{64});
   // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps

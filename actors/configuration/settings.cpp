@@ -95,6 +95,7 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
   result.restarts_max = opts.supervisor.restarts_max;
   result.period = opts.supervisor.period;
   result.join_limit = opts.node.join_timeout;
+  result.report_limit = opts.suspicion.interval;
   return result;
 }
 

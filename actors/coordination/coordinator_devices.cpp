@@ -137,7 +137,7 @@ void coordinator_state::fence(device_id id, const departure& how) {
   auto handle = device->handle;
   device_gone(id, how);
   self->send_exit(caf::actor_cast<caf::actor>(handle.device),
-                  make_error(errc::device_lost, "ended on suspicion: " + how.cause));
+                  make_error(errc::suspected, "ended on suspicion: " + how.cause));
 }
 
 bool coordinator_state::may_replace(device_id id) const {

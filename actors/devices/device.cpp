@@ -41,7 +41,10 @@ void device_state::start(device_id given) {
   proto::DeviceReady ready;
   *ready.mutable_metadata() = metadata_of(*this);
   ready.set_node_id(options.node.value);
-  device_handle handle{self->ctrl(), caf::actor_cast<caf::strong_actor_ptr>(streams.begin()->second)};
+  device_handle handle{self->ctrl(), caf::actor_cast<caf::strong_actor_ptr>(streams.begin()->second),
+                       caf::actor_cast<caf::strong_actor_ptr>(options.host)};
+  if (options.host)
+    self->send(options.host, ready, handle);
   self->send(options.coordinator, std::move(ready), std::move(handle));
 }
 

@@ -2,11 +2,12 @@
 
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
+#include "runtime/health/progress_desk.hpp"
 
 namespace ringmaster {
 
 struct node_options {
-  std::string name;     ///< The coordinator may put a number behind it, so that it is this node's alone.
+  std::string name;     ///< This node's alone, or the coordinator refuses it.
   std::string hostname; ///< Of the machine.
   uint64_t pid = 0;
   uint32_t devices = 0;
@@ -14,11 +15,13 @@ struct node_options {
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
   caf::timespan period = std::chrono::seconds{10};
   caf::timespan join_limit = std::chrono::seconds{5};
+  caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
   coordinator_actor coordinator; ///< Joins at once if valid; else when it is told to.
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
-/// a fresh one: a new id, empty memory, free for communicators to come.
+/// a fresh one: a new id, empty memory, free for communicators to come. Communicators ask the node how far its devices
+/// are, and it asks them.
 ///
 ///   idle --Adopt--> joining --answered--> hosting --coordinator down, supervisor down--> quits
 class node_state {
@@ -33,6 +36,19 @@ public:
   void host(node_id own, const std::vector<device_id>& wanted_ids);
   void meet(const proto::NodePeers& x);
   void on_down(const caf::down_msg& x);
+  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
+  void ask_progress(const proto::ProgressRequest& x);
+  void on_progress(const proto::Progress& x);
+  void expire(uint64_t number);
+
+private:
+  void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
+
+  std::map<device_id, caf::actor_addr> streams_; ///< Of the devices that live, and of some that did.
+  progress_desk progress_;
+  std::map<progress_desk::key, communicator_actor> askers_; ///< Of the open requests.
+  std::map<uint64_t, progress_desk::key> timers_;           ///< By their number.
+  uint64_t last_timer_ = 0;
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

@@ -127,7 +127,8 @@ void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) 
     spdlog::info("supervisor {}: child {} has ended: {}", st.options.name, child.spec.name, reason_text(reason));
     return;
   }
-  if (!st.intensity->allow(self->clock().now())) {
+  bool counts = !st.options.counts || st.options.counts(reason);
+  if (counts && !st.intensity->allow(self->clock().now())) {
     give_up(self,
             fmt::format("{}; the last was child {}: {}", st.intensity->reason(), child.spec.name, reason_text(reason)));
     return;

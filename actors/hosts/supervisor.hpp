@@ -43,6 +43,8 @@ struct supervisor_options {
   restart_strategy strategy = restart_strategy::one_for_one;
   uint32_t restarts_max = restart_intensity::options{}.restarts_max; ///< Within `period`; one more and it gives up.
   caf::timespan period = restart_intensity::options{}.period;
+  /// Whether a child's end counts as a failure that may be repeated at most `restarts_max` times. Null: every one.
+  std::function<bool(const caf::error& reason)> counts{};
   caf::timespan stop_timeout = std::chrono::seconds{5}; ///< Then a child that was told to end is killed.
   std::vector<child_spec> children{};                   ///< In the order of their start.
 };

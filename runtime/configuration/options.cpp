@@ -125,6 +125,8 @@ std::vector<option_entry> option_entries(options& x) {
      shortest, day},
     {"suspicion", "interval", &x.suspicion.interval, "between two progress requests", shortest, ns(1min)},
     {"suspicion", "late-after", &x.suspicion.late_after, "an answer that takes longer is late", shortest, hour},
+    {"suspicion", "pause-max", &x.suspicion.pause_max, "a process that is silent for less has only paused", shortest,
+     hour},
     {"suspicion", "late", &x.suspicion.late, "so many late answers ...", 1, 64},
     {"suspicion", "window", &x.suspicion.window, "... of the last so many are a hang", 1, 64},
     {"supervisor", "restarts-max", &x.supervisor.restarts_max, "restarts before a supervisor gives up", 0, 1000},
@@ -242,6 +244,9 @@ caf::error validate(const options& opts) {
   for (const auto& entry : option_entries(copy))
     if (!std::visit([&](const auto* value) { return is_allowed(entry, *value); }, entry.value))
       return refuse(fmt::format("{}.{}", entry.section, entry.key), value_text(entry), allowed_text(entry));
+  if (opts.suspicion.pause_max < opts.suspicion.late_after)
+    return refuse("suspicion.pause-max", text_of(opts.suspicion.pause_max),
+                  fmt::format("at least suspicion.late-after, which is {}", text_of(opts.suspicion.late_after)));
   if (opts.suspicion.late > opts.suspicion.window)
     return refuse("suspicion.late", text_of(uint64_t{opts.suspicion.late}),
                   fmt::format("at most suspicion.window, which is {}", opts.suspicion.window));

@@ -30,7 +30,7 @@ struct options {
 
   /// Not "stream": CAF has a section of that name.
   struct {
-    duration timeout = std::chrono::seconds{5};
+    duration timeout = std::chrono::seconds{15};
     uint64_t slice_bytes = 1ull << 20;
   } transfers;
 
@@ -82,7 +82,7 @@ struct options {
     std::string host = "127.0.0.1";
     uint16_t port = 7077;
     uint64_t host_copies_bytes_max = 1ull << 30;
-    duration request_timeout = std::chrono::seconds{10};
+    duration request_timeout = std::chrono::seconds{15};
   } coordinator;
 
   struct {

@@ -36,12 +36,21 @@ suspicion::verdict suspicion::evaluate(time_point now) {
 
 /// Notices that the caller itself stood still.
 void suspicion::observe(time_point now) {
-  if (last_seen_ && now - *last_seen_ > options_.interval + options_.late_after) {
-    fresh_since_ = now;
-    for (auto& waiting : pending_)
-      waiting.since = now;
-  }
+  if (last_seen_ && now - *last_seen_ > options_.interval + options_.late_after)
+    forgive_pending(now);
   last_seen_ = now;
+}
+
+void suspicion::forgive_pending(time_point now) {
+  fresh_since_ = now;
+  for (auto& waiting : pending_)
+    waiting.since = now;
+}
+
+void suspicion::start_afresh(time_point now) {
+  observe(now);
+  forgive_pending(now);
+  outcomes_.clear();
 }
 
 /// Counts what has waited too long. This also bounds the queue: nothing stays longer than `late_after`.

@@ -20,6 +20,8 @@ public:
   struct options {
     duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
     duration late_after = std::chrono::milliseconds{500};
+    /// A process that is silent as a whole for so long is lost; for less, it has paused. At least `late_after`.
+    duration pause_max = std::chrono::milliseconds{2500};
     uint32_t late = 3;   ///< X, 1..window
     uint32_t window = 5; ///< Y, 1..64
   };
@@ -43,6 +45,10 @@ public:
   /// and how long a device had been busy before counts no more.
   verdict evaluate(time_point now);
 
+  /// The device could not answer until now, through no fault of its own: what is pending starts afresh, and nothing
+  /// that was late before counts.
+  void start_afresh(time_point now);
+
 private:
   struct request {
     uint64_t number = 0;
@@ -58,6 +64,7 @@ private:
   };
 
   void observe(time_point now);
+  void forgive_pending(time_point now);
   void expire(time_point now);
   void count(bool late);
   std::string reason_at(time_point now, size_t late) const;

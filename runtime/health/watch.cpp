@@ -4,36 +4,76 @@
 
 namespace ringmaster {
 
-watch::verdict watch::look(const std::vector<uint64_t>& devices, time_point now) {
+namespace {
+
+double seconds(watch::duration x) {
+  return std::chrono::duration<double>{x}.count();
+}
+
+} // namespace
+
+watch::verdict watch::look(const std::vector<device_id>& devices, time_point now) {
+  observe(now);
   verdict result;
   for (auto device : devices)
     if (auto x = devices_.find(device); x != devices_.end())
-      if (auto found = x->second.suspect.evaluate(now); found.suspected)
-        result.suspects.emplace_back(device, found.reason);
+      if (auto reason = judge(x->second, now); !reason.empty())
+        result.suspects.emplace_back(device, std::move(reason));
   auto most = overload_.look(result.suspects.size(), devices.size(), now);
   if (most.began)
     result.overload = fmt::format(
       "{} of {} devices answer late, as if the hosts or the network were overloaded: none is "
       "given up for {:.1f} s",
-      result.suspects.size(), devices.size(), std::chrono::duration<double>{overload_.patience()}.count());
+      result.suspects.size(), devices.size(), seconds(overload_.patience()));
   if (most.excused)
     result.suspects.clear();
   return result;
 }
 
-uint64_t watch::on_request(const std::vector<uint64_t>& devices, time_point now) {
+/// Notices that the caller itself stood still.
+void watch::observe(time_point now) {
+  if (last_look_ && now - *last_look_ > options_.interval + options_.late_after)
+    for (auto& [number, process] : processes_)
+      process.start_afresh(now);
+  last_look_ = now;
+}
+
+std::string watch::judge(watched& x, time_point now) {
+  if (x.process) {
+    auto silent = processes_[*x.process].length(now);
+    if (silent > options_.pause_max)
+      return fmt::format("its process has not answered for {:.1f} s", seconds(silent));
+    if (silent > options_.late_after)
+      return {}; // the process has paused; nobody knows what the device would say
+  }
+  auto found = x.suspect.evaluate(now);
+  return found.suspected ? found.reason : std::string{};
+}
+
+uint64_t watch::on_request(const std::vector<device_id>& devices, time_point now) {
   ++requests_;
   for (auto device : devices)
-    if (auto x = devices_.find(device); x != devices_.end())
+    if (auto x = devices_.find(device); x != devices_.end()) {
       x->second.suspect.on_request(requests_, now);
+      if (x->second.process)
+        processes_[*x->second.process].on_request(now);
+    }
   return requests_;
 }
 
+void watch::on_report(process_number process, time_point now) {
+  if (processes_[process].on_answer(now) <= options_.late_after)
+    return;
+  for (auto& [id, device] : devices_)
+    if (device.process == process)
+      device.suspect.start_afresh(now);
+}
+
 void watch::on_answer(const proto::Progress& x, time_point now) {
-  auto i = devices_.find(x.device_id());
+  auto i = devices_.find(device_id{x.device_id()});
   if (i == devices_.end())
     return;
-  auto& [suspect, latest] = i->second;
+  auto& [suspect, latest, process] = i->second;
   suspect.on_answer(x.number(), std::chrono::nanoseconds{x.busy() ? x.busy_for_ns() : 0}, now);
   if (x.sequence() != latest.sequence() || x.epoch() != latest.epoch() || x.round() != latest.round()
       || x.doing() != latest.doing()) // it tells the pieces of a block, too
@@ -41,7 +81,7 @@ void watch::on_answer(const proto::Progress& x, time_point now) {
   latest = x;
 }
 
-const std::string& watch::doing(uint64_t device) const {
+const std::string& watch::doing(device_id device) const {
   static const std::string nothing;
   auto i = devices_.find(device);
   return i == devices_.end() ? nothing : i->second.latest.doing();

@@ -1,10 +1,13 @@
 #pragma once
 
 #include "messages/collective.pb.h"
+#include "messages/ids.hpp"
 #include "runtime/health/overload.hpp"
+#include "runtime/health/silence.hpp"
 #include "runtime/health/suspicion.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,18 +15,25 @@
 namespace ringmaster {
 
 /// Watches the devices of a communicator while they have something to do: whose answers are late, what each says that
-/// it does, and when anybody has last moved. Pure: the caller passes the time in and sends the requests.
+/// it does, and when anybody has last moved. Devices of a process are asked together. One that is late while its process
+/// answers hangs; where the whole process is silent it may only have paused (stopped, swapped out, moved to another
+/// machine), and has until `pause_max`. Pure: the caller passes the time in and sends the requests.
 class watch {
 public:
   using time_point = suspicion::time_point;
   using duration = suspicion::duration;
+  /// Which devices are asked together; each caller counts as it likes.
+  using process_number = uint32_t;
 
   /// `stalled_after`: without any progress of anybody.
   watch(suspicion::options opts, duration stalled_after)
     : options_(opts), stalled_after_(stalled_after), overload_(opts.late_after) {}
 
-  void add(uint64_t device) { devices_.try_emplace(device, watched{suspicion{options_}, {}}); }
-  void remove(uint64_t device) { devices_.erase(device); }
+  /// `process`: none where the device is asked by itself.
+  void add(device_id device, std::optional<process_number> process = std::nullopt) {
+    devices_.try_emplace(device, watched{suspicion{options_}, {}, process});
+  }
+  void remove(device_id device) { devices_.erase(device); }
 
   /// Something has happened that takes an operation on.
   void note_progress(time_point now) { last_progress_ = now; }
@@ -32,29 +42,38 @@ public:
   duration stalled_after() const { return stalled_after_; }
 
   struct verdict {
-    std::vector<std::pair<uint64_t, std::string>> suspects; ///< To be given up, with the reason.
+    std::vector<std::pair<device_id, std::string>> suspects; ///< To be given up, with the reason.
     std::string overload; ///< What to tell people: most are late, and an excuse has begun. Else empty.
   };
   /// Judges those of `devices`; to be called at each tick.
-  verdict look(const std::vector<uint64_t>& devices, time_point now);
+  verdict look(const std::vector<device_id>& devices, time_point now);
   /// A request goes out to these. Returns its number.
-  uint64_t on_request(const std::vector<uint64_t>& devices, time_point now);
+  uint64_t on_request(const std::vector<device_id>& devices, time_point now);
   void on_answer(const proto::Progress& x, time_point now);
+  /// The process has spoken, whatever it said of its devices. To be called before their answers are.
+  void on_report(process_number process, time_point now);
   /// In its own words; empty: no word yet.
-  const std::string& doing(uint64_t device) const;
+  const std::string& doing(device_id device) const;
 
 private:
   struct watched {
     suspicion suspect;
     proto::Progress latest; ///< Its last answer.
+    std::optional<process_number> process;
   };
+
+  void observe(time_point now);
+  /// Empty: not to be given up.
+  std::string judge(watched& x, time_point now);
 
   suspicion::options options_;
   duration stalled_after_;
   overload overload_;
-  std::map<uint64_t, watched> devices_;
+  std::map<device_id, watched> devices_;
+  std::map<process_number, silence> processes_;
   uint64_t requests_ = 0;
   time_point last_progress_;
+  std::optional<time_point> last_look_;
 };
 
 } // namespace ringmaster

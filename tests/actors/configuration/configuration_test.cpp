@@ -79,7 +79,7 @@ TEST_CASE("configuration: without a file and arguments the defaults hold") {
   CHECK(cfg.values().device.count == 8);
   CHECK(cfg.values().suspicion.late_after == 500ms);
   CHECK(caf::get<caf::timespan>(cfg, "middleman.heartbeat-interval") == 500ms);
-  CHECK(caf::get<caf::timespan>(cfg, "middleman.connection-timeout") == 2s);
+  CHECK(caf::get<caf::timespan>(cfg, "middleman.connection-timeout") == 20s);
 }
 
 TEST_CASE("configuration: the command line goes before the file, the file before the defaults") {
@@ -112,7 +112,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.route = {"messages", 8192, 9};
   changed.communicator = {"abort", true, 4s, 31s};
   changed.costs = {1us, 151us, 1501, 21us, 8us, 9us, 3us, 1502, 1503, 1504, 4097, 16us, 501ns, 1505};
-  changed.suspicion = {101ms, 501ms, 4, 6};
+  changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
   changed.supervisor = {6, 11s};
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001};
   changed.coordinator = {"localhost", 7078, 4096, 12s};
@@ -283,7 +283,7 @@ TEST_CASE("configuration: check finds what CAF's own reading has passed over") {
 TEST_CASE("configuration: the file that we ship lists every key with exactly its default") {
   auto listed = settings_of(source_text("config/caf-application.conf"));
   std::set<std::string> expected{"scheduler.max-throughput=64", "work-stealing.moderate-poll-attempts=0",
-                                 "middleman.heartbeat-interval=500ms", "middleman.connection-timeout=2s"};
+                                 "middleman.heartbeat-interval=500ms", "middleman.connection-timeout=20s"};
   options defaults;
   for (const auto& entry : option_entries(defaults))
     expected.insert(std::string{entry.section} + "." + std::string{entry.key} + "=" + value_text(entry));
