@@ -87,3 +87,102 @@ TEST_CASE("watch: a new word of anybody is progress, the same word is none") {
   CHECK(!x.of.stalled(x.start + 31s));
   CHECK(x.of.stalled(x.start + 32s));
 }
+
+namespace {
+
+/// Two processes of two devices each, asked every 100 ms.
+struct two_processes {
+  watch of{{.interval = 100ms, .late_after = 500ms, .pause_max = 2500ms, .late = 3, .window = 5}, 30s};
+  std::vector<device_id> devices{device_id{1}, device_id{2}, device_id{3}, device_id{4}};
+  watch::time_point start = watch::time_point{} + 1h, now = start;
+
+  two_processes() {
+    for (uint32_t i = 0; i < 4; ++i)
+      of.add(devices[i], i / 2);
+  }
+
+  /// The answers of a process to this request; `busy_for`: as each of its devices tells.
+  void answer(uint32_t process, uint64_t number, watch::duration busy_for = {}) {
+    of.on_report(process, now);
+    for (auto i = 2 * process; i < 2 * process + 2; ++i) {
+      proto::Progress x;
+      x.set_number(number);
+      x.set_device_id(devices[i].value);
+      x.set_busy(busy_for.count() > 0);
+      x.set_busy_for_ns(static_cast<uint64_t>(busy_for.count()));
+      of.on_answer(x, now);
+    }
+  }
+
+  /// A tick; the first process answers.
+  watch::verdict tick() {
+    now += 100ms;
+    auto result = of.look(devices, now);
+    latest = of.on_request(devices, now);
+    now += 1ms;
+    answer(0, latest);
+    return result;
+  }
+
+  uint64_t latest = 0;
+};
+
+} // namespace
+
+TEST_CASE("watch: a process that pauses for less than pause-max loses no device, whatever it answers afterwards") {
+  for (auto pause : {600ms, 1000ms, 2400ms}) {
+    CAPTURE(pause.count());
+    two_processes x;
+    for (int i = 0; i < 10; ++i) {
+      CHECK(x.tick().suspects.empty());
+      x.answer(1, x.latest);
+    }
+    auto first = x.latest + 1;
+    for (auto paused_at = x.now; x.now - paused_at < pause;)
+      CHECK(x.tick().suspects.empty());
+    for (auto number = first; number <= x.latest; ++number)
+      x.answer(1, number, pause); // they had the next move when it stopped
+    for (int i = 0; i < 10; ++i) {
+      CHECK(x.tick().suspects.empty());
+      x.answer(1, x.latest);
+    }
+  }
+}
+
+TEST_CASE("watch: a process that is silent for longer loses all its devices at once, and nobody else's") {
+  two_processes x;
+  x.tick();
+  x.answer(1, x.latest);
+  auto silent_since = x.now;
+  watch::verdict found;
+  while (found.suspects.empty())
+    found = x.tick();
+  CHECK(x.now - silent_since > 2500ms);
+  CHECK(x.now - silent_since < 2800ms);
+  REQUIRE(found.suspects.size() == 2);
+  CHECK(found.suspects[0].first == device_id{3});
+  CHECK(found.suspects[1].first == device_id{4});
+  CHECK(found.suspects[0].second.find("its process has not answered for 2.5 s") == 0);
+}
+
+TEST_CASE("watch: a device that hangs while its process answers is given up as soon as one without a process") {
+  two_processes x;
+  watch::verdict found;
+  while (found.suspects.empty()) {
+    found = x.tick();
+    x.of.on_report(1, x.now); // for nobody
+    REQUIRE(x.now - x.start < 5s);
+  }
+  CHECK(x.now - x.start < 1s);
+  CHECK(found.suspects.size() == 2);
+}
+
+TEST_CASE("watch: where the observer stood still itself, no process has been silent") {
+  two_processes x;
+  x.tick();
+  x.answer(1, x.latest);
+  x.tick(); // one that the second process has not answered
+  x.now += 10s;
+  for (int i = 0; i < 20; ++i)
+    CHECK(x.tick().suspects.empty());
+}
