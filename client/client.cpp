@@ -1,8 +1,10 @@
 #include "client/client.hpp"
 
+#include "actors/calls/request_limit.hpp"
 #include "actors/calls/spin.hpp"
 #include "runtime/text/quantity_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -32,6 +34,14 @@ caf::error client::no_answer(const caf::error& problem, caf::timespan limit) con
   return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
 }
 
+caf::error client::no_answer_of(communicator_id communicator, const caf::error& problem) {
+  if (problem != caf::sec::request_receiver_down)
+    return no_answer(problem, limit_);
+  auto ended = status(communicator); // the coordinator knows how; if it is gone itself, this says so
+  return ended ? make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", communicator))
+               : std::move(ended.error());
+}
+
 void client::look_for_answer() {
   constexpr auto limit = std::chrono::microseconds{50};
   spin_until([this] { return !self_->mailbox().empty(); }, limit);
@@ -40,6 +50,7 @@ void client::look_for_answer() {
 caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::timespan within) {
   proto::ClusterInfoRequest request;
   request.set_min_devices(devices_min);
+  within = request_limit(within);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto info = ask_within<proto::ClusterInfo>(limit_ + within, std::move(request));
   if (info && static_cast<uint32_t>(info->devices_size()) < devices_min)
@@ -74,38 +85,87 @@ caf::error client::free(device_id device, uint64_t address) {
   return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
-caf::expected<gpu_sim::MemcpyResponse> client::memcpy(gpu_sim::MemcpyRequest request, byte_block& block) {
-  caf::expected<gpu_sim::MemcpyResponse> result = caf::error{};
-  auto answer = self_->request(coordinator_, limit_, std::move(request), block);
-  look_for_answer();
-  answer.receive(
-    [&](gpu_sim::MemcpyResponse& x, byte_block& bytes) {
-      block = std::move(bytes);
-      result = std::move(x);
-    },
-    [&](const caf::error& problem) { result = no_answer(problem, limit_); });
-  if (result)
-    if (auto problem = error_in(*result))
-      return problem;
-  return result;
+// A message is sent as a whole: a large one would hold up all others on its way, heartbeats included, and for a second
+// on a link of 1 Gb/s it takes 100 MB. So a copy goes in pieces, of which a few are under way.
+caf::error client::copy_in_pieces(
+  device_id device, uint64_t address, uint64_t bytes,
+  const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
+  const std::function<void(uint64_t, const byte_block&)>& take) {
+  constexpr uint64_t piece_bytes = 1u << 20;
+  constexpr size_t under_way_max = 4;
+  if (bytes > piece_bytes) {
+    auto there = this->ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
+    if (!there)
+      return std::move(there.error());
+    auto begin = there->metadata().minmemaddr().value(), end = there->metadata().maxmemaddr().value();
+    if (address < begin || address > end || bytes > end - address)
+      return make_error(errc::out_of_range,
+                        fmt::format("device 0x{:x}: address {:#x} with {:#x} bytes is not within its memory, which is "
+                                    "[{:#x}, {:#x})",
+                                    device, address, bytes, begin, end));
+  }
+  auto begin_piece = [&](uint64_t offset) {
+    auto [request, block] = ask(offset, std::min(piece_bytes, bytes - offset));
+    return self_->request(coordinator_, limit_, std::move(request), std::move(block));
+  };
+  std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
+  caf::error problem;
+  uint64_t next = 0;
+  do {
+    while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
+      under_way.emplace_back(next, begin_piece(next));
+      next += piece_bytes;
+    }
+    auto [offset, answer] = std::move(under_way.front());
+    under_way.pop_front();
+    look_for_answer();
+    auto keep = [&](caf::error x) {
+      if (!problem)
+        problem = std::move(x);
+    };
+    answer.receive(
+      [&](const gpu_sim::MemcpyResponse& x, const byte_block& piece) {
+        keep(error_in(x));
+        if (!problem)
+          take(offset, piece);
+      },
+      [&](const caf::error& x) { keep(no_answer(x, limit_)); });
+  } while (!under_way.empty() || (!problem && next < bytes));
+  return problem;
 }
 
 caf::error client::copy_to_device(device_id device, uint64_t address, byte_block block) {
-  gpu_sim::MemcpyRequest request;
-  *request.mutable_hosttodevice()->mutable_dstdeviceid() = to_wire(device);
-  request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address);
-  return error_from(memcpy(std::move(request), block));
+  auto ask = [&](uint64_t offset, uint64_t bytes) {
+    gpu_sim::MemcpyRequest request;
+    *request.mutable_hosttodevice()->mutable_dstdeviceid() = to_wire(device);
+    request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address + offset);
+    return std::pair{std::move(request), block.part(offset, bytes)};
+  };
+  return copy_in_pieces(device, address, block.size(), ask, [](uint64_t, const byte_block&) {});
 }
 
 caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t address, uint64_t bytes) {
-  gpu_sim::MemcpyRequest request;
-  *request.mutable_devicetohost()->mutable_srcdeviceid() = to_wire(device);
-  request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address);
-  request.mutable_devicetohost()->set_numbytes(bytes);
-  byte_block block;
-  if (auto answer = memcpy(std::move(request), block); !answer)
-    return std::move(answer.error());
-  return block;
+  auto ask = [&](uint64_t offset, uint64_t piece) {
+    gpu_sim::MemcpyRequest request;
+    *request.mutable_devicetohost()->mutable_srcdeviceid() = to_wire(device);
+    request.mutable_devicetohost()->mutable_srcmemaddr()->set_value(address + offset);
+    request.mutable_devicetohost()->set_numbytes(piece);
+    return std::pair{std::move(request), byte_block{}};
+  };
+  byte_block whole;
+  std::byte* target = nullptr;
+  auto take = [&](uint64_t offset, const byte_block& piece) {
+    if (piece.size() == bytes) {
+      whole = piece; // the only one
+      return;
+    }
+    if (target == nullptr)
+      whole = byte_block::uninitialized(bytes, target);
+    std::copy(piece.bytes().begin(), piece.bytes().end(), target + offset);
+  };
+  if (auto problem = copy_in_pieces(device, address, bytes, ask, take))
+    return problem;
+  return whole;
 }
 
 caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
@@ -217,16 +277,24 @@ caf::expected<uint64_t> client::all_reduce_ring(const gpu_sim::AllReduceRingRequ
 }
 
 caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& request) {
-  auto answer = ask<proto::CollectiveResponse>(request);
-  if (!answer)
-    return std::move(answer.error());
-  return answer->sequence();
+  caf::expected<uint64_t> result = uint64_t{0};
+  auto answer = self_->request(coordinator_, limit_, request);
+  look_for_answer();
+  answer.receive(
+    [&](const proto::CollectiveResponse& x) {
+      if (auto problem = error_in(x))
+        result = std::move(problem);
+      else
+        result = x.sequence();
+    },
+    [&](const caf::error& problem) { result = no_answer_of(communicator_id{request.comm_id()}, problem); });
+  return result;
 }
 
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
   while (calls_.size() >= calls_max)
     take_oldest_answer();
-  calls_.push_back(self_->request(coordinator_, limit_, request));
+  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, limit_, request)});
 }
 
 void client::take_oldest_answer() {
@@ -235,13 +303,14 @@ void client::take_oldest_answer() {
       call_error_ = std::move(problem);
   };
   look_for_answer();
-  calls_.front().receive(
+  auto call = std::move(calls_.front());
+  calls_.pop_front();
+  call.answer.receive(
     [&](const proto::CollectiveResponse& x) {
       if (auto problem = error_in(x))
         keep(std::move(problem));
     },
-    [&](const caf::error& problem) { keep(no_answer(problem, limit_)); });
-  calls_.pop_front();
+    [&](const caf::error& problem) { keep(no_answer_of(call.communicator, problem)); });
 }
 
 caf::error client::finish_calls() {
@@ -259,6 +328,7 @@ caf::expected<gpu_sim::GetCommStatusResponse> client::status(communicator_id com
 caf::expected<gpu_sim::GetCommStatusResponse> client::wait(communicator_id communicator, caf::timespan within) {
   proto::CommWaitRequest request;
   request.set_comm_id(communicator.value);
+  within = request_limit(within);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
   auto answer = ask_within<gpu_sim::GetCommStatusResponse>(limit_ + within, std::move(request));
   if (answer && answer->status() == gpu_sim::IN_PROGRESS)

@@ -10,6 +10,7 @@
 #include <caf/scoped_actor.hpp>
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -121,8 +122,14 @@ private:
   }
 
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
+  /// The same for a call that the coordinator hands on: the communicator may have ended before it took it.
+  caf::error no_answer_of(communicator_id communicator, const caf::error& problem);
   caf::expected<gpu_sim::CommInitResponse> derive_one(proto::CommDeriveRequest request);
-  caf::expected<gpu_sim::MemcpyResponse> memcpy(gpu_sim::MemcpyRequest request, byte_block& block);
+  /// Makes one request for each piece, a few at a time, and takes their answers in order. A range beyond the device's
+  /// memory is refused before a byte is sent.
+  caf::error copy_in_pieces(device_id device, uint64_t address, uint64_t bytes,
+                            const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
+                            const std::function<void(uint64_t, const byte_block&)>& take);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
     std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
@@ -136,7 +143,11 @@ private:
   coordinator_actor coordinator_;
   caf::timespan limit_;
   bool let_stay_ = false;
-  std::deque<pending_call> calls_;
+  struct begun_call {
+    communicator_id communicator;
+    pending_call answer;
+  };
+  std::deque<begun_call> calls_;
   caf::error call_error_;
 };
 

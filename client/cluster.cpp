@@ -1,6 +1,7 @@
 #include "client/cluster.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "actors/hosts/reach.hpp"
 #include "client/client.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -9,9 +10,9 @@
 #include <caf/io/middleman_actor.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <set>
 #include <spdlog/spdlog.h>
 
@@ -185,22 +186,6 @@ cluster::~cluster() {
     spdlog::error("the cluster's parts did not end within 20 s");
 }
 
-namespace {
-
-/// CAF says of a host that nobody knows that it refused the connection.
-caf::error check_host(const endpoint& x) {
-  addrinfo* found = nullptr;
-  auto problem = ::getaddrinfo(x.host.c_str(), nullptr, nullptr, &found);
-  if (problem != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", x.host, x.host,
-                                  x.port, ::gai_strerror(problem)));
-  ::freeaddrinfo(found);
-  return caf::none;
-}
-
-} // namespace
-
 std::string coordinator_elsewhere(const options& opts) {
   auto variable = std::getenv("RINGMASTER_COORDINATOR");
   return !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
@@ -210,8 +195,9 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
   auto target = parse_endpoint(where);
   if (!target)
     return std::move(target.error());
-  if (auto problem = check_host(*target))
-    return problem;
+  constexpr caf::timespan reach_limit = std::chrono::seconds{3};
+  if (auto problem = reach(*target, std::min(limit, reach_limit)))
+    return make_error(code_of(problem), fmt::format("there is no coordinator: {}", render(problem)));
   caf::scoped_actor self{system};
   caf::expected<coordinator_actor> result = caf::sec::cannot_connect_to_node;
   self->request(system.middleman().actor_handle(), limit, caf::connect_atom_v, target->host, target->port)
@@ -225,9 +211,10 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
       },
       [&](const caf::error& problem) {
         result = make_error(
-          errc::timed_out, fmt::format("no coordinator answers at {} within {:.0f} s ({}); is `ringmaster coordinator` "
-                                       "running there, and the port right?",
-                                       where, std::chrono::duration<double>{limit}.count(), render(problem)));
+          problem == caf::sec::request_timeout ? errc::timed_out : errc::unreachable,
+          fmt::format("{} accepts connections, but no coordinator answers there within {:.0f} s ({}); is `ringmaster "
+                      "coordinator` running there, and the port right?",
+                      where, std::chrono::duration<double>{limit}.count(), render(problem)));
       });
   return result;
 }

@@ -34,6 +34,7 @@ std::string to_string(errc code) {
     case errc::too_large: return "too_large";
     case errc::too_many: return "too_many";
     case errc::suspected: return "suspected";
+    case errc::unreachable: return "unreachable";
   }
   return "unnamed_errc_" + std::to_string(static_cast<int>(code));
 }

@@ -33,7 +33,8 @@ enum class errc : uint8_t {
   refused,              ///< Another process said no; its sentence says why.
   too_large,            ///< More than any state would allow: over a size's limit, which the text names.
   too_many,             ///< As many are alive or under way as a limit allows, which the text names; wait, or end some.
-  suspected             ///< Ended by the coordinator, because it was silent or late.
+  suspected,            ///< Ended by the coordinator, because it was silent or late.
+  unreachable           ///< Nobody listens there, or the way is blocked; the text names both ends.
 };
 
 /// What a message carries beside a sentence: the code of our errors, what comes nearest for those of CAF, 0 for none.

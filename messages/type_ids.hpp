@@ -108,6 +108,7 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommDeriveResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCall))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCallResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ProgressReport))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeApart))
 
 // An atom's text is at most 10 characters in CAF 0.17.
 CAF_ADD_ATOM(ringmaster, ringmaster::atom, tick, "tick")

@@ -64,18 +64,32 @@ device_handles communicator_state::handles() const {
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
   bool in_flight = !operations().idle() || epochs_->changing();
-  auto& error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
-  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
-  if (!in_flight && !error.empty()) {
-    auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
-    set_error_in(result, make_error(code, error));
+  auto error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
+  auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
+  if (error.empty() && !epochs_->without_results().empty()) {
+    error = missing_results();
+    code = errc::device_lost;
   }
+  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
+  if (!in_flight && !error.empty())
+    set_error_in(result, make_error(code, error));
   result.set_asyncerror(epochs_->async_error());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
   result.set_epoch(epochs_->opened());
   for (auto& x : *epochs_->ranks_in(epochs_->opened()))
     *result.add_devices() = x.metadata;
   return result;
+}
+
+/// SUCCESS would say that every rank holds the results.
+std::string communicator_state::missing_results() const {
+  std::vector<std::string> ranks;
+  for (size_t rank = 0; rank < epochs_->ranks().size(); ++rank)
+    if (auto id = epochs_->ranks()[rank].id(); epochs_->without_results().count(id) != 0)
+      ranks.push_back(fmt::format("rank {} (device 0x{:x})", rank, id));
+  return fmt::format("the latest operations have ended, but {} took the place of one that was lost with its results; all "
+                     "other ranks hold theirs",
+                     fmt::join(ranks, ", "));
 }
 
 std::string communicator_state::group_start() {
@@ -90,7 +104,7 @@ std::string communicator_state::group_end() {
     return problem;
   auto closed = operations().take_closed();
   if (first && (!closed.empty() || state() == epoch_change::phase::active))
-    error_.clear(); // an empty group succeeds
+    begin_batch(); // an empty group succeeds
   if (closed.empty()) {
     settle();
     return {};

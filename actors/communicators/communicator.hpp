@@ -142,6 +142,12 @@ private:
   /// Has `expire(number)` called when the time is over.
   uint64_t limit(caf::timespan limit);
   void set_timer();
+  std::string missing_results() const;
+  /// What is called now is asked for from now on.
+  void begin_batch() {
+    error_.clear();
+    epochs_->batch_began();
+  }
   void expire(uint64_t number);
   std::string explain() const;
   bool watching() const { return !operations().nothing_in_flight() || epochs_->changing(); }

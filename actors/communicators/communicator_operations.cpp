@@ -59,7 +59,7 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   if (collected)
     return op.sequence;
   if (first) {
-    error_.clear();
+    begin_batch();
     watch_->note_progress(now());
   }
   limit_operation(op);

@@ -28,7 +28,20 @@ caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about
 
 std::optional<known_node> device_registry::node_gone(node_id id) {
   auto found = nodes_.extract(id);
+  if (found)
+    for (auto& [other, node] : nodes_)
+      node.apart.erase(found.mapped().about.name());
   return found ? std::optional{std::move(found.mapped())} : std::nullopt;
+}
+
+void device_registry::node_apart(node_id id, const std::string& peer, const std::string& why) {
+  auto node = nodes_.find(id);
+  if (node == nodes_.end())
+    return;
+  if (why.empty())
+    node->second.apart.erase(peer);
+  else
+    node->second.apart[peer] = why;
 }
 
 std::string device_registry::name_of(node_id id) const {

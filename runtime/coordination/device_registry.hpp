@@ -35,6 +35,7 @@ struct known_device {
 struct known_node {
   proto::NodeJoinRequest about;
   caf::strong_actor_ptr handle;
+  std::map<std::string, std::string> apart = {}; ///< By name, nodes that it has no direct way to, and why.
 };
 
 /// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's.
@@ -47,6 +48,8 @@ public:
   /// Gives it an id. Errors: in_use, where a node of that name is here; it says where.
   caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle);
   std::optional<known_node> node_gone(node_id id);
+  /// It has no direct way to another node; `why` is empty: it has one again.
+  void node_apart(node_id id, const std::string& peer, const std::string& why);
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
   /// Empty for one that is not there.
   std::string name_of(node_id id) const;

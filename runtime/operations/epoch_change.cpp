@@ -64,6 +64,7 @@ epoch_change::decisions epoch_change::lost(uint64_t device, const std::string& c
     operations_.drop(device);
   }
   quiescing_.erase(device);
+  without_results_.erase(device);
   if (state_ == phase::aborted)
     return out;
   if (state_ == phase::ending) {
@@ -72,7 +73,7 @@ epoch_change::decisions epoch_change::lost(uint64_t device, const std::string& c
       reopen(out); // it was the last that had not stopped
     return out;
   }
-  async_error_ = reason;
+  note_loss(reason);
   if (policy_ == proto::ABORT)
     begin_end(out, reason);
   else if (ranks_.empty())
@@ -82,6 +83,27 @@ epoch_change::decisions epoch_change::lost(uint64_t device, const std::string& c
   end_decided(out); // only now: those who wait shall hear of the new epoch
   finish_end(out);
   return out;
+}
+
+void epoch_change::note_loss(std::string reason) {
+  constexpr size_t losses_max = 16;
+  losses_.push_back(std::move(reason));
+  if (losses_.size() > losses_max) {
+    losses_.pop_front();
+    ++losses_forgotten_;
+  }
+}
+
+std::string epoch_change::async_error() const {
+  if (ending())
+    return fmt::format("communicator {} has ended: {}", owner_.value, end_reason_);
+  auto latest = fmt::format("{}", fmt::join(losses_, "; "));
+  return losses_forgotten_ == 0 ? latest : fmt::format("after {} earlier losses: {}", losses_forgotten_, latest);
+}
+
+void epoch_change::batch_began() {
+  has_results_ = false;
+  without_results_.clear();
 }
 
 void epoch_change::quiesce(decisions& out, const std::string& reason) {
@@ -149,12 +171,14 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, uint6
   if (ending())
     return out; // the coordinator takes it back when the communicator ends
   if (!x.success()) {
-    begin_end(out, async_error_ + "; it could not be replaced: " + x.error());
+    begin_end(out, losses_.back() + "; it could not be replaced: " + x.error());
     return out;
   }
   auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& y) { return y.id() == lost; });
   auto old_min = place->metadata.minmemaddr().value();
   *place = {x.device(), false};
+  if (has_results_)
+    without_results_.insert(place->id());
   std::erase(to_replace_, lost);
   operations_.replace(lost, old_min, x.device(), [&](const operation& op) -> std::string {
     if (!x.inputs_restored())
@@ -170,7 +194,7 @@ epoch_change::decisions epoch_change::no_spare(const std::string& why) {
   asked_for_ = 0;
   decisions out;
   if (!ending())
-    begin_end(out, async_error_ + "; the coordinator gave no spare: " + why);
+    begin_end(out, losses_.back() + "; the coordinator gave no spare: " + why);
   return out;
 }
 
@@ -197,6 +221,7 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
       each->finished.insert(x.device_id());
       if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
         each->state = operation::phase::decided;
+        has_results_ = true;
         note_outputs(out, *each);
         decided = true;
       }
@@ -275,6 +300,7 @@ epoch_change::decisions epoch_change::group_closed() {
 
 epoch_change::decisions epoch_change::data_moves(operation& op) {
   op.state = operation::phase::decided;
+  has_results_ = true;
   op.moving = true;
   data_moves_ = true;
   decisions out;
@@ -311,11 +337,10 @@ void epoch_change::begin_end(decisions& out, const std::string& reason) {
     return;
   state_ = phase::ending;
   end_reason_ = reason;
-  async_error_ = fmt::format("communicator {} has ended: {}", owner_.value, reason);
-  operations_.cancel_all(errc::aborted, async_error_);
+  operations_.cancel_all(errc::aborted, async_error());
   std::erase_if(ranks_, [](auto& x) { return x.lost; });
   to_replace_.clear();
-  out.emplace_back(end_began{async_error_});
+  out.emplace_back(end_began{async_error()});
   quiesce(out, reason);
 }
 

@@ -3,7 +3,10 @@
 #include "messages/cluster.pb.h"
 #include "runtime/operations/operation_queue.hpp"
 
+#include <deque>
 #include <map>
+#include <set>
+#include <string>
 #include <variant>
 
 namespace ringmaster {
@@ -91,14 +94,19 @@ public:
   /// Whether the device has a rank, and has not been lost.
   bool is_there(uint64_t device) const;
   bool has_stopped(uint64_t device) const { return quiescing_.count(device) == 0; }
-  /// What happened last that nobody had called for; once it ends, why.
-  const std::string& async_error() const { return async_error_; }
+  /// What has happened that nobody had called for: all losses, the latest of very many; once it ends, why.
+  std::string async_error() const;
   /// The latest epoch that was open. While members change, calls are for it.
   uint64_t opened() const { return history_.rbegin()->first; }
   /// Who had the ranks in an epoch that was open; nullptr: that is not known any more.
   const std::vector<rank_device>* ranks_in(uint64_t epoch) const;
   /// Those of that epoch, and which of them have been dropped since.
   std::vector<rank_device> ranks_now(uint64_t epoch) const;
+  /// The first of a new batch of operations is called: nobody asks for the results of the one before any more.
+  void batch_began();
+  /// Devices that took a rank after an operation of the latest batch was decided: they do not hold its result, and
+  /// nobody else holds that rank's.
+  const std::set<uint64_t>& without_results() const { return without_results_; }
   /// Whether the report is of an attempt that counts.
   bool counts(const proto::RankReport& x);
 
@@ -137,6 +145,7 @@ private:
   void end_decided(decisions& out);
   void end_cancelled(decisions& out);
   void end(decisions& out, operation op);
+  void note_loss(std::string reason);
   /// Where spares are to get inputs, else nobody keeps copies.
   void note_outputs(decisions& out, const operation& op) const;
   void note_ranks();
@@ -151,7 +160,10 @@ private:
   std::set<uint64_t> quiescing_; ///< Devices that have not stopped yet.
   std::string epoch_reason_;
   std::string end_reason_;
-  std::string async_error_;
+  std::deque<std::string> losses_;
+  uint64_t losses_forgotten_ = 0;
+  bool has_results_ = false; ///< An operation of the latest batch was decided.
+  std::set<uint64_t> without_results_;
   std::deque<uint64_t> to_replace_; ///< Lost devices whose ranks wait for a spare.
   uint64_t asked_for_ = 0;          ///< The lost device that a spare has been asked for; 0: none.
   uint64_t asked_at_ = 0;           ///< The latest operation that the request knew of.

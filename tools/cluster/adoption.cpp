@@ -1,10 +1,13 @@
 #include "tools/cluster/adoption.hpp"
 
+#include "actors/hosts/reach.hpp"
+
 #include <caf/io/middleman.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <utility>
 
 namespace ringmaster {
 
@@ -14,7 +17,7 @@ adoption::adoption(caf::actor_system& system, caf::scoped_actor& self, coordinat
   for (auto& device : devices) {
     auto i = std::find_if(nodes_.begin(), nodes_.end(), [&](auto& x) { return x.where == device.node; });
     if (i == nodes_.end())
-      i = nodes_.insert(nodes_.end(), {device.node, {}, {}, false});
+      i = nodes_.insert(nodes_.end(), listed_node{.where = device.node});
     i->device_ids.push_back(device.id.value);
   }
 }
@@ -23,20 +26,24 @@ void adoption::try_missing() {
   auto now = std::chrono::steady_clock::now();
   if (now < next_try_)
     return;
-  next_try_ = now + std::chrono::seconds{1};
+  next_try_ = now + std::chrono::milliseconds{500}; // every other time it looks what has become of the last try
   for (auto& x : nodes_)
     if (!x.present)
       adopt(x);
 }
 
 void adoption::adopt(listed_node& x) {
-  auto found = system_.middleman().remote_actor<node_actor>(x.where.host, x.where.port);
-  if (!found) {
-    if (!std::exchange(x.told, true))
-      spdlog::warn("no node answers at {}:{} yet ({}); it is tried every second", x.where.host, x.where.port,
-                   render(found.error()));
+  if (!x.reached.valid()) {
+    x.reached = std::async(std::launch::async, [where = x.where] { return reach(where); });
     return;
   }
+  if (x.reached.wait_for(std::chrono::seconds{0}) != std::future_status::ready)
+    return;
+  if (auto problem = x.reached.get())
+    return missed(x, problem);
+  auto found = system_.middleman().remote_actor<node_actor>(x.where.host, x.where.port);
+  if (!found)
+    return missed(x, found.error());
   self_->monitor(*found);
   x.present = found->address();
   x.told = false;
@@ -46,6 +53,12 @@ void adoption::adopt(listed_node& x) {
   for (auto id : x.device_ids)
     join.add_device_ids(id);
   self_->send(*found, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator_));
+}
+
+void adoption::missed(listed_node& x, const caf::error& why) {
+  if (!std::exchange(x.told, true))
+    spdlog::warn("no node answers at {}:{} yet ({}); it is tried every second", x.where.host, x.where.port,
+                 render(why));
 }
 
 void adoption::on_down(const caf::down_msg& lost) {

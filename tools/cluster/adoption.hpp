@@ -3,10 +3,12 @@
 #include "messages/interfaces.hpp"
 #include "runtime/text/endpoint.hpp"
 
+#include <future>
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
 
 #include <chrono>
+#include <future>
 #include <vector>
 
 namespace ringmaster {
@@ -18,19 +20,21 @@ public:
   adoption(caf::actor_system& system, caf::scoped_actor& self, coordinator_actor coordinator,
            const std::vector<cluster_device>& devices);
 
-  /// Tries those that are missing, once a second.
+  /// Tries those that are missing, once a second. Never waits.
   void try_missing();
   void on_down(const caf::down_msg& x);
 
 private:
   struct listed_node {
     endpoint where;
-    std::vector<uint64_t> device_ids;
-    caf::actor_addr present;
-    bool told = false; ///< That it is missing.
+    std::vector<uint64_t> device_ids = {};
+    caf::actor_addr present = {};
+    bool told = false;                       ///< That it is missing.
+    std::future<caf::error> reached = {}; ///< On a thread of its own: whoever is silent there holds up nobody here.
   };
 
   void adopt(listed_node& x);
+  void missed(listed_node& x, const caf::error& why);
 
   caf::actor_system& system_;
   caf::scoped_actor& self_;
