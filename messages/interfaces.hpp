@@ -98,6 +98,8 @@ using communicator_actor = caf::typed_actor<
   caf::reacts_to<proto::Progress>,
   // NODE: what the members that it hosts have said.
   caf::reacts_to<proto::ProgressReport>,
+  // COORDINATOR: what is under way between two members may be lost.
+  caf::reacts_to<proto::WayLost>,
   // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
   caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
@@ -122,6 +124,8 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<proto::NodePeers>,
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
+  // INTERNAL: whether this peer was reached, its handle beside it; try once more.
+  caf::reacts_to<proto::NodeApart, caf::strong_actor_ptr>, caf::reacts_to<proto::NodePeers_Peer>,
   // DEVICE of this node: I am ready.
   caf::reacts_to<proto::DeviceReady, device_handle>,
   // COMMUNICATOR: how far are these devices? Answers by ProgressReport messages. STREAM: so far.

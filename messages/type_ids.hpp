@@ -109,6 +109,8 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCall))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankCallResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ProgressReport))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeApart))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodePeers_Peer))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::WayLost))
 
 // An atom's text is at most 10 characters in CAF 0.17.
 CAF_ADD_ATOM(ringmaster, ringmaster::atom, tick, "tick")

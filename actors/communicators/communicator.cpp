@@ -336,6 +336,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
+    [&state](const proto::WayLost& x) { state.change([&] { return state.epochs_->way_lost(x.reason()); }); },
     [&state](atom::flush) { state.flush(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },

@@ -178,7 +178,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       return answer;
     },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
-    [&state](const proto::NodeApart& x) { state.devices.node_apart(node_id{x.node_id()}, x.peer(), x.why()); },
+    [&state](const proto::NodeApart& x) { state.nodes_apart(x); },
     [&state](const proto::MemberLost& x) { state.member_lost(x); },
     [&state](const proto::SpareRequest& x) { return state.spare(x); },
     [&state](const proto::OutputsWritten& x) { state.outputs_written(x); },

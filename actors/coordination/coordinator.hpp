@@ -51,6 +51,8 @@ public:
   proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
   /// Tells every node where the others are.
   void introduce_nodes();
+  /// One has lost its direct way to another, or has found one.
+  void nodes_apart(const proto::NodeApart& x);
   void device_ready(const proto::DeviceReady& x, const device_handle& handle);
   void member_lost(const proto::MemberLost& x);
   /// Whether a spare may want what the host copies to this device: it is free, or the policy of all of its

@@ -40,9 +40,21 @@ void coordinator_state::introduce_nodes() {
       peer.set_host(node.about.host());
       peer.set_port(node.about.port());
     }
-  if (peers.peers_size() > 1)
-    for (auto& [id, node] : devices.nodes())
-      self->send(caf::actor_cast<node_actor>(node.handle), peers);
+  for (auto& [id, node] : devices.nodes())
+    self->send(caf::actor_cast<node_actor>(node.handle), peers);
+}
+
+void coordinator_state::nodes_apart(const proto::NodeApart& x) {
+  node_id node{x.node_id()};
+  devices.node_apart(node, x.peer(), x.why());
+  if (x.why().empty())
+    return;
+  proto::WayLost lost;
+  lost.set_reason(fmt::format("nodes {} and {} have no direct way to each other: {}", devices.name_of(node), x.peer(),
+                              x.why()));
+  for (auto id : devices.shared_by(node, x.peer()))
+    if (auto communicator = communicator_of(id))
+      self->send(*communicator, lost);
 }
 
 void coordinator_state::node_gone(node_id id, const caf::error& reason, bool left) {
@@ -67,6 +79,7 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
     spdlog::debug("node {} has left: {}", its_name, cause);
   else
     spdlog::info("node {} is lost: {}", its_name, cause);
+  introduce_nodes(); // nobody need look for it
 }
 
 void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {

@@ -51,6 +51,11 @@ proto::ClusterInfo coordinator_state::info() const {
     entry.set_host(node.about.host());
     entry.set_port(node.about.port());
     entry.set_hostname(node.about.hostname());
+    for (auto& [peer, why] : node.apart) {
+      auto& apart = *entry.add_apart();
+      apart.set_peer(peer);
+      apart.set_why(why);
+    }
   }
   return result;
 }

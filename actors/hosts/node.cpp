@@ -1,8 +1,13 @@
 #include "actors/hosts/node.hpp"
 
+#include "actors/calls/answers.hpp"
+#include "actors/hosts/reach.hpp"
+
+#include <caf/blocking_actor.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -29,7 +34,8 @@ void node_state::join(const proto::Adopt& x) {
           options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
         if (auto problem = error_in(y))
           return self->quit(std::move(problem));
-        host(node_id{y.node_id()}, wanted);
+        id_ = node_id{y.node_id()};
+        host(id_, wanted);
       },
       [this](const caf::error& problem) {
         self->quit(make_error(errc::timed_out,
@@ -61,20 +67,75 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   devices = self->spawn<caf::monitored>(supervisor, std::move(settings));
 }
 
+// -- the other nodes ---------------------------------------------------------------
+
 void node_state::meet(const proto::NodePeers& x) {
+  std::map<std::string, known_peer> now;
   for (auto& peer : x.peers()) {
     if (peer.name() == options.name)
-      return; // those behind us in the list come to us
-    auto about = fmt::format("node {} at {}:{}", peer.name(), peer.host(), peer.port());
-    self
-      ->request(self->system().middleman().actor_handle(), options.join_limit, caf::connect_atom_v, peer.host(),
-                static_cast<uint16_t>(peer.port()))
-      .then([](const caf::node_id&, const caf::strong_actor_ptr&, const std::set<std::string>&) {},
-            [about](const caf::error& problem) {
-              spdlog::warn("no direct connection to {} ({}): blocks go through the coordinator's process", about,
-                           render(problem));
-            });
+      break; // those behind us in the list come to us
+    auto known = peers_.extract(peer.name());
+    bool same = known && known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port();
+    now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
   }
+  peers_ = std::move(now);
+  for (auto& [name, peer] : peers_)
+    if (!peer.met)
+      connect(peer.where);
+}
+
+void node_state::connect(const proto::NodePeers::Peer& peer) {
+  auto known = peers_.find(peer.name());
+  if (known == peers_.end() || known->second.met || std::exchange(known->second.trying, true))
+    return;
+  // On a thread of its own: whoever is silent there holds up nobody here.
+  self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
+    endpoint where{peer.host(), static_cast<uint16_t>(peer.port())};
+    proto::NodeApart result;
+    result.set_peer(peer.name());
+    caf::strong_actor_ptr found;
+    if (auto problem = reach(where))
+      result.set_why(render(problem));
+    else
+      helper
+        ->request(helper->system().middleman().actor_handle(), limit, caf::connect_atom_v, where.host, where.port)
+        .receive([&](const caf::node_id&, const caf::strong_actor_ptr& x, const std::set<std::string>&) { found = x; },
+                 [&](const caf::error& x) { result.set_why(render(x)); });
+    if (!found && result.why().empty())
+      result.set_why("no node listens there");
+    helper->send(us, std::move(result), std::move(found));
+  });
+}
+
+void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer) {
+  constexpr auto try_again = std::chrono::seconds{5};
+  auto known = peers_.find(x.peer());
+  if (known == peers_.end())
+    return; // it has left
+  known->second.trying = false;
+  if (peer) {
+    known->second.met = peer->address();
+    self->monitor(caf::actor_cast<caf::actor>(peer));
+    if (std::exchange(known->second.told, false))
+      tell_apart(x.peer(), {});
+    return;
+  }
+  if (!std::exchange(known->second.told, true))
+    tell_apart(x.peer(), x.why());
+  self->delayed_send(self, try_again, known->second.where);
+}
+
+void node_state::tell_apart(const std::string& peer, const std::string& why) {
+  if (why.empty())
+    spdlog::info("there is a direct way to node {} again", peer);
+  else
+    spdlog::warn("there is no direct way to node {}, so that blocks pass through the coordinator's process: {}", peer,
+                 why);
+  proto::NodeApart x;
+  x.set_node_id(id_.value);
+  x.set_peer(peer);
+  x.set_why(why);
+  self->send(options.coordinator, std::move(x));
 }
 
 // -- how far the devices are -----------------------------------------------------
@@ -132,6 +193,17 @@ void node_state::report(const progress_desk::key& request, std::optional<proto::
 }
 
 void node_state::on_down(const caf::down_msg& x) {
+  auto lost = std::find_if(peers_.begin(), peers_.end(), [&](auto& y) { return y.second.met == x.source; });
+  if (lost != peers_.end()) {
+    // It may have ended; then the coordinator knows it as well, and no harm is done.
+    auto& peer = lost->second;
+    peer.met = nullptr;
+    peer.told = true;
+    tell_apart(lost->first, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
+                                        render(x.reason)));
+    self->delayed_send(self, std::chrono::seconds{1}, peer.where);
+    return;
+  }
   if (options.coordinator && x.source == options.coordinator.address())
     self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));
   else
@@ -159,6 +231,8 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
       state.options.coordinator = caf::actor_cast<coordinator_actor>(host);
       state.join(x);
     },
+    [&state](const proto::NodeApart& x, const caf::strong_actor_ptr& peer) { state.met(x, peer); },
+    [&state](const proto::NodePeers::Peer& x) { state.connect(x); },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
     [&state](const proto::ProgressRequest& x) { state.ask_progress(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },

@@ -34,7 +34,11 @@ public:
 
   void join(const proto::Adopt& x);
   void host(node_id own, const std::vector<device_id>& wanted_ids);
+  /// These are there: connects to those before us in the list, the others come to us.
   void meet(const proto::NodePeers& x);
+  void connect(const proto::NodePeers::Peer& peer);
+  /// What has become of a try to connect.
+  void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
   void device_ready(const proto::DeviceReady& x, const device_handle& handle);
   void ask_progress(const proto::ProgressRequest& x);
@@ -42,8 +46,20 @@ public:
   void expire(uint64_t number);
 
 private:
+  /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
+  void tell_apart(const std::string& peer, const std::string& why);
   void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
 
+  /// A node that we connect to.
+  struct known_peer {
+    proto::NodePeers::Peer where;
+    caf::actor_addr met; ///< Monitored; null: there is no connection.
+    bool trying = false;
+    bool told = false; ///< The coordinator, that we are apart.
+  };
+
+  node_id id_;
+  std::map<std::string, known_peer> peers_; ///< By name.
   std::map<device_id, caf::actor_addr> streams_; ///< Of the devices that live, and of some that did.
   progress_desk progress_;
   std::map<progress_desk::key, communicator_actor> askers_; ///< Of the open requests.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 
 namespace ringmaster {
 
@@ -45,38 +46,38 @@ private:
   uint64_t offset_ = 0;
 };
 
-/// The plainest route: the sender's stream answers each pull with a chunk, a few of them under way at once.
+/// The plainest route: the sender's stream answers each pull with a chunk, a few of them under way at once. They may
+/// come in another order, where the way between two processes changes meanwhile.
 class message_route : public route {
 public:
   message_route(const offer& source, const block_sink& sink) : source_(source), sink_(sink) {}
 
   progress advance(stream_state& stream) override {
-    while (asked_ < source_.source.bytes && asked_ - arrived_ < window(stream)) {
+    while (asked_ < source_.source.bytes && awaited_.size() < stream.options.credits) {
       auto size = std::min(stream.options.chunk_bytes, source_.source.bytes - asked_);
       stream.self->send(caf::actor_cast<stream_actor>(source_.sender), pull{source_.key, asked_, size});
+      awaited_.emplace(asked_, size);
       asked_ += size;
     }
-    return arrived_ == source_.source.bytes ? progress::done : progress::waiting;
+    return awaited_.empty() ? progress::done : progress::waiting;
   }
 
   progress on_chunk(stream_state& stream, const chunk& x) override {
-    if (x.offset != arrived_ || x.block.size() > asked_ - arrived_) {
-      error = fmt::format("a chunk of {} bytes at offset {} came where one at offset {} was asked for", x.block.size(),
-                          x.offset, arrived_);
+    auto asked = awaited_.find(x.offset);
+    if (asked == awaited_.end() || asked->second != x.block.size()) {
+      error = fmt::format("a chunk of {} bytes at offset {} came that was not asked for", x.block.size(), x.offset);
       return progress::broken;
     }
+    awaited_.erase(asked);
     sink_.put(x.offset, x.block.bytes());
-    arrived_ += x.block.size();
     return advance(stream);
   }
 
 private:
-  static uint64_t window(const stream_state& stream) { return stream.options.chunk_bytes * stream.options.credits; }
-
   offer source_;
   block_sink sink_;
   uint64_t asked_ = 0;
-  uint64_t arrived_ = 0;
+  std::map<uint64_t, uint64_t> awaited_; ///< Sizes by offset.
 };
 
 template <class Route>

@@ -44,6 +44,19 @@ void device_registry::node_apart(node_id id, const std::string& peer, const std:
     node->second.apart[peer] = why;
 }
 
+std::set<communicator_id> device_registry::shared_by(node_id one, const std::string& other) const {
+  std::set<communicator_id> on_one, on_other, result;
+  for (auto& [id, device] : devices_) {
+    if (device.node == one)
+      on_one.insert(device.communicators.begin(), device.communicators.end());
+    else if (name_of(device.node) == other)
+      on_other.insert(device.communicators.begin(), device.communicators.end());
+  }
+  std::set_intersection(on_one.begin(), on_one.end(), on_other.begin(), on_other.end(),
+                        std::inserter(result, result.end()));
+  return result;
+}
+
 std::string device_registry::name_of(node_id id) const {
   auto i = nodes_.find(id);
   return i == nodes_.end() ? std::string{} : i->second.about.name();

@@ -54,6 +54,9 @@ public:
   /// Empty for one that is not there.
   std::string name_of(node_id id) const;
 
+  /// Communicators with devices on both.
+  std::set<communicator_id> shared_by(node_id one, const std::string& other) const;
+
   // -- devices --
 
   void joined(known_device device);

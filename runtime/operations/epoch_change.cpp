@@ -280,6 +280,13 @@ epoch_change::decisions epoch_change::overdue(const std::vector<uint64_t>& seque
   return out;
 }
 
+epoch_change::decisions epoch_change::way_lost(const std::string& reason) {
+  decisions out;
+  if (state_ == phase::active && !operations_.nothing_in_flight())
+    quiesce(out, reason);
+  return out;
+}
+
 epoch_change::decisions epoch_change::stalled(const std::string& reason) {
   decisions out;
   if (state_ != phase::active)

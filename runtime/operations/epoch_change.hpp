@@ -117,6 +117,8 @@ public:
   decisions no_spare(const std::string& why);
   /// Those that are still running fail. `doing`: what was waited for.
   decisions overdue(const std::vector<uint64_t>& sequences, const std::string& limit, const std::string& doing);
+  /// What the members tell each other may have been lost, though none of them was: what runs, runs again.
+  decisions way_lost(const std::string& reason);
   /// Nobody has moved for too long: all that runs fails.
   decisions stalled(const std::string& reason);
   /// Calls have come into flight that waited for GroupEnd: those that were cancelled meanwhile end.

@@ -61,7 +61,11 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
     }
   if (here < node.devices_announced())
     result += fmt::format(", {} of its {} here", here, counted(node.devices_announced(), "device"));
-  return result + '\n' + devices;
+  result += '\n';
+  for (auto& x : node.apart())
+    result += fmt::format("  no direct way to {}, so that blocks pass through the coordinator's process: {}\n", x.peer(),
+                          x.why());
+  return result + devices;
 }
 
 std::string lower(std::string text) {
