@@ -209,18 +209,18 @@ caf::error client::group_end(communicator_id communicator) {
   return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
 }
 
-caf::expected<uint64_t> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
+caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
   auto answer = ask<gpu_sim::AllReduceRingResponse>(request);
   if (!answer)
     return std::move(answer.error());
-  return answer->sequence();
+  return sequence_number{answer->sequence()};
 }
 
-caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& request) {
+caf::expected<sequence_number> client::collective(const proto::CollectiveRequest& request) {
   auto answer = ask<proto::CollectiveResponse>(request);
   if (!answer)
     return std::move(answer.error());
-  return answer->sequence();
+  return sequence_number{answer->sequence()};
 }
 
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {

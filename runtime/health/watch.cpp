@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-watch::verdict watch::look(const std::vector<uint64_t>& devices, time_point now) {
+watch::verdict watch::look(const std::vector<device_id>& devices, time_point now) {
   verdict result;
   for (auto device : devices)
     if (auto x = devices_.find(device); x != devices_.end())
@@ -21,7 +21,7 @@ watch::verdict watch::look(const std::vector<uint64_t>& devices, time_point now)
   return result;
 }
 
-uint64_t watch::on_request(const std::vector<uint64_t>& devices, time_point now) {
+uint64_t watch::on_request(const std::vector<device_id>& devices, time_point now) {
   ++requests_;
   for (auto device : devices)
     if (auto x = devices_.find(device); x != devices_.end())
@@ -30,7 +30,7 @@ uint64_t watch::on_request(const std::vector<uint64_t>& devices, time_point now)
 }
 
 void watch::on_answer(const proto::Progress& x, time_point now) {
-  auto i = devices_.find(x.device_id());
+  auto i = devices_.find(device_id{x.device_id()});
   if (i == devices_.end())
     return;
   auto& [suspect, latest] = i->second;
@@ -41,7 +41,7 @@ void watch::on_answer(const proto::Progress& x, time_point now) {
   latest = x;
 }
 
-const std::string& watch::doing(uint64_t device) const {
+const std::string& watch::doing(device_id device) const {
   static const std::string nothing;
   auto i = devices_.find(device);
   return i == devices_.end() ? nothing : i->second.latest.doing();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/collective.pb.h"
+#include "messages/ids.hpp"
 #include "runtime/health/overload.hpp"
 #include "runtime/health/suspicion.hpp"
 
@@ -22,8 +23,8 @@ public:
   watch(suspicion::options opts, duration stalled_after)
     : options_(opts), stalled_after_(stalled_after), overload_(opts.late_after) {}
 
-  void add(uint64_t device) { devices_.try_emplace(device, watched{suspicion{options_}, {}}); }
-  void remove(uint64_t device) { devices_.erase(device); }
+  void add(device_id device) { devices_.try_emplace(device, watched{suspicion{options_}, {}}); }
+  void remove(device_id device) { devices_.erase(device); }
 
   /// Something has happened that takes an operation on.
   void note_progress(time_point now) { last_progress_ = now; }
@@ -32,16 +33,16 @@ public:
   duration stalled_after() const { return stalled_after_; }
 
   struct verdict {
-    std::vector<std::pair<uint64_t, std::string>> suspects; ///< To be given up, with the reason.
+    std::vector<std::pair<device_id, std::string>> suspects; ///< To be given up, with the reason.
     std::string overload; ///< What to tell people: most are late, and an excuse has begun. Else empty.
   };
   /// Judges those of `devices`; to be called at each tick.
-  verdict look(const std::vector<uint64_t>& devices, time_point now);
+  verdict look(const std::vector<device_id>& devices, time_point now);
   /// A request goes out to these. Returns its number.
-  uint64_t on_request(const std::vector<uint64_t>& devices, time_point now);
+  uint64_t on_request(const std::vector<device_id>& devices, time_point now);
   void on_answer(const proto::Progress& x, time_point now);
   /// In its own words; empty: no word yet.
-  const std::string& doing(uint64_t device) const;
+  const std::string& doing(device_id device) const;
 
 private:
   struct watched {
@@ -52,7 +53,7 @@ private:
   suspicion::options options_;
   duration stalled_after_;
   overload overload_;
-  std::map<uint64_t, watched> devices_;
+  std::map<device_id, watched> devices_;
   uint64_t requests_ = 0;
   time_point last_progress_;
 };
