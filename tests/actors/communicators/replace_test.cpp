@@ -108,6 +108,7 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
   }
 }
 
+// Guards the fence of a spare: one that took no copy in time must not count as one that lives and only refused.
 TEST_CASE("replace: a spare that hangs while it gets its inputs is ended, and the next one is taken") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);

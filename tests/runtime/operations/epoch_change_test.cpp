@@ -476,6 +476,8 @@ size_t explore(uint32_t ranks, proto::FailurePolicy policy, const budget& limits
 
 } // namespace
 
+// Behind every event come the ghosts of all epochs before: a stale Quiesced that counted would open an epoch over
+// streams that still write.
 TEST_CASE("epoch change: every order of losses, reports and answers leaves the survivors a result") {
   for (uint32_t ranks : {2, 3}) {
     CAPTURE(ranks);
@@ -495,6 +497,7 @@ TEST_CASE("epoch change: every order of a loss and the end of a communicator end
     }
 }
 
+// Among the spares are bare ones, which come without the inputs: they cancel what runs, and nothing that is decided.
 TEST_CASE("epoch change: every order of losses and spares that are given, refused, bare, or dead") {
   for (uint32_t ranks : {2, 3}) {
     CAPTURE(ranks);
@@ -513,6 +516,7 @@ TEST_CASE("epoch change: every order of losses and data of joint operations on i
     }
 }
 
+// Else the host would restore a spare from copies that the device has not held since.
 TEST_CASE("epoch change: what a failed operation may have written in part is told before it ends") {
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
