@@ -269,15 +269,15 @@ caf::error client::group_end(communicator_id communicator) {
   return error_from(ask<gpu_sim::GroupEndResponse>(std::move(request)));
 }
 
-caf::expected<uint64_t> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
+caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
   auto answer = ask<gpu_sim::AllReduceRingResponse>(request);
   if (!answer)
     return std::move(answer.error());
-  return answer->sequence();
+  return sequence_number{answer->sequence()};
 }
 
-caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& request) {
-  caf::expected<uint64_t> result = uint64_t{0};
+caf::expected<sequence_number> client::collective(const proto::CollectiveRequest& request) {
+  caf::expected<sequence_number> result = sequence_number{};
   auto answer = self_->request(coordinator_, limit_, request);
   look_for_answer();
   answer.receive(
@@ -285,7 +285,7 @@ caf::expected<uint64_t> client::collective(const proto::CollectiveRequest& reque
       if (auto problem = error_in(x))
         result = std::move(problem);
       else
-        result = x.sequence();
+        result = sequence_number{x.sequence()};
     },
     [&](const caf::error& problem) { result = no_answer_of(communicator_id{request.comm_id()}, problem); });
   return result;

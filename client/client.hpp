@@ -67,9 +67,9 @@ public:
   caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, const std::vector<device_id>& devices);
   caf::error group_start(communicator_id communicator);
   caf::error group_end(communicator_id communicator);
-  /// Enqueues; returns the operation's sequence number.
-  caf::expected<uint64_t> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
-  caf::expected<uint64_t> collective(const proto::CollectiveRequest& request);
+  /// Enqueues; returns the operation's number.
+  caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
+  caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
   /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
   /// first error of any of them is kept for `finish_calls`.
   void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);

@@ -67,7 +67,7 @@ void rank_communicator::close() {
 void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank) {
   rank_ = rank;
   size_ = static_cast<uint32_t>(members.devices_size());
-  epoch_ = members.epoch();
+  epoch_ = epoch_number{members.epoch()};
   device_ = members.devices(static_cast<int>(rank));
 }
 
@@ -89,7 +89,7 @@ proto::RankCall rank_communicator::new_call() const {
   proto::RankCall result;
   result.set_comm_id(id_.value);
   result.set_device_id(id_of(device_).value);
-  result.set_epoch(epoch_);
+  result.set_epoch(epoch_.value);
   return result;
 }
 

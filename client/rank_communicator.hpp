@@ -65,7 +65,7 @@ public:
   uint32_t size() const noexcept { return size_; }
   /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers
   /// of ranks in calls mean those of this epoch.
-  uint64_t epoch() const noexcept { return epoch_; }
+  epoch_number epoch() const noexcept { return epoch_; }
   const gpu_sim::DeviceMetadata& device() const noexcept { return device_; }
 
   /// Rank, size and epoch of now. All ranks must do it between the same two calls. Errors: as of `attach`; device_lost
@@ -137,7 +137,7 @@ private:
   communicator_id id_;
   uint32_t rank_ = 0;
   uint32_t size_ = 0;
-  uint64_t epoch_ = 0;
+  epoch_number epoch_;
   gpu_sim::DeviceMetadata device_;
   std::shared_ptr<rank_outbox> outbox_;
   caf::actor caller_; ///< Makes the calls, in their order.

@@ -78,8 +78,8 @@ caf::error work::error() const {
   return caf::none;
 }
 
-uint64_t work::epoch() const {
-  return answer().epoch();
+epoch_number work::epoch() const {
+  return epoch_number{answer().epoch()};
 }
 
 proto::RankCallResponse work::answer() const {

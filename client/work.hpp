@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/collective.pb.h"
+#include "messages/ids.hpp"
 
 #include <caf/error.hpp>
 #include <caf/timespan.hpp>
@@ -36,7 +37,7 @@ public:
 
   /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go
   /// on.
-  uint64_t epoch() const;
+  epoch_number epoch() const;
 
   /// The communicator's answer. For calls of several communicators: of the first.
   proto::RankCallResponse answer() const;

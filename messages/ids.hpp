@@ -14,6 +14,9 @@ template <class Tag>
 struct strong_id {
   uint64_t value = 0;
 
+  /// Of what is counted, the number behind it.
+  constexpr strong_id next() const { return {value + 1}; }
+
   friend auto operator<=>(strong_id, strong_id) = default;
   friend std::string to_string(strong_id x) { return std::to_string(x.value); }
 

@@ -22,12 +22,12 @@ class device_memory; // runtime/memory/device_memory.hpp
 
 /// Names one block on its way from one stream to another.
 struct transfer_key {
-  uint64_t channel = 0;     ///< The communicator's id; for BeginSend the transfer's stream id.
-  uint64_t epoch = 0;       ///< The communicator's epoch; 0 for BeginSend.
-  uint64_t sequence = 0;    ///< The operation; 0 for BeginSend.
-  uint32_t source = 0;      ///< The sending rank.
-  uint32_t destination = 0; ///< The receiving rank.
-  uint32_t index = 0;       ///< Counts the blocks from this source to this destination within the operation.
+  uint64_t channel = 0;          ///< The communicator's id; for BeginSend the transfer's stream id.
+  epoch_number epoch = {};       ///< The communicator's; 0 for BeginSend.
+  sequence_number sequence = {}; ///< The operation's; 0 for BeginSend.
+  uint32_t source = 0;           ///< The sending rank.
+  uint32_t destination = 0;      ///< The receiving rank.
+  uint32_t index = 0;            ///< Counts the blocks from this source to this destination within the operation.
 
   friend auto operator<=>(const transfer_key&, const transfer_key&) = default;
 };
@@ -84,9 +84,9 @@ struct chunk {
 /// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is
 /// set only while the message stays in the process of the device.
 struct joint_arrival {
-  uint64_t communicator = 0;
-  uint64_t epoch = 0;
-  uint64_t sequence = 0;
+  communicator_id communicator;
+  epoch_number epoch;
+  sequence_number sequence;
   device_id device;
   std::shared_ptr<device_memory> memory;
 };

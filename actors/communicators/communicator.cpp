@@ -21,12 +21,12 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   created.set_policy(options.policy);
   created.set_deterministic(options.deterministic);
   std::vector<rank_device> ranks;
-  std::vector<uint64_t> ids;
+  std::vector<device_id> ids;
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     ranks.push_back({devices[rank], false});
     ids.push_back(ranks.back().id());
     add_member(ranks.back().id(), handles[rank]);
-    created.add_device_ids(ids.back());
+    created.add_device_ids(ids.back().value);
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
   joint_.emplace(self, joint_run::options{options.movers, options.turn}, *epochs_,
@@ -75,7 +75,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
     set_error_in(result, make_error(code, error));
   result.set_asyncerror(epochs_->async_error());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
-  result.set_epoch(epochs_->opened());
+  result.set_epoch(epochs_->opened().value);
   for (auto& x : *epochs_->ranks_in(epochs_->opened()))
     *result.add_devices() = x.metadata;
   return result;
@@ -133,7 +133,7 @@ caf::error communicator_state::group_problem(const std::string& text) const {
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
   auto sequence = enqueue(request);
   auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
-  answer.set_sequence(sequence ? *sequence : 0);
+  answer.set_sequence(sequence ? sequence->value : 0);
   if (!outbox_->flush_pending())
     return answer;
   auto promise = self->make_response_promise<proto::CollectiveResponse>();
@@ -214,8 +214,8 @@ void communicator_state::keep_ticking() {
   self->delayed_send(self, options.suspect.interval, atom::tick_v);
 }
 
-std::vector<uint64_t> communicator_state::watched() const {
-  std::vector<uint64_t> result;
+std::vector<device_id> communicator_state::watched() const {
+  std::vector<device_id> result;
   for (auto& x : epochs_->ranks())
     if (!x.lost)
       result.push_back(x.id());

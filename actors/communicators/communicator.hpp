@@ -58,7 +58,7 @@ public:
   communicator_options options;
 
   void start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles);
-  uint64_t epoch() const { return epochs_->epoch(); }
+  epoch_number epoch() const { return epochs_->epoch(); }
   epoch_change::phase state() const { return epochs_->state(); }
 
   // -- the host's calls (communicator.cpp) --
@@ -98,8 +98,9 @@ private:
   // Operations (communicator_operations.cpp).
   /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of
   /// now.
-  caf::expected<uint64_t> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0, uint64_t in_epoch = 0);
-  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, uint64_t in_epoch) const;
+  caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,
+                                         epoch_number in_epoch = {});
+  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch) const;
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
   caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks) const;
   bool everybody_is_here() const;
@@ -121,10 +122,10 @@ private:
   void carry_out(epoch_change::end_began& x);
   void carry_out(epoch_change::communicator_aborted& x);
   void carry_out(epoch_change::communicator_gone& x);
-  void lose(uint64_t device, const std::string& cause, const std::string& noticed_by, bool fence);
-  void take_spare(const proto::SpareResponse& x, const device_handle& handle, uint64_t lost);
+  void lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence);
+  void take_spare(const proto::SpareResponse& x, const device_handle& handle, device_id lost);
   void announce_members();
-  void release(uint64_t first, uint64_t last);
+  void release(sequence_number first, sequence_number last);
 
   // The ranks' own calls (communicator_calls.cpp).
   /// Does what can be done with them.
@@ -134,7 +135,7 @@ private:
   void carry_out(call_desk::refuse& x);
   void carry_out(call_desk::answer_call& x);
   void call_expired(uint64_t ticket);
-  void end_late(const std::vector<uint64_t>& sequences, const std::string& limit);
+  void end_late(const std::vector<sequence_number>& sequences, const std::string& limit);
 
   // Those who wait, limits, and what is said of both (communicator.cpp).
   /// Answers those who wait, if nothing is in flight.
@@ -152,17 +153,17 @@ private:
   std::string explain() const;
   bool watching() const { return !operations().nothing_in_flight() || epochs_->changing(); }
   void keep_ticking();
-  std::vector<uint64_t> watched() const;
-  void ask_progress(const std::vector<uint64_t>& devices);
-  void add_member(uint64_t device, const device_handle& handle);
+  std::vector<device_id> watched() const;
+  void ask_progress(const std::vector<device_id>& devices);
+  void add_member(device_id device, const device_handle& handle);
   operation_queue& operations() { return epochs_->operations(); }
   const operation_queue& operations() const { return epochs_->operations(); }
   time_point now() const { return self->clock().now(); }
-  const device_handle& handle_of(uint64_t device) const { return handles_.at(device); }
+  const device_handle& handle_of(device_id device) const { return handles_.at(device); }
   /// In rank order.
   device_handles handles() const;
 
-  std::map<uint64_t, device_handle> handles_; ///< By device, of those that are members or were.
+  std::map<device_id, device_handle> handles_; ///< By device, of those that are members or were.
   std::map<caf::actor_addr, watch::process_number> processes_; ///< By node: its devices are asked together.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
@@ -175,13 +176,13 @@ private:
     = std::make_shared<std::map<uint64_t, rank_call_promise>>();
   deadlines limits_;
   uint64_t numbers_ = 0;                                                 ///< Of limits.
-  std::map<uint64_t, uint64_t> limited_operations_;                      ///< Sequences, by the number of their limit.
+  std::map<uint64_t, sequence_number> limited_operations_;               ///< By the number of their limit.
   std::map<uint64_t, std::pair<status_promise, caf::timespan>> waiters_; ///< By the number of their limit.
   std::vector<destroy_promise> destroyers_;
   std::string error_;                                   ///< Of the latest operations.
   errc error_code_ = errc::ok;                          ///< Its code.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.
-  uint64_t last_ended_ = 0;                             ///< Its sequence.
+  sequence_number last_ended_;                          ///< The same one's; 0: none yet.
   std::deque<epoch_change::decision> decisions_;        ///< That are to be carried out.
   bool carrying_out_ = false;
   bool open_ = true; ///< The epoch of now is open, and everybody has been told.

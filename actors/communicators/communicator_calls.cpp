@@ -60,7 +60,7 @@ void communicator_state::carry_out(call_desk::begin_split& x) {
       [this, parts = x.parts](const proto::CommDeriveResponse& made) {
         for (auto unwanted : desk_->split_made(made, parts)) {
           proto::CommDestroyRequest destroy;
-          destroy.set_comm_id(unwanted);
+          destroy.set_comm_id(unwanted.value);
           caf::anon_send(options.coordinator, std::move(destroy));
         }
         serve_calls();
@@ -80,7 +80,7 @@ void communicator_state::carry_out(call_desk::refuse& x) {
 }
 
 void communicator_state::carry_out(call_desk::answer_call& x) {
-  x.answer.set_epoch(epoch());
+  x.answer.set_epoch(epoch().value);
   limits_.remove(x.ticket);
   auto call = open_calls_->extract(x.ticket);
   outbox_->flush_records(); // whoever is answered may ask the journal
@@ -88,14 +88,15 @@ void communicator_state::carry_out(call_desk::answer_call& x) {
 }
 
 void communicator_state::call_expired(uint64_t ticket) {
-  auto last = last_ended_ == 0 ? std::string{"no operation has ended yet"}
-                               : fmt::format("it last finished {} #{}", name_of(last_kind_), last_ended_);
-  auto x = desk_->expire(ticket, operations().latest() + 1, last, now());
+  auto last = last_ended_ == sequence_number{}
+                ? std::string{"no operation has ended yet"}
+                : fmt::format("it last finished {} #{}", name_of(last_kind_), last_ended_);
+  auto x = desk_->expire(ticket, operations().latest().next(), last, now());
   serve_calls();
   end_late(x.late, x.waited);
 }
 
-void communicator_state::end_late(const std::vector<uint64_t>& sequences, const std::string& limit) {
+void communicator_state::end_late(const std::vector<sequence_number>& sequences, const std::string& limit) {
   if (sequences.empty())
     return;
   auto doing = explain();

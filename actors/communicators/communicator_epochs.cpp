@@ -33,7 +33,7 @@ void communicator_state::carry_out(epoch_change::decisions decisions) {
 void communicator_state::announce_members() {
   proto::Members x;
   x.set_comm_id(options.id.value);
-  x.set_epoch(epoch());
+  x.set_epoch(epoch().value);
   if (!epochs_->gone())
     for (auto& rank : epochs_->ranks())
       *x.add_devices() = rank.metadata;
@@ -54,14 +54,14 @@ void communicator_state::on_down(const caf::down_msg& x) {
     lose(i->first, render(x.reason), "monitor", false);
 }
 
-void communicator_state::lose(uint64_t device, const std::string& cause, const std::string& noticed_by, bool fence) {
+void communicator_state::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence) {
   if (!epochs_->is_there(device))
     return;
   flush();
   if (options.coordinator) {
     proto::MemberLost lost;
     lost.set_comm_id(options.id.value);
-    lost.set_device_id(device);
+    lost.set_device_id(device.value);
     lost.set_cause(cause);
     lost.set_noticed_by(noticed_by);
     lost.set_fence(fence);
@@ -74,34 +74,37 @@ void communicator_state::lose(uint64_t device, const std::string& cause, const s
 void communicator_state::carry_out(epoch_change::stop_streams& x) {
   proto::Quiesce order;
   order.set_comm_id(options.id.value);
-  order.set_epoch(x.epoch);
+  order.set_epoch(x.epoch.value);
   order.set_forget(x.forget);
-  order.mutable_cancel()->Add(x.cancelled.begin(), x.cancelled.end());
+  for (auto sequence : x.cancelled)
+    order.add_cancel(sequence.value);
   for (auto device : x.devices)
     self->send(caf::actor_cast<stream_actor>(handle_of(device).stream), order);
 }
 
 void communicator_state::on_quiesced(const proto::Quiesced& x) {
-  if (x.epoch() == epoch() && !epochs_->has_stopped(x.device_id()))
+  device_id device{x.device_id()};
+  epoch_number in{x.epoch()};
+  if (in == epoch() && !epochs_->has_stopped(device))
     watch_->note_progress(now());
-  carry_out(epochs_->quiesced(x.device_id(), x.epoch()));
+  carry_out(epochs_->quiesced(device, in));
 }
 
 void communicator_state::carry_out(epoch_change::release_operation& x) {
   proto::Release order;
   order.set_comm_id(options.id.value);
-  order.set_epoch(epoch());
-  order.set_sequence(x.sequence);
+  order.set_epoch(epoch().value);
+  order.set_sequence(x.sequence.value);
   for (auto& rank : handles())
     self->send(caf::actor_cast<stream_actor>(rank.stream), order);
 }
 
-void communicator_state::release(uint64_t first, uint64_t last) {
+void communicator_state::release(sequence_number first, sequence_number last) {
   proto::Release x;
   x.set_comm_id(options.id.value);
-  x.set_epoch(epoch());
-  x.set_sequence(last);
-  x.set_first(first);
+  x.set_epoch(epoch().value);
+  x.set_sequence(last.value);
+  x.set_first(first.value);
   auto order = caf::make_message(std::move(x));
   for (auto device : watched())
     outbox_->tell(handle_of(device).stream, order);
@@ -113,7 +116,7 @@ void communicator_state::carry_out(epoch_change::outputs_changed& x) {
   proto::OutputsWritten written;
   for (auto& from : x.ranges) {
     auto& range = *written.add_ranges();
-    range.set_device_id(from.device);
+    range.set_device_id(from.device.value);
     range.set_address(from.address);
     range.set_bytes(from.bytes);
   }
@@ -133,12 +136,12 @@ void communicator_state::carry_out(epoch_change::spare_wanted& x) {
     range.set_bytes(from.bytes);
   }
   self->request(options.coordinator, options.spare_limit + options.operation_limit, std::move(request))
-    .then([this, lost = x.lost.deviceid().value()](const proto::SpareResponse& y,
-                                                   const device_handle& handle) { take_spare(y, handle, lost); },
+    .then([this, lost = id_of(x.lost)](const proto::SpareResponse& y,
+                                       const device_handle& handle) { take_spare(y, handle, lost); },
           [this](const caf::error& problem) { change([&] { return epochs_->no_spare(render(problem)); }); });
 }
 
-void communicator_state::take_spare(const proto::SpareResponse& x, const device_handle& handle, uint64_t lost) {
+void communicator_state::take_spare(const proto::SpareResponse& x, const device_handle& handle, device_id lost) {
   if (x.success() && !epochs_->ending()) {
     add_member(id_of(x.device()), handle);
   }
@@ -149,13 +152,15 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
   proto::Record record;
   auto& opened = *record.mutable_epoch_opened();
   opened.set_comm_id(options.id.value);
-  opened.set_epoch(x.epoch);
+  opened.set_epoch(x.epoch.value);
   opened.set_reason(x.reason);
-  std::vector<uint64_t> ids;
-  for (auto& rank : epochs_->ranks())
+  std::vector<device_id> ids;
+  for (auto& rank : epochs_->ranks()) {
     ids.push_back(rank.id());
-  opened.mutable_device_ids()->Add(ids.begin(), ids.end());
-  opened.mutable_rerun()->Add(x.rerun.begin(), x.rerun.end());
+    opened.add_device_ids(rank.id().value);
+  }
+  for (auto sequence : x.rerun)
+    opened.add_rerun(sequence.value);
   spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options.id.value, x.epoch,
                counted(ids.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
   outbox_->journal(std::move(record));

@@ -13,8 +13,8 @@
 namespace ringmaster {
 
 caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request,
-                                                           uint64_t in_epoch) const {
-  bool of_now = in_epoch == 0 || epochs_->ranks_in(in_epoch)->size() == epochs_->ranks().size();
+                                                           epoch_number in_epoch) const {
+  bool of_now = in_epoch == epoch_number{} || epochs_->ranks_in(in_epoch)->size() == epochs_->ranks().size();
   std::vector<rank_device> then;
   if (!of_now)
     then = epochs_->ranks_now(in_epoch);
@@ -30,8 +30,8 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
   return op;
 }
 
-caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
-                                                    uint64_t in_epoch) {
+caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
+                                                           epoch_number in_epoch) {
   if (epochs_->ending())
     return make_error(errc::aborted, epochs_->async_error());
   if (operations().size() >= options.operations_max)
@@ -51,7 +51,7 @@ caf::expected<uint64_t> communicator_state::enqueue(proto::CollectiveRequest& re
   if (outbox_->journals()) {
     proto::Record record;
     auto& enqueued = *record.mutable_operation_enqueued();
-    enqueued.set_sequence(op.sequence);
+    enqueued.set_sequence(op.sequence.value);
     *enqueued.mutable_request() = std::move(request);
     enqueued.set_bytes(op.bytes);
     outbox_->journal(std::move(record));
@@ -109,8 +109,8 @@ void communicator_state::run(operation& op) {
   proto::Record record;
   auto& started = *record.mutable_operation_started();
   started.set_comm_id(options.id.value);
-  started.set_epoch(epoch());
-  started.set_sequence(op.sequence);
+  started.set_epoch(epoch().value);
+  started.set_sequence(op.sequence.value);
   started.set_world_size(op.world_size);
   outbox_->journal(std::move(record));
 }
@@ -142,8 +142,8 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   proto::Record record;
   auto& ended = *record.mutable_operation_ended();
   ended.set_comm_id(options.id.value);
-  ended.set_epoch(op.epoch);
-  ended.set_sequence(op.sequence);
+  ended.set_epoch(op.epoch.value);
+  ended.set_sequence(op.sequence.value);
   ended.set_status(x.error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
   ended.set_error(x.error);
   ended.set_started_ns(op.started_ns);
@@ -155,7 +155,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   ended.set_world_size(op.world_size);
   if (op.joint)
     for (auto& slot : op.slots)
-      ended.add_device_ids(slot.device);
+      ended.add_device_ids(slot.device.value);
   outbox_->journal(std::move(record));
   if (!x.error.empty())
     error_ = x.error, error_code_ = op.code;

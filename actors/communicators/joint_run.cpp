@@ -20,38 +20,38 @@ constexpr uint64_t help_bytes_min = 2u << 20;
 } // namespace
 
 void joint_run::on_arrival(const joint_arrival& x) {
-  if (x.epoch != epochs_.epoch() || epochs_.state() != epoch_change::phase::active || !epochs_.is_there(x.device.value))
+  if (x.epoch != epochs_.epoch() || epochs_.state() != epoch_change::phase::active || !epochs_.is_there(x.device))
     return; // of an epoch that is gone
   owner_.note_progress(self_->clock().now());
-  ranks_[x.device.value] = {x.sequence, x.memory};
+  ranks_[x.device] = {x.sequence, x.memory};
   run();
 }
 
-bool joint_run::everybody_is_at(uint64_t sequence) const {
+bool joint_run::everybody_is_at(sequence_number sequence) const {
   return ranks_.size() == epochs_.ranks().size()
          && std::all_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.second.sequence >= sequence; });
 }
 
 void joint_run::run() {
-  uint64_t first = 0, last = 0;
+  sequence_number first, last;
   owner_.gather_records(true);
   auto turn_end = self_->clock().now() + options_.turn;
-  while ((moving_.sequence != 0 || begin_moving()) && keep_moving(turn_end)) {
-    auto sequence = std::exchange(moving_.sequence, 0);
+  while ((moving_.sequence != sequence_number{} || begin_moving()) && keep_moving(turn_end)) {
+    auto sequence = std::exchange(moving_.sequence, {});
     moving_.work = nullptr;
     begin_moving(); // the movers go on while this one's end is noted
     auto now = self_->clock().now();
     owner_.note_progress(now);
     owner_.carry_out(epochs_.data_moved(sequence));
-    first = first == 0 ? sequence : first;
+    first = first == sequence_number{} ? sequence : first;
     last = sequence;
     if (epochs_.must_rest() || (now >= turn_end && !give_way()))
       break;
   }
-  if (last != 0)
+  if (last != sequence_number{})
     owner_.release(first, last);
   owner_.gather_records(false);
-  if (moving_.sequence == 0)
+  if (moving_.sequence == sequence_number{})
     owner_.carry_out(epochs_.data_rests());
 }
 

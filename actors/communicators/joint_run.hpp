@@ -26,7 +26,8 @@ public:
   /// What the communicator does for it.
   struct callbacks {
     std::function<void(epoch_change::decisions)> carry_out;
-    std::function<void(uint64_t first, uint64_t last)> release; ///< The streams go on behind these operations.
+    /// The streams go on behind these operations.
+    std::function<void(sequence_number first, sequence_number last)> release;
     std::function<void(time_point)> note_progress;
     std::function<void(bool)> gather_records; ///< Those of one turn go out at once.
   };
@@ -45,13 +46,13 @@ public:
 private:
   /// How far a rank has come.
   struct place {
-    uint64_t sequence = 0; ///< The latest joint operation that it has come to.
+    sequence_number sequence; ///< The latest joint operation that it has come to.
     std::shared_ptr<device_memory> memory;
   };
   /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
     uint64_t number = 0;
-    uint64_t sequence = 0;           ///< 0: none.
+    sequence_number sequence;        ///< 0: none.
     std::shared_ptr<joint_job> work; ///< Null for a small one.
     uint32_t slices_seen = 0;
   };
@@ -63,14 +64,14 @@ private:
   /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
   bool keep_moving(time_point turn_end);
   bool give_way();
-  bool everybody_is_at(uint64_t sequence) const;
+  bool everybody_is_at(sequence_number sequence) const;
   joint_operation work_of(operation& op, uint64_t& bytes);
 
   communicator_actor::pointer self_;
   options options_;
   epoch_change& epochs_;
   callbacks owner_;
-  std::map<uint64_t, place> ranks_; ///< By device.
+  std::map<device_id, place> ranks_;
   moving_job moving_;
 };
 

@@ -70,7 +70,7 @@ public:
   /// Its devices are free. `reason`: empty where it has stopped them itself.
   void communicator_ended(communicator_id id, const std::string& reason);
   /// Notes which inputs of an operation the host could give to a spare.
-  void note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence);
+  void note_checkpoints(const proto::CollectiveRequest& x, sequence_number sequence);
   void outputs_written(const proto::OutputsWritten& x);
 
   // -- spares (coordinator_spares.cpp) --

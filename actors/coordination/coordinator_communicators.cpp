@@ -181,7 +181,7 @@ void coordinator_state::place_filled(device_id device, communicator_id communica
     copies.forget(device);
 }
 
-void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint64_t sequence) {
+void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, sequence_number sequence) {
   auto& what = x.collective();
   auto world = request_of(what, static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())), 0);
   for (uint32_t rank = 0; rank < world.world_size; ++rank) {
@@ -198,7 +198,7 @@ void coordinator_state::note_checkpoints(const proto::CollectiveRequest& x, uint
       proto::Record record;
       auto& checkpoint = *record.mutable_input_checkpoint();
       checkpoint.set_comm_id(x.comm_id());
-      checkpoint.set_sequence(sequence);
+      checkpoint.set_sequence(sequence.value);
       checkpoint.set_device_id(id.value);
       checkpoint.set_address(address);
       checkpoint.set_bytes(bytes);

@@ -146,7 +146,7 @@ caf::result<proto::CollectiveResponse> collective(coordinator_state& state, prot
   return ask_communicator<proto::CollectiveResponse>(state, id, x, state.options.request_limit,
                                                      [&state, x](const proto::CollectiveResponse& y) {
                                                        if (y.success())
-                                                         state.note_checkpoints(x, y.sequence());
+                                                         state.note_checkpoints(x, sequence_number{y.sequence()});
                                                      });
 }
 
@@ -159,7 +159,7 @@ caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& s
     state, communicator_id{x.commid()}, request, state.options.request_limit,
     [&state, promise, noted, request](const proto::CollectiveResponse& y) mutable {
       if (y.success() && noted)
-        state.note_checkpoints(request, y.sequence());
+        state.note_checkpoints(request, sequence_number{y.sequence()});
       auto answer = verdict<gpu_sim::AllReduceRingResponse>(error_in(y));
       answer.set_sequence(y.sequence());
       promise.deliver(std::move(answer));

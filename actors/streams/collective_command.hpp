@@ -62,7 +62,7 @@ private:
     caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
   };
 
-  static collective_command* find(stream_state& stream, uint64_t communicator, uint64_t sequence);
+  static collective_command* find(stream_state& stream, communicator_id communicator, sequence_number sequence);
 
   static void accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
                      const proto::OperationPlan& plan);

@@ -8,11 +8,12 @@
 
 namespace ringmaster {
 
-collective_command* collective_command::find(stream_state& stream, uint64_t communicator, uint64_t sequence) {
+collective_command* collective_command::find(stream_state& stream, communicator_id communicator,
+                                             sequence_number sequence) {
   for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
-    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator) {
-      if (cmd->plan_->sequence() <= sequence) // they were queued in this order
-        return cmd->plan_->sequence() == sequence ? cmd : nullptr;
+    if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator.value) {
+      if (cmd->plan_->sequence() <= sequence.value) // they were queued in this order
+        return cmd->plan_->sequence() == sequence.value ? cmd : nullptr;
     }
   return nullptr;
 }
@@ -27,10 +28,12 @@ void collective_command::accept(stream_state& stream, const operation_orders& or
 
 void collective_command::accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
                                 const proto::OperationPlan& plan) {
-  if (stream.stale(plan.comm_id(), plan.epoch()))
+  communicator_id communicator{plan.comm_id()};
+  epoch_number epoch{plan.epoch()};
+  if (stream.stale(communicator, epoch))
     return;
-  stream.enter_epoch(plan.comm_id(), plan.epoch());
-  if (auto cmd = find(stream, plan.comm_id(), plan.sequence())) {
+  stream.enter_epoch(communicator, epoch);
+  if (auto cmd = find(stream, communicator, sequence_number{plan.sequence()})) {
     cmd->take_plan(received, plan);
     stream.head_event([&](command& head) {
       if (&head == cmd)
@@ -75,7 +78,8 @@ void collective_command::announce(stream_state& stream) {
     return;
   auto& plan = *last->plan_;
   stream.self->send(caf::actor_cast<communicator_actor>(last->received_->communicator),
-                    joint_arrival{plan.comm_id(), plan.epoch(), plan.sequence(), stream.memory->id(), stream.memory});
+                    joint_arrival{communicator_id{plan.comm_id()}, epoch_number{plan.epoch()},
+                                  sequence_number{plan.sequence()}, stream.memory->id(), stream.memory});
 }
 
 bool collective_command::may_arrive(stream_state& stream) {
@@ -102,17 +106,20 @@ void collective_command::release_joint(stream_state& stream, const proto::Releas
 }
 
 void collective_command::accept(stream_state& stream, const proto::Release& x) {
-  if (stream.stale(x.comm_id(), x.epoch()))
+  communicator_id communicator{x.comm_id()};
+  if (stream.stale(communicator, epoch_number{x.epoch()}))
     return;
   if (x.first() != 0)
     return release_joint(stream, x);
-  auto cmd = find(stream, x.comm_id(), x.sequence());
+  auto cmd = find(stream, communicator, sequence_number{x.sequence()});
   if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
     cmd->release(stream);
 }
 
 void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
-  if (!stream.stale(x.comm_id(), x.epoch())) {
+  communicator_id communicator{x.comm_id()};
+  epoch_number epoch{x.epoch()};
+  if (!stream.stale(communicator, epoch)) {
     auto cancelled = [&](const collective_command& cmd) {
       return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_->sequence()) > 0;
     };
@@ -132,9 +139,9 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
              && cancelled(*cmd);
     });
     if (x.forget())
-      stream.forget(x.comm_id());
+      stream.forget(communicator);
     else
-      stream.enter_epoch(x.comm_id(), x.epoch());
+      stream.enter_epoch(communicator, epoch);
   }
   auto asker = caf::actor_cast<communicator_actor>(stream.self->current_sender());
   if (!asker)
@@ -205,7 +212,9 @@ std::byte* collective_command::bytes_at(const block_range& range) const {
 }
 
 transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint32_t destination) const {
-  return {plan_->comm_id(), plan_->epoch(), plan_->sequence(), source, destination, run_.block_of(step_index)};
+  epoch_number epoch{plan_->epoch()};
+  sequence_number sequence{plan_->sequence()};
+  return {plan_->comm_id(), epoch, sequence, source, destination, run_.block_of(step_index)};
 }
 
 std::string collective_command::where() const {

@@ -102,7 +102,7 @@ std::unique_ptr<offer> stream_state::claim(const transfer_key& key) {
   return result;
 }
 
-bool stream_state::stale(uint64_t communicator, uint64_t epoch) {
+bool stream_state::stale(communicator_id communicator, epoch_number epoch) {
   auto i = epochs.find(communicator);
   if (i == epochs.end() || epoch >= i->second)
     return false;
@@ -110,19 +110,20 @@ bool stream_state::stale(uint64_t communicator, uint64_t epoch) {
   return true;
 }
 
-void stream_state::enter_epoch(uint64_t communicator, uint64_t epoch) {
+void stream_state::enter_epoch(communicator_id communicator, epoch_number epoch) {
   if (std::exchange(epochs[communicator], epoch) == epoch)
     return;
   auto older = [&](const auto& entry) {
-    return entry.first.channel == communicator && entry.first.epoch != 0 && entry.first.epoch < epoch;
+    return entry.first.channel == communicator.value && entry.first.epoch != epoch_number{}
+           && entry.first.epoch < epoch;
   };
   std::erase_if(incoming, older);
   std::erase_if(outgoing, older);
 }
 
-void stream_state::forget(uint64_t communicator) {
+void stream_state::forget(communicator_id communicator) {
   constexpr size_t forgotten_max = 1024;
-  enter_epoch(communicator, UINT64_MAX);
+  enter_epoch(communicator, epoch_number{UINT64_MAX});
   forgotten_.push_back(communicator);
   if (forgotten_.size() > forgotten_max) {
     epochs.erase(forgotten_.front());
@@ -178,11 +179,11 @@ namespace {
 using stream_pointer = stream_actor::stateful_pointer<stream_state>;
 
 void on_offer(stream_state& state, const offer& x) {
-  if (x.key.epoch != 0 && state.stale(x.key.channel, x.key.epoch))
+  if (x.key.epoch != epoch_number{} && state.stale(communicator_id{x.key.channel}, x.key.epoch))
     return;
   if (!state.queue.empty() && state.queue.front()->expects(x.key))
     state.head_event([&](command& head) { head.on_offer(state, x); });
-  else if (x.key.epoch == 0
+  else if (x.key.epoch == epoch_number{}
            && std::none_of(state.queue.begin(), state.queue.end(), [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
                      refused::by(x.key,

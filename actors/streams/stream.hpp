@@ -77,11 +77,11 @@ public:
   // -- epochs --
 
   /// Whether a message of this epoch is too old, which is counted.
-  bool stale(uint64_t communicator, uint64_t epoch);
+  bool stale(communicator_id communicator, epoch_number epoch);
   /// Forgets the blocks of all older epochs.
-  void enter_epoch(uint64_t communicator, uint64_t epoch);
+  void enter_epoch(communicator_id communicator, epoch_number epoch);
   /// The communicator has ended; whatever still comes for it is stale.
-  void forget(uint64_t communicator);
+  void forget(communicator_id communicator);
 
   std::chrono::steady_clock::time_point now() const { return self->clock().now(); }
   uint64_t unix_ns() const { return options.clock.unix_ns(now()); }
@@ -90,7 +90,7 @@ public:
   std::deque<std::unique_ptr<command>> queue;
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, device_window> outgoing;
-  std::map<uint64_t, uint64_t> epochs; ///< By communicator.
+  std::map<communicator_id, epoch_number> epochs; ///< The latest.
   size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
@@ -101,7 +101,7 @@ private:
   void begin_head();
 
   std::unique_ptr<command> ended_;
-  std::deque<uint64_t> forgotten_;
+  std::deque<communicator_id> forgotten_;
   uint64_t commands_ = 0;
   uint64_t begun_ = 0; ///< The number of the last command that has begun.
   uint64_t head_began_ns_ = 0;

@@ -17,27 +17,27 @@ bool is_transfer(const proto::RankCall::Part& x) {
 
 } // namespace
 
-std::optional<uint32_t> admission::rank_of(uint64_t device) const {
+std::optional<uint32_t> admission::rank_of(device_id device) const {
   auto i = std::find(ranks_.begin(), ranks_.end(), device);
   return i == ranks_.end() ? std::nullopt : std::optional{static_cast<uint32_t>(i - ranks_.begin())};
 }
 
-uint64_t admission::device_of(uint64_t epoch, uint32_t rank) const {
+device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
   auto then = history_.find(epoch);
   if (then == history_.end() || rank >= then->second.size())
-    return 0;
+    return {};
   auto device = then->second[rank];
   for (auto i = replaced_by_.find(device); i != replaced_by_.end(); i = replaced_by_.find(device))
     device = i->second;
-  return is_member(device) ? device : 0;
+  return is_member(device) ? device : device_id{};
 }
 
-std::string admission::name_of_rank(uint64_t device) const {
+std::string admission::name_of_rank(device_id device) const {
   auto rank = rank_of(device);
   return rank ? fmt::format("rank {} (device 0x{:x})", *rank, device) : fmt::format("device 0x{:x}", device);
 }
 
-void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
+void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   auto before = std::exchange(ranks_, std::move(devices));
   for (size_t rank = 0; before.size() == ranks_.size() && rank < ranks_.size(); ++rank)
     if (before[rank] != ranks_[rank]) {
@@ -72,7 +72,7 @@ void admission::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
   std::erase_if(failed_, [](auto& x) { return x.second.owed.empty(); });
   std::erase_if(called_, [&](auto& x) {
     auto& [device, channel] = x.first;
-    return !is_member(device) || (channel.from != 0 && (!is_member(channel.from) || !is_member(channel.to)));
+    return !is_member(device) || (channel.from != device_id{} && (!is_member(channel.from) || !is_member(channel.to)));
   });
 }
 
@@ -87,7 +87,7 @@ admission::key admission::next_key(const call_part& part) {
   return result;
 }
 
-std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch,
+std::string admission::call(uint64_t ticket, device_id device, epoch_number epoch,
                             std::vector<proto::RankCall::Part> parts) {
   if (!is_member(device))
     return fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}", device,
@@ -97,8 +97,8 @@ std::string admission::call(uint64_t ticket, uint64_t device, uint64_t epoch,
   for (auto& x : parts) {
     call_part part{ticket, device, epoch, std::move(x)};
     bool transfer = is_transfer(part.what);
-    auto peer = transfer ? device_of(epoch, part.what.collective().peer()) : 0;
-    if (transfer && (peer == 0 || peer == device)) {
+    auto peer = transfer ? device_of(epoch, part.what.collective().peer()) : device_id{};
+    if (transfer && (peer == device_id{} || peer == device)) {
       auto why = peer == device           ? "a rank cannot send to itself; copy within the device instead"
                  : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
                  : part.what.collective().peer() < then->second.size()
@@ -140,7 +140,7 @@ std::optional<admission::verdict> admission::next() {
   return result;
 }
 
-const admission::open_part* admission::front(uint64_t device, const key& where) const {
+const admission::open_part* admission::front(device_id device, const key& where) const {
   auto queue = queues_.find(device);
   if (queue == queues_.end())
     return nullptr;
@@ -149,7 +149,7 @@ const admission::open_part* admission::front(uint64_t device, const key& where) 
   return i == open.end() ? nullptr : &*i;
 }
 
-std::optional<call_part> admission::take(uint64_t device, const key& where) {
+std::optional<call_part> admission::take(device_id device, const key& where) {
   auto queue = queues_.find(device);
   if (queue == queues_.end())
     return std::nullopt;
@@ -189,7 +189,7 @@ bool admission::match_collective() {
     if (queue == queues_.end())
       return false;
     auto& open = queue->second.front().open;
-    auto x = std::find_if(open.begin(), open.end(), [](auto& y) { return y.where.from == 0; });
+    auto x = std::find_if(open.begin(), open.end(), [](auto& y) { return y.where.from == device_id{}; });
     if (x == open.end() || (!first.empty() && x->where != first.front()))
       return false;
     first.push_back(x->where);
@@ -242,7 +242,7 @@ bool admission::find_standstill() {
 void admission::fail(const key& where, errc code, const std::string& why) {
   failure failed{why, code, {}};
   verdict out{{}, why, code};
-  auto ends = where.from == 0 ? ranks_ : std::vector<uint64_t>{where.from, where.to};
+  auto ends = where.from == device_id{} ? ranks_ : std::vector<device_id>{where.from, where.to};
   for (auto device : ends)
     if (auto part = take(device, where))
       out.parts.push_back(std::move(*part));
@@ -252,7 +252,7 @@ void admission::fail(const key& where, errc code, const std::string& why) {
     verdicts_.push_back(std::move(out));
   if (!failed.owed.empty())
     failed_.emplace(where, std::move(failed));
-  if (where.from == 0)
+  if (where.from == device_id{})
     collectives_ = std::max(collectives_, where.index + 1);
 }
 
@@ -271,22 +271,22 @@ std::string admission::text_of(const open_part& x) const {
   return name_of(x.part.what);
 }
 
-std::string admission::waits_for(uint64_t ticket, uint64_t number) const {
+std::string admission::waits_for(uint64_t ticket, sequence_number number) const {
   for (auto& [device, queue] : queues_)
     for (auto call = queue.begin(); call != queue.end(); ++call) {
       if (call->ticket != ticket)
         continue;
       auto& x = call->open.front();
       for (auto before = queue.begin(); before != call; ++before)
-        number += before->open.size();
+        number.value += before->open.size();
       std::vector<std::string> missing;
-      auto others = x.where.from == 0 ? ranks_ : std::vector<uint64_t>{x.where.from, x.where.to};
+      auto others = x.where.from == device_id{} ? ranks_ : std::vector<device_id>{x.where.from, x.where.to};
       for (auto other : others) {
         auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
         bool has_called = has != called_.end() && has->second > x.where.index;
-        auto what = x.where.from == 0        ? name_of(x.part.what)
-                    : x.part.what.receives() ? fmt::format("send to rank {}", *rank_of(device))
-                                             : fmt::format("receive from rank {}", *rank_of(device));
+        auto what = x.where.from == device_id{} ? name_of(x.part.what)
+                    : x.part.what.receives()    ? fmt::format("send to rank {}", *rank_of(device))
+                                                : fmt::format("receive from rank {}", *rank_of(device));
         if (!has_called)
           missing.push_back(fmt::format("{} has not called {} #{}", name_of_rank(other), what, number));
         else if (other != device && front(other, x.where) == nullptr)

@@ -2,6 +2,7 @@
 
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
+#include "messages/ids.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -16,8 +17,8 @@ namespace ringmaster {
 /// One rank's part of an operation.
 struct call_part {
   uint64_t ticket = 0; ///< Of the call that it came with.
-  uint64_t device = 0; ///< The caller's.
-  uint64_t epoch = 0;  ///< That its rank numbers are of.
+  device_id device;    ///< The caller's.
+  epoch_number epoch;  ///< That its rank numbers are of.
   proto::RankCall::Part what;
 };
 
@@ -41,11 +42,11 @@ public:
 
   /// The members from this epoch on, in rank order. A device at the place of another one, where there are as many as
   /// before, replaces it. What lost devices have called, or others with them, fails.
-  void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
+  void set_ranks(epoch_number epoch, std::vector<device_id> devices);
 
   /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that
   /// is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
-  std::string call(uint64_t ticket, uint64_t device, uint64_t epoch, std::vector<proto::RankCall::Part> parts);
+  std::string call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
 
   /// What can be said now; to be asked until there is nothing.
   std::optional<verdict> next();
@@ -54,15 +55,15 @@ public:
   void give_up(uint64_t ticket, errc code, const std::string& why);
 
   /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
-  std::string waits_for(uint64_t ticket, uint64_t number) const;
+  std::string waits_for(uint64_t ticket, sequence_number number) const;
 
   bool idle() const { return queues_.empty(); }
 
 private:
   /// What an open part is to be matched by.
   struct key {
-    uint64_t from = 0; ///< Devices of a transfer; 0 for a collective.
-    uint64_t to = 0;
+    device_id from; ///< Devices of a transfer; 0 for a collective.
+    device_id to;
     uint64_t index = 0; ///< Counts them.
 
     friend auto operator<=>(const key&, const key&) = default;
@@ -78,19 +79,19 @@ private:
   struct failure {
     std::string why;
     errc code;
-    std::set<uint64_t> owed; ///< Devices that have not called it yet.
+    std::set<device_id> owed; ///< Devices that have not called it yet.
   };
 
-  bool is_member(uint64_t device) const { return rank_of(device).has_value(); }
-  std::optional<uint32_t> rank_of(uint64_t device) const;
+  bool is_member(device_id device) const { return rank_of(device).has_value(); }
+  std::optional<uint32_t> rank_of(device_id device) const;
   /// Who had that rank then, or who replaced it; 0: nobody.
-  uint64_t device_of(uint64_t epoch, uint32_t rank) const;
-  std::string name_of_rank(uint64_t device) const;
+  device_id device_of(epoch_number epoch, uint32_t rank) const;
+  std::string name_of_rank(device_id device) const;
   key next_key(const call_part& part);
   void fail(const key& where, errc code, const std::string& why);
   /// Takes the part out of its caller's queue, if it is there.
-  std::optional<call_part> take(uint64_t device, const key& where);
-  const open_part* front(uint64_t device, const key& where) const;
+  std::optional<call_part> take(device_id device, const key& where);
+  const open_part* front(device_id device, const key& where) const;
   bool match_collective();
   bool match_transfer();
   /// Every rank has called something, and nothing can ever be met.
@@ -98,11 +99,11 @@ private:
   void judge(std::vector<call_part> parts);
   std::string text_of(const open_part& x) const;
 
-  std::vector<uint64_t> ranks_;
-  std::map<uint64_t, std::vector<uint64_t>> history_; ///< Devices in rank order, by epoch.
-  std::map<uint64_t, uint64_t> replaced_by_;
-  std::map<uint64_t, std::deque<entry>> queues_;        ///< By device; never empty ones.
-  std::map<std::pair<uint64_t, key>, uint64_t> called_; ///< By device and channel (its index is 0).
+  std::vector<device_id> ranks_;
+  std::map<epoch_number, std::vector<device_id>> history_; ///< Devices in rank order, by epoch.
+  std::map<device_id, device_id> replaced_by_;
+  std::map<device_id, std::deque<entry>> queues_;        ///< By device; never empty ones.
+  std::map<std::pair<device_id, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;
   std::deque<verdict> verdicts_;
   uint64_t collectives_ = 0; ///< That have been met or have failed on all ranks, counted from the first.

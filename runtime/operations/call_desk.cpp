@@ -1,5 +1,6 @@
 #include "runtime/operations/call_desk.hpp"
 
+#include "messages/wire_ids.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace ringmaster {
 /// The groups of ranks' calls are numbered behind those of the host.
 constexpr uint64_t rank_group_base = uint64_t{1} << 63;
 
-void call_desk::set_ranks(uint64_t epoch, std::vector<uint64_t> devices) {
+void call_desk::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   ranks_[epoch] = devices;
   if (ranks_.size() > admission::history_max)
     ranks_.erase(ranks_.begin());
@@ -28,7 +29,7 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
   entry.parts = parts.size();
   entry.grouped = parts.size() > 1;
-  auto problem = admission_.call(ticket, x.device_id(), x.epoch(), std::move(parts));
+  auto problem = admission_.call(ticket, device_id{x.device_id()}, epoch_number{x.epoch()}, std::move(parts));
   if (!problem.empty()) {
     entry.parts = 1;
     part_ended(ticket, errc::unknown_device, problem);
@@ -59,14 +60,14 @@ void call_desk::begin(const std::vector<call_part>& parts) {
     begin_split made{{}, parts};
     made.request.set_comm_id(owner_.value);
     for (auto& x : parts) {
-      made.request.mutable_split()->add_device_ids(x.device);
+      made.request.mutable_split()->add_device_ids(x.device.value);
       made.request.mutable_split()->add_colors(x.what.color());
       made.request.mutable_split()->add_keys(x.what.key());
     }
     decisions_.emplace_back(std::move(made));
     return;
   }
-  static const std::vector<uint64_t> nobody;
+  static const std::vector<device_id> nobody;
   auto epoch = parts.front().epoch;
   auto then = ranks_.find(epoch);
   auto& world = then == ranks_.end() ? nobody : then->second; // whom the call is about; some may be lost since
@@ -94,13 +95,13 @@ uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
   return rank_group_base + groups_;
 }
 
-void call_desk::began(uint64_t sequence, const std::vector<call_part>& parts) {
+void call_desk::began(sequence_number sequence, const std::vector<call_part>& parts) {
   auto& tickets = under_way_[sequence];
   for (auto& x : parts)
     tickets.push_back(x.ticket);
 }
 
-void call_desk::operation_ended(uint64_t sequence, errc code, const std::string& error) {
+void call_desk::operation_ended(sequence_number sequence, errc code, const std::string& error) {
   if (under_way_.empty())
     return;
   if (auto tickets = under_way_.extract(sequence))
@@ -113,21 +114,20 @@ void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, cons
     part_ended(x.ticket, code, error);
 }
 
-std::vector<uint64_t> call_desk::split_made(const proto::CommDeriveResponse& made,
-                                            const std::vector<call_part>& parts) {
-  std::vector<uint64_t> unwanted;
+std::vector<communicator_id> call_desk::split_made(const proto::CommDeriveResponse& made,
+                                                   const std::vector<call_part>& parts) {
+  std::vector<communicator_id> unwanted;
   for (auto& part : made.parts()) {
     bool anybody = false;
     for (int rank = 0; rank < part.comm().devices_size(); ++rank)
       for (auto& x : parts)
-        if (auto call = calls_.find(x.ticket);
-            x.device == part.comm().devices(rank).deviceid().value() && call != calls_.end()) {
+        if (auto call = calls_.find(x.ticket); x.device == id_of(part.comm().devices(rank)) && call != calls_.end()) {
           call->second.answer.set_split_comm_id(part.comm().commid());
           call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
           anybody = true;
         }
     if (!anybody)
-      unwanted.push_back(part.comm().commid());
+      unwanted.push_back(id_of(part.comm()));
   }
   parts_ended(parts, static_cast<errc>(made.code()), made.error());
   return unwanted;
@@ -149,7 +149,7 @@ void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error)
   calls_.erase(i);
 }
 
-call_desk::expiry call_desk::expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended,
+call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended,
                                     time_point now) {
   auto& entry = calls_.at(ticket);
   expiry result;

@@ -11,7 +11,7 @@ namespace ringmaster {
 
 /// Where the ranks of a communicator call for themselves: each tells its part, and when all parts of an operation are
 /// there and match, it is begun as if the host had called it. Every call that is taken has a ticket, and is answered
-/// once: when all of its parts have ended, one way or the other.
+/// once: when all of its parts have ended, one way or the other. Tickets are the caller's numbers, which only he reads.
 ///
 /// It is told what happens, and `next()` answers with what is to be done, and why, until there is nothing. No clock, no
 /// actor: whoever asks carries it out.
@@ -24,7 +24,7 @@ public:
     proto::CollectiveRequest request;
     std::vector<call_part> parts;
     uint64_t group = 0; ///< What ranks have called it in; behind all groups of the host.
-    uint64_t epoch = 0;
+    epoch_number epoch;
   };
   /// The coordinator is to be asked for these communicators: `split_made` or `parts_ended` says what came of it.
   struct begin_split {
@@ -44,7 +44,7 @@ public:
   explicit call_desk(communicator_id owner) : owner_(owner) {}
 
   /// The epoch is open over these devices, in rank order.
-  void set_ranks(uint64_t epoch, std::vector<uint64_t> devices);
+  void set_ranks(epoch_number epoch, std::vector<device_id> devices);
   /// While members change, ranks are not what they will be in a moment: nothing is begun.
   void pause(bool paused) { paused_ = paused; }
 
@@ -52,20 +52,20 @@ public:
   void call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now);
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
-  void began(uint64_t sequence, const std::vector<call_part>& parts);
+  void began(sequence_number sequence, const std::vector<call_part>& parts);
   /// `code` and error of what has failed; none: it has ended well.
-  void operation_ended(uint64_t sequence, errc code, const std::string& error);
+  void operation_ended(sequence_number sequence, errc code, const std::string& error);
   void parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error);
   /// Tells the callers their new communicators. Returns those that nobody waits for any more.
-  std::vector<uint64_t> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
+  std::vector<communicator_id> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
 
   /// What a call whose limit has passed still waited for.
   struct expiry {
-    std::vector<uint64_t> late; ///< Operations that are to end by it.
-    std::string waited;         ///< "2.0 s"
+    std::vector<sequence_number> late; ///< Operations that are to end by it.
+    std::string waited;                ///< "2.0 s"
   };
   /// `next_sequence`, `last_ended`: of operations, as people count them.
-  expiry expire(uint64_t ticket, uint64_t next_sequence, const std::string& last_ended, time_point now);
+  expiry expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended, time_point now);
   /// The communicator ends: nobody shall wait, but for operations under way, which end, too.
   void fail_all(errc code, const std::string& error);
 
@@ -89,9 +89,9 @@ private:
   communicator_id owner_;
   admission admission_;
   bool paused_ = false;
-  std::map<uint64_t, std::vector<uint64_t>> ranks_;     ///< Devices by epoch, of the latest.
-  std::map<uint64_t, open_call> calls_;                 ///< By ticket.
-  std::map<uint64_t, std::vector<uint64_t>> under_way_; ///< Tickets, by the operation's sequence.
+  std::map<epoch_number, std::vector<device_id>> ranks_;       ///< Devices by epoch, of the latest.
+  std::map<uint64_t, open_call> calls_;                        ///< By ticket.
+  std::map<sequence_number, std::vector<uint64_t>> under_way_; ///< Tickets, by the operation's sequence.
   std::vector<uint64_t> last_tickets_;
   uint64_t groups_ = 0;
   std::deque<decision> decisions_;

@@ -21,16 +21,16 @@ void epoch_change::note_ranks() {
     history_.erase(history_.begin());
 }
 
-bool epoch_change::is_there(uint64_t device) const {
+bool epoch_change::is_there(device_id device) const {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device && !x.lost; });
 }
 
-const std::vector<rank_device>* epoch_change::ranks_in(uint64_t epoch) const {
+const std::vector<rank_device>* epoch_change::ranks_in(epoch_number epoch) const {
   auto i = history_.find(epoch);
   return i == history_.end() ? nullptr : &i->second;
 }
 
-std::vector<rank_device> epoch_change::ranks_now(uint64_t epoch) const {
+std::vector<rank_device> epoch_change::ranks_now(epoch_number epoch) const {
   auto result = history_.at(epoch);
   for (auto& x : result)
     x.dropped = std::none_of(ranks_.begin(), ranks_.end(), [&](auto& y) { return y.id() == x.id(); });
@@ -38,13 +38,13 @@ std::vector<rank_device> epoch_change::ranks_now(uint64_t epoch) const {
 }
 
 bool epoch_change::counts(const proto::RankReport& x) {
-  auto op = operations_.find(x.sequence());
-  return op != nullptr && op->epoch == x.epoch() && x.phase() != proto::RankReport::INTERRUPTED;
+  auto op = operations_.find(sequence_number{x.sequence()});
+  return op != nullptr && op->epoch == epoch_number{x.epoch()} && x.phase() != proto::RankReport::INTERRUPTED;
 }
 
 // -- who is lost, and how the others stop ---------------------------------------
 
-epoch_change::decisions epoch_change::lost(uint64_t device, const std::string& cause) {
+epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause) {
   decisions out;
   if (!is_there(device))
     return out; // heard of already: a suspicion's fence makes the monitor speak, too
@@ -115,7 +115,8 @@ void epoch_change::quiesce(decisions& out, const std::string& reason) {
     stop_when_it_rests_ = true;
     return;
   }
-  stop_streams order{++epoch_, {}, operations_.stop(), state_ == phase::ending};
+  epoch_ = epoch_.next();
+  stop_streams order{epoch_, {}, operations_.stop(), state_ == phase::ending};
   for (auto& x : ranks_)
     if (!x.lost)
       order.devices.push_back(x.id());
@@ -125,7 +126,7 @@ void epoch_change::quiesce(decisions& out, const std::string& reason) {
     reopen(out);
 }
 
-epoch_change::decisions epoch_change::quiesced(uint64_t device, uint64_t epoch) {
+epoch_change::decisions epoch_change::quiesced(device_id device, epoch_number epoch) {
   decisions out;
   if (epoch == epoch_ && quiescing_.erase(device) != 0 && quiescing_.empty())
     reopen(out);
@@ -165,9 +166,9 @@ void epoch_change::replace_next(decisions& out) {
   out.emplace_back(spare_wanted{place->metadata, operations_.inputs_of(lost)});
 }
 
-epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, uint64_t lost) {
+epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, device_id lost) {
   decisions out;
-  asked_for_ = 0;
+  asked_for_ = {};
   if (ending())
     return out; // the coordinator takes it back when the communicator ends
   if (!x.success()) {
@@ -191,7 +192,7 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, uint6
 }
 
 epoch_change::decisions epoch_change::no_spare(const std::string& why) {
-  asked_for_ = 0;
+  asked_for_ = {};
   decisions out;
   if (!ending())
     begin_end(out, losses_.back() + "; the coordinator gave no spare: " + why);
@@ -204,7 +205,7 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   decisions out;
   if (!counts(x))
     return out; // of an epoch that is gone
-  auto op = operations_.find(x.sequence());
+  auto op = operations_.find(sequence_number{x.sequence()});
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return out;
@@ -216,9 +217,9 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   bool decided = false;
   for (auto each : operations_.fused_with(*op))
     if (x.phase() == proto::RankReport::COMMITTED) {
-      each->committed.insert(x.device_id());
+      each->committed.insert(device_id{x.device_id()});
     } else {
-      each->finished.insert(x.device_id());
+      each->finished.insert(device_id{x.device_id()});
       if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
         each->state = operation::phase::decided;
         has_results_ = true;
@@ -250,7 +251,7 @@ void epoch_change::end_cancelled(decisions& out) {
 }
 
 void epoch_change::end(decisions& out, operation op) {
-  if (op.epoch == 0)
+  if (op.epoch == epoch_number{})
     op.epoch = epoch_;
   if (op.state == operation::phase::cancelled && op.attempts > 0
       && !(op.in_place() && replaces_input(op.what().kind())))
@@ -264,10 +265,10 @@ void epoch_change::note_outputs(decisions& out, const operation& op) const {
     out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
 }
 
-epoch_change::decisions epoch_change::overdue(const std::vector<uint64_t>& sequences, const std::string& limit,
+epoch_change::decisions epoch_change::overdue(const std::vector<sequence_number>& sequences, const std::string& limit,
                                               const std::string& doing) {
   decisions out;
-  std::vector<uint64_t> cancelled;
+  std::vector<sequence_number> cancelled;
   for (auto sequence : sequences)
     if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
       operations_.cancel(*op, errc::timed_out,
@@ -315,7 +316,7 @@ epoch_change::decisions epoch_change::data_moves(operation& op) {
   return out;
 }
 
-epoch_change::decisions epoch_change::data_moved(uint64_t sequence) {
+epoch_change::decisions epoch_change::data_moved(sequence_number sequence) {
   decisions out;
   for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; }))
     end(out, std::move(op));

@@ -32,14 +32,14 @@ public:
   /// These streams are to stop touching memory for older epochs, and to drop what was cancelled. Their `quiesced`
   /// counts with this epoch.
   struct stop_streams {
-    uint64_t epoch = 0;
-    std::vector<uint64_t> devices;
-    std::vector<uint64_t> cancelled;
+    epoch_number epoch;
+    std::vector<device_id> devices;
+    std::vector<sequence_number> cancelled;
     bool forget = false; ///< For good.
   };
   /// Everybody has finished it: results may be put in place.
   struct release_operation {
-    uint64_t sequence = 0;
+    sequence_number sequence;
   };
   /// These ranges hold results now, or something that is none: the host's copies of them are too old.
   struct outputs_changed {
@@ -57,9 +57,9 @@ public:
   };
   /// The epoch is open over `ranks()`: what runs is to be begun.
   struct epoch_opened {
-    uint64_t epoch = 0;
+    epoch_number epoch;
     std::string reason;
-    std::vector<uint64_t> rerun; ///< Which are not begun for the first time.
+    std::vector<sequence_number> rerun; ///< Which are not begun for the first time.
   };
   /// Nothing is taken any more; calls fail.
   struct end_began {
@@ -85,38 +85,38 @@ public:
   const operation_queue& operations() const { return operations_; }
 
   phase state() const { return state_; }
-  uint64_t epoch() const { return epoch_; }
+  epoch_number epoch() const { return epoch_; }
   /// Whether members are being stopped or replaced: its devices may not be what they will be in a moment.
   bool changing() const { return state_ != phase::active && state_ != phase::aborted; }
   bool ending() const { return state_ == phase::ending || state_ == phase::aborted; }
   bool gone() const { return gone_; }
   const std::vector<rank_device>& ranks() const { return ranks_; }
   /// Whether the device has a rank, and has not been lost.
-  bool is_there(uint64_t device) const;
-  bool has_stopped(uint64_t device) const { return quiescing_.count(device) == 0; }
+  bool is_there(device_id device) const;
+  bool has_stopped(device_id device) const { return quiescing_.count(device) == 0; }
   /// What has happened that nobody had called for: all losses, the latest of very many; once it ends, why.
   std::string async_error() const;
   /// The latest epoch that was open. While members change, calls are for it.
-  uint64_t opened() const { return history_.rbegin()->first; }
+  epoch_number opened() const { return history_.rbegin()->first; }
   /// Who had the ranks in an epoch that was open; nullptr: that is not known any more.
-  const std::vector<rank_device>* ranks_in(uint64_t epoch) const;
+  const std::vector<rank_device>* ranks_in(epoch_number epoch) const;
   /// Those of that epoch, and which of them have been dropped since.
-  std::vector<rank_device> ranks_now(uint64_t epoch) const;
+  std::vector<rank_device> ranks_now(epoch_number epoch) const;
   /// The first of a new batch of operations is called: nobody asks for the results of the one before any more.
   void batch_began();
   /// Devices that took a rank after an operation of the latest batch was decided: they do not hold its result, and
   /// nobody else holds that rank's.
-  const std::set<uint64_t>& without_results() const { return without_results_; }
+  const std::set<device_id>& without_results() const { return without_results_; }
   /// Whether the report is of an attempt that counts.
   bool counts(const proto::RankReport& x);
 
-  decisions lost(uint64_t device, const std::string& cause);
-  decisions quiesced(uint64_t device, uint64_t epoch);
+  decisions lost(device_id device, const std::string& cause);
+  decisions quiesced(device_id device, epoch_number epoch);
   decisions reported(const proto::RankReport& x);
-  decisions spare(const proto::SpareResponse& x, uint64_t lost);
+  decisions spare(const proto::SpareResponse& x, device_id lost);
   decisions no_spare(const std::string& why);
   /// Those that are still running fail. `doing`: what was waited for.
-  decisions overdue(const std::vector<uint64_t>& sequences, const std::string& limit, const std::string& doing);
+  decisions overdue(const std::vector<sequence_number>& sequences, const std::string& limit, const std::string& doing);
   /// What the members tell each other may have been lost, though none of them was: what runs, runs again.
   decisions way_lost(const std::string& reason);
   /// Nobody has moved for too long: all that runs fails.
@@ -129,7 +129,7 @@ public:
 
   /// The data of a joint operation is on its way: it is decided, and no epoch ends before `data_rests`.
   decisions data_moves(operation& op);
-  decisions data_moved(uint64_t sequence);
+  decisions data_moved(sequence_number sequence);
   decisions data_rests();
   bool must_rest() const { return stop_when_it_rests_; }
 
@@ -156,19 +156,19 @@ private:
   communicator_id owner_;
   proto::FailurePolicy policy_;
   std::vector<rank_device> ranks_;
-  std::map<uint64_t, std::vector<rank_device>> history_; ///< Ranks by epoch, of the latest that were open.
+  std::map<epoch_number, std::vector<rank_device>> history_; ///< Ranks by epoch, of the latest that were open.
   phase state_ = phase::active;
-  uint64_t epoch_ = 1;
-  std::set<uint64_t> quiescing_; ///< Devices that have not stopped yet.
+  epoch_number epoch_{1};
+  std::set<device_id> quiescing_; ///< Devices that have not stopped yet.
   std::string epoch_reason_;
   std::string end_reason_;
   std::deque<std::string> losses_;
   uint64_t losses_forgotten_ = 0;
   bool has_results_ = false; ///< An operation of the latest batch was decided.
-  std::set<uint64_t> without_results_;
-  std::deque<uint64_t> to_replace_; ///< Lost devices whose ranks wait for a spare.
-  uint64_t asked_for_ = 0;          ///< The lost device that a spare has been asked for; 0: none.
-  uint64_t asked_at_ = 0;           ///< The latest operation that the request knew of.
+  std::set<device_id> without_results_;
+  std::deque<device_id> to_replace_; ///< Lost devices whose ranks wait for a spare.
+  device_id asked_for_;              ///< The lost device that a spare has been asked for; 0: none.
+  sequence_number asked_at_;         ///< The latest operation that the request knew of.
   uint32_t held_ = 0;
   bool data_moves_ = false;
   bool stop_when_it_rests_ = false;

@@ -43,8 +43,8 @@ bool apart(const operation& a, const operation& b) {
 /// Whether `op` may be walked as one with those, which are.
 bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic) {
   auto& leader = *fused.front();
-  if (op.leader != 0 || leader.attempts > 1)
-    return op.leader != 0
+  if (op.leader != sequence_number{} || leader.attempts > 1)
+    return op.leader != sequence_number{}
            && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
   uint64_t bytes = op.bytes;
   for (auto each : fused)
@@ -62,13 +62,14 @@ proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operati
   proto::OperationBatch result;
   auto& plans = *batch.mutable_plans();
   for (int first = 0, end = 0; first < plans.size(); first = end) {
-    std::vector<operation*> fused{operations.find(plans[first].sequence())};
-    for (end = first + 1; end < plans.size() && can_fuse(*operations.find(plans[end].sequence()), fused, deterministic);
+    std::vector<operation*> fused{operations.find(sequence_number{plans[first].sequence()})};
+    for (end = first + 1;
+         end < plans.size() && can_fuse(*operations.find(sequence_number{plans[end].sequence()}), fused, deterministic);
          ++end)
-      fused.push_back(operations.find(plans[end].sequence()));
+      fused.push_back(operations.find(sequence_number{plans[end].sequence()}));
     auto& plan = *result.add_plans();
     plan = std::move(plans[first]);
-    if (fused.size() == 1 && fused.front()->leader == 0)
+    if (fused.size() == 1 && fused.front()->leader == sequence_number{})
       continue;
     plan.mutable_collective()->set_count(0);
     plan.set_joint(false);
@@ -78,7 +79,7 @@ proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operati
       op.leader = fused.front()->sequence;
       op.joint = false;
       auto& part = *plan.add_fused();
-      part.set_sequence(op.sequence);
+      part.set_sequence(op.sequence.value);
       part.set_count(op.what().count());
       part.mutable_input_addresses()->Swap(one.mutable_input_addresses());
       part.mutable_output_addresses()->Swap(one.mutable_output_addresses());

@@ -94,7 +94,7 @@ void erase_at(List& list, int index) {
 
 } // namespace
 
-std::vector<operation::slot>::iterator operation::slot_of(uint64_t device) {
+std::vector<operation::slot>::iterator operation::slot_of(device_id device) {
   return std::find_if(slots.begin(), slots.end(), [=](auto& x) { return x.device == device; });
 }
 
@@ -122,7 +122,7 @@ bool operation::is_in_its_place() const {
   return true;
 }
 
-std::string operation::drop(uint64_t device) {
+std::string operation::drop(device_id device) {
   auto place = slot_of(device);
   if (place == slots.end())
     return {};
@@ -151,7 +151,7 @@ std::string operation::drop(uint64_t device) {
   return {};
 }
 
-void operation::begin(uint64_t in_epoch, uint32_t ranks, uint64_t unix_ns) {
+void operation::begin(epoch_number in_epoch, uint32_t ranks, uint64_t unix_ns) {
   epoch = in_epoch;
   world_size = ranks;
   started_ns = unix_ns;
@@ -162,13 +162,13 @@ void operation::begin(uint64_t in_epoch, uint32_t ranks, uint64_t unix_ns) {
 
 proto::OperationPlan operation::plan_of_attempt() const {
   auto result = plan;
-  result.set_epoch(epoch);
-  result.set_sequence(sequence);
+  result.set_epoch(epoch.value);
+  result.set_sequence(sequence.value);
   for (auto addresses :
        {result.mutable_device_ids(), result.mutable_input_addresses(), result.mutable_output_addresses()})
     addresses->Reserve(static_cast<int>(slots.size()));
   for (auto& x : slots) {
-    result.add_device_ids(x.device);
+    result.add_device_ids(x.device.value);
     result.add_input_addresses(x.input);
     result.add_output_addresses(x.output);
   }

@@ -2,6 +2,7 @@
 
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
+#include "messages/wire_ids.hpp"
 
 #include <caf/expected.hpp>
 
@@ -20,16 +21,17 @@ struct rank_device {
   bool lost = false;    ///< It waits for a spare, which is to hold what it held: its addresses matter as anybody's.
   bool dropped = false; ///< It has no rank any more: its addresses do not matter.
 
-  uint64_t id() const { return metadata.deviceid().value(); }
+  device_id id() const { return id_of(metadata); }
 };
 
-/// One collective of a communicator, from the call to its end.
+/// One collective of a communicator, from the call to its end. Devices, epochs and sequences are ids of their own, as
+/// everywhere in this room: they stand side by side in most calls. What merely counts, groups and limits, is a number.
 struct operation {
   enum class phase { running, decided, cancelled };
 
   /// One rank's buffers.
   struct slot {
-    uint64_t device = 0;
+    device_id device;
     uint64_t input = 0;
     uint64_t output = 0;
     uint64_t buffer = 0; ///< In place: where the rank's one buffer starts.
@@ -38,37 +40,37 @@ struct operation {
   };
 
   proto::OperationPlan plan; ///< Over the ranks that are left, but for epoch and addresses.
-  uint64_t sequence = 0;
+  sequence_number sequence;
   uint64_t bytes = 0;      ///< Of one rank's larger buffer, at the call.
   std::vector<slot> slots; ///< In rank order; the lost ones are taken out.
   phase state = phase::running;
-  uint64_t epoch = 0;      ///< Whose plan the ranks have; 0: none that counts.
+  epoch_number epoch;      ///< Whose plan the ranks have; 0: none that counts.
   uint32_t world_size = 0; ///< Of the attempt that counts.
   uint32_t attempts = 0;
   bool joint = false;                ///< The attempt is run for all ranks at once: a joint operation.
   bool moving = false;               ///< And its data is on the way.
   std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
-  uint64_t group = 0;  ///< What it was called in; 0: in no group.
-  uint64_t leader = 0; ///< The first of those that it is fused with, for good: they share one fate. 0: none.
+  uint64_t group = 0;     ///< What it was called in; 0: in no group.
+  sequence_number leader; ///< The first of those that it is fused with, for good: they share one fate. 0: none.
   uint64_t started_ns = 0;
-  std::set<uint64_t> finished; ///< Devices.
-  std::set<uint64_t> committed;
+  std::set<device_id> finished;
+  std::set<device_id> committed;
   std::string error;
   errc code = errc::ok; ///< Beside the error.
 
   const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
-  std::vector<slot>::iterator slot_of(uint64_t device);
+  std::vector<slot>::iterator slot_of(device_id device);
   /// Sizes, and addresses in place, for the ranks that are left.
   void lay_out();
   /// Whether every input lies apart from its rank's output, or where `in_place` has it. Not so where gathering ranks
   /// have closed up: a block that is still to be read lies where another one belongs.
   bool is_in_its_place() const;
   /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
-  std::string drop(uint64_t device);
+  std::string drop(device_id device);
   /// A new attempt begins, over the ranks of `in_epoch`.
-  void begin(uint64_t in_epoch, uint32_t ranks, uint64_t unix_ns);
+  void begin(epoch_number in_epoch, uint32_t ranks, uint64_t unix_ns);
   /// The attempt's plan, with the addresses.
   proto::OperationPlan plan_of_attempt() const;
 };

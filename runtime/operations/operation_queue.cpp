@@ -8,7 +8,7 @@
 namespace ringmaster {
 
 operation& operation_queue::add(operation op, uint64_t rank_group) {
-  op.sequence = ++latest_;
+  op.sequence = latest_ = latest_.next();
   op.group = rank_group;
   auto& queue = collects(rank_group) ? waiting_ : in_flight_;
   queue.push_back(std::move(op));
@@ -37,17 +37,17 @@ std::string operation_queue::close_group() {
   return {};
 }
 
-std::vector<uint64_t> operation_queue::take_closed() {
+std::vector<sequence_number> operation_queue::take_closed() {
   return std::exchange(closed_, {});
 }
 
-operation* operation_queue::find(uint64_t sequence) {
+operation* operation_queue::find(sequence_number sequence) {
   auto i = std::find_if(in_flight_.begin(), in_flight_.end(), [=](auto& op) { return op.sequence == sequence; });
   return i == in_flight_.end() ? nullptr : &*i;
 }
 
 std::vector<operation*> operation_queue::fused_with(operation& op) {
-  if (op.leader == 0)
+  if (op.leader == sequence_number{})
     return {&op};
   std::vector<operation*> result;
   each([&](operation& other) {
@@ -79,7 +79,7 @@ void operation_queue::cancel_all(errc code, const std::string& error) {
   cancel_running(code, error);
 }
 
-void operation_queue::drop(uint64_t device) {
+void operation_queue::drop(device_id device) {
   each([&](operation& op) {
     if (op.state == operation::phase::running)
       if (auto why = op.drop(device); !why.empty())
@@ -87,10 +87,10 @@ void operation_queue::drop(uint64_t device) {
   });
 }
 
-void operation_queue::replace(uint64_t lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
+void operation_queue::replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
                               const std::function<std::string(const operation&)>& why_not) {
   auto moved = [&](uint64_t address) { return address - old_min + spare.minmemaddr().value(); };
-  auto id = spare.deviceid().value();
+  auto id = id_of(spare);
   each([&](operation& op) {
     for (auto& x : op.slots)
       if (x.device == lost && op.state == operation::phase::running)
@@ -105,7 +105,7 @@ void operation_queue::replace(uint64_t lost, uint64_t old_min, const gpu_sim::De
   });
 }
 
-std::vector<operation_queue::memory_range> operation_queue::inputs_of(uint64_t lost) const {
+std::vector<operation_queue::memory_range> operation_queue::inputs_of(device_id lost) const {
   std::vector<memory_range> result;
   std::vector<memory_range> made; // by operations that run before
   for (auto* queue : {&in_flight_, &waiting_})
@@ -130,13 +130,13 @@ std::vector<operation_queue::memory_range> operation_queue::outputs_of(const ope
   return result;
 }
 
-std::vector<uint64_t> operation_queue::stop() {
-  std::vector<uint64_t> cancelled;
+std::vector<sequence_number> operation_queue::stop() {
+  std::vector<sequence_number> cancelled;
   for (auto& op : in_flight_)
     if (op.state == operation::phase::cancelled)
       cancelled.push_back(op.sequence);
     else if (op.state == operation::phase::running)
-      op.epoch = 0;
+      op.epoch = {};
   return cancelled;
 }
 

@@ -19,7 +19,7 @@ public:
   size_t size() const { return in_flight_.size() + waiting_.size(); }
   bool nothing_in_flight() const { return in_flight_.empty(); }
   bool idle() const { return size() == 0; }
-  uint64_t latest() const { return latest_; } ///< The number of the latest call.
+  sequence_number latest() const { return latest_; } ///< The number of the latest call.
   std::deque<operation>& in_flight() { return in_flight_; }
   const std::deque<operation>& in_flight() const { return in_flight_; }
   size_t waiting() const { return waiting_.size(); }
@@ -32,10 +32,10 @@ public:
   std::string open_group();
   std::string close_group();
   /// Those of the group that was closed last, which are in flight now. Asked once.
-  std::vector<uint64_t> take_closed();
+  std::vector<sequence_number> take_closed();
 
   /// nullptr: it has ended, or waits for GroupEnd.
-  operation* find(uint64_t sequence);
+  operation* find(sequence_number sequence);
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
   /// It fails, and those with it. What is decided cannot be cancelled.
@@ -44,24 +44,24 @@ public:
   /// As `cancel_running`, also of what waits for GroupEnd, which never comes.
   void cancel_all(errc code, const std::string& error);
   /// The device is gone from all that runs: what cannot go on without it is cancelled.
-  void drop(uint64_t device);
+  void drop(device_id device);
   /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's
   /// input is not there; empty: it is.
-  void replace(uint64_t lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
+  void replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
                const std::function<std::string(const operation&)>& why_not);
 
   struct memory_range {
-    uint64_t device = 0;
+    device_id device;
     uint64_t address = 0;
     uint64_t bytes = 0;
   };
   /// What a device in the lost one's place must hold before everything runs again: inputs, but those that an earlier
   /// operation that runs again makes.
-  std::vector<memory_range> inputs_of(uint64_t lost) const;
+  std::vector<memory_range> inputs_of(device_id lost) const;
   static std::vector<memory_range> outputs_of(const operation& op);
 
   /// Streams are being stopped: whatever ranks still say of an attempt does not count. Returns what was cancelled.
-  std::vector<uint64_t> stop();
+  std::vector<sequence_number> stop();
   /// Takes those out for which `ended` holds.
   std::vector<operation> take(const std::function<bool(const operation&)>& ended);
 
@@ -76,10 +76,10 @@ private:
   communicator_id owner_;
   std::deque<operation> in_flight_;
   std::deque<operation> waiting_; ///< Called since GroupStart.
-  std::vector<uint64_t> closed_;
+  std::vector<sequence_number> closed_;
   bool group_open_ = false;
   uint64_t groups_ = 0;
-  uint64_t latest_ = 0;
+  sequence_number latest_;
 };
 
 } // namespace ringmaster

@@ -16,6 +16,7 @@ namespace {
 struct script {
   gpu_sim::GetCommStatusResponse status;
   uint64_t collectives = 0;
+  std::vector<bool> stays; ///< Of what was asked for: whether it is to outlive the client.
 };
 
 caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script> said) {
@@ -28,7 +29,21 @@ caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script
             return answer;
           },
           [said](const gpu_sim::GetCommStatusRequest&) { return said->status; },
-          [said](const proto::CommWaitRequest&) { return said->status; }};
+          [said](const proto::CommWaitRequest&) { return said->status; },
+          [said](const gpu_sim::DeviceId&, const proto::AllocateRequest& x) {
+            said->stays.push_back(x.outlives_client());
+            return proto::AllocateResponse{};
+          },
+          [said](const gpu_sim::CommInitRequest& x) {
+            said->stays.push_back(x.outlivesclient());
+            return gpu_sim::CommInitResponse{};
+          },
+          [said](const proto::CommDeriveRequest& x) {
+            said->stays.push_back(x.outlives_client());
+            proto::CommDeriveResponse answer;
+            answer.add_parts();
+            return answer;
+          }};
 }
 
 struct coordinated {
@@ -111,4 +126,28 @@ TEST_CASE("client: a coordinator that is gone is a lost one") {
   CHECK(code_of(status.error()) == errc::device_lost);
   x.begin(host, {2}, 4);
   CHECK(code_of(host.finish_calls()) == errc::device_lost);
+}
+
+TEST_CASE("client: let_stay holds for all that is made from then on, and for nothing that was made before") {
+  coordinated x;
+  client host{x.system, x.coordinator, 10s};
+  auto make_one_of_each = [&] {
+    x.said->stays.clear();
+    const communicator_id one{1};
+    CHECK(host.allocate(device_id{1}, 64));
+    CHECK(host.comm_init(2));
+    CHECK(host.comm_init(2, proto::REPLACE));
+    CHECK(host.comm_init({device_id{1}, device_id{2}}));
+    CHECK(host.split(one, {0, 1}));
+    CHECK(host.duplicate(one));
+    CHECK(host.shrink(one, {1}));
+    CHECK(host.grow(one, 1));
+    CHECK(host.grow(one, std::vector{device_id{3}}));
+    return x.said->stays;
+  };
+  CHECK(make_one_of_each() == std::vector<bool>(9, false));
+  host.let_stay(true);
+  CHECK(make_one_of_each() == std::vector<bool>(9, true));
+  host.let_stay(false);
+  CHECK(make_one_of_each() == std::vector<bool>(9, false));
 }

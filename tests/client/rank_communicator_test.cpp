@@ -67,7 +67,7 @@ struct coordinated {
 
 /// Rank, size and epoch.
 std::vector<uint64_t> place_of(const rank_communicator& x) {
-  return {x.rank(), x.size(), x.epoch()};
+  return {x.rank(), x.size(), x.epoch().value};
 }
 
 using place = std::vector<uint64_t>;
@@ -103,7 +103,7 @@ TEST_CASE("rank communicator: ranks are the members' places, however these are o
   CHECK(place_of(handle) == place{3, 5, 7});
   auto call = handle.barrier();
   CHECK(!call.wait(10s));
-  CHECK(call.epoch() == 7);
+  CHECK(call.epoch() == epoch_number{7});
   REQUIRE(x.said->calls.size() == 1);
   CHECK(x.said->calls[0].epoch() == 7);
   CHECK(x.said->calls[0].device_id() == 103);

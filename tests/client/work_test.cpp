@@ -42,7 +42,7 @@ TEST_CASE("work: calls of several communicators have ended when the last of them
     }
     CHECK(x.all.test());
     CHECK(!x.all.wait(0ns));
-    CHECK(x.all.epoch() == 5);
+    CHECK(x.all.epoch() == epoch_number{5});
   }
 }
 
@@ -67,11 +67,11 @@ TEST_CASE("work: a failure of any of them is the whole's, and the others are wai
 TEST_CASE("work: how it has ended stays so, and copies are handles of the same calls") {
   auto calls = begin_work("rank 1 of communicator 3: all_reduce");
   work one{calls}, other = one;
-  CHECK(one.epoch() == 0);
+  CHECK(one.epoch() == epoch_number{0});
   finish(*calls, answer_of(4), {});
   finish(*calls, {}, failure("too late"));
   CHECK(!other.error());
-  CHECK(other.epoch() == 4);
+  CHECK(other.epoch() == epoch_number{4});
   CHECK(other.answer().success());
   CHECK(work{}.test());
   CHECK(!work{}.wait(0ns));

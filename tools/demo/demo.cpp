@@ -55,7 +55,7 @@ caf::expected<demo::group> demo::set_up() {
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
   if (auto problem = user_.group_start(id_of(g.comm)))
     return problem;
-  caf::expected<uint64_t> sequence = 0u;
+  caf::expected<sequence_number> sequence = sequence_number{};
   if (auto known = find_algorithm(proto::ALL_REDUCE, algorithm); known && (*known)->is.course_call) {
     gpu_sim::AllReduceRingRequest request;
     for (uint32_t now = 0; now < g.alive.size(); ++now) {

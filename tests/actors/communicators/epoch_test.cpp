@@ -26,7 +26,7 @@ proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t
   return result;
 }
 
-void run_to_epoch(simulated_cluster& cluster, uint64_t epoch) {
+void run_to_epoch(simulated_cluster& cluster, epoch_number epoch) {
   auto& state = state_of<communicator_state>(communicator_of(cluster));
   cluster.run_until([&] { return state.epoch() >= epoch; });
 }
@@ -138,7 +138,7 @@ TEST_CASE("epoch: a second member dies or hangs during the re-run") {
       all_reduce_trial trial{cluster, {}};
       cluster.inject(trial.device(0), fault(kill, step % 3));
       REQUIRE(trial.launch() == "");
-      run_to_epoch(cluster, 2);
+      run_to_epoch(cluster, {2});
       caf::anon_send(device_of(cluster, trial.device(3)), fault(second, step));
       auto status = cluster.wait(1);
       CHECK(status.error() == "");
@@ -170,7 +170,7 @@ TEST_CASE("epoch: who calls by the ranks of an earlier epoch is told so, who cal
   simulated_cluster cluster{seeded(1)};
   all_reduce_trial trial{cluster, {}};
   cluster.inject(trial.device(1), fault(kill)); // nothing runs: only the monitor can notice
-  run_to_epoch(cluster, 2);
+  run_to_epoch(cluster, {2});
   auto status = cluster.wait(1);
   CHECK(status.devices_size() == 3);
   CHECK(status.epoch() == 2);
@@ -211,7 +211,7 @@ TEST_CASE("epoch: what carries an old epoch is dropped, by communicator and stre
     all_reduce_trial trial{cluster, {}};
     cluster.inject(trial.device(0), fault(kill, 1));
     REQUIRE(trial.launch() == "");
-    run_to_epoch(cluster, 2);
+    run_to_epoch(cluster, {2});
     auto comm = communicator_of(cluster);
     for (uint32_t rank = 1; rank < 4; ++rank) {
       proto::RankReport finished;
@@ -237,7 +237,7 @@ TEST_CASE("epoch: what carries an old epoch is dropped, by communicator and stre
       release.set_sequence(1);
       caf::anon_send(stream, release);
       auto memory = state_of<device_state>(device_of(cluster, trial.device(rank))).memory;
-      transfer_key key{1, 1, 1, rank == 1 ? 3 : rank - 1, rank, 0};
+      transfer_key key{1, {1}, {1}, rank == 1 ? 3 : rank - 1, rank, 0};
       caf::anon_send(stream, offer{key, {device_id{9}, trial.input_address(rank), 24, memory}, nullptr});
     }
     auto status = cluster.wait(1);

@@ -118,7 +118,7 @@ TEST_CASE("rank calls: a call returns at once, and its work says when it has end
     all.push_back(x.handles[rank].all_reduce(x.buffers(rank, in, out), 3, proto::FLOAT32));
   CHECK(x.all_well(all));
   CHECK(!first.wait(1s));
-  CHECK(first.epoch() == 1);
+  CHECK(first.epoch() == epoch_number{1});
   CHECK(work{}.test());
 }
 
@@ -387,7 +387,7 @@ TEST_CASE("rank calls: when a rank is lost the others' calls go on, with rank nu
     auto sum = x.read(3, out, 1)[0];
     CHECK((sum == 50 || (seed % 2 == 0 && sum == 60))); // it may have been decided before the loss
     CHECK(x.read(0, out + 8, 1) == floats{50});
-    CHECK(all.back().epoch() == 2);
+    CHECK(all.back().epoch() == epoch_number{2});
     all.clear();
     for (uint32_t rank : {0, 2, 3})
       all.push_back(x.handles[rank].broadcast(x.buffers(rank, in, out), 1, f, 1));

@@ -108,6 +108,7 @@ TEST_CASE("replace: two at once, and a spare that dies while it gets its inputs,
   }
 }
 
+// Guards the fence of a spare: one that took no copy in time must not count as one that lives and only refused.
 TEST_CASE("replace: a spare that hangs while it gets its inputs is ended, and the next one is taken") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
@@ -230,7 +231,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
     cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epoch() > 1; });
+    cluster.run_until([&] { return comm.epoch() > epoch_number{1}; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -256,7 +257,7 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epoch() >= 3 && comm.state() == epoch_change::phase::active; });
+  cluster.run_until([&] { return comm.epoch() >= epoch_number{3} && comm.state() == epoch_change::phase::active; });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }

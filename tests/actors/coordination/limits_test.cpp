@@ -162,6 +162,7 @@ TEST_CASE("limits: a node and a device whose coordinator never answers end, and 
   caf::anon_send_exit(caf::actor_cast<caf::actor>(silent), caf::exit_reason::kill);
 }
 
+// Guards the fence: a device that is believed dead must not go on.
 TEST_CASE("limits: a device that hangs in an operation is ended, not only taken off the list") {
   for (bool whole_device : {true, false}) {
     CAPTURE(whole_device);

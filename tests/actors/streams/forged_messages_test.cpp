@@ -165,8 +165,8 @@ TEST_CASE("forged messages: what is more than the block, or none of it, is not s
   for (auto& forged :
        {pull{key, 0, 101}, pull{key, 100, 1}, pull{key, 99, 2}, pull{key, 101, 0}, pull{key, 1, 100},
         pull{key, UINT64_MAX, 2}, pull{key, 2, UINT64_MAX}, pull{key, UINT64_MAX, UINT64_MAX},
-        pull{transfer_key{.channel = number + 1}, 0, 10}, pull{transfer_key{.channel = number, .epoch = 1}, 0, 10},
-        pull{transfer_key{.channel = number, .sequence = 1}, 0, 10}}) {
+        pull{transfer_key{.channel = number + 1}, 0, 10}, pull{transfer_key{.channel = number, .epoch = {1}}, 0, 10},
+        pull{transfer_key{.channel = number, .sequence = {1}}, 0, 10}}) {
     CAPTURE(forged.offset);
     CAPTURE(forged.bytes);
     x.send(forged);
@@ -192,18 +192,18 @@ TEST_CASE("forged messages: what is more than the block, or none of it, is not s
 
 TEST_CASE("forged messages: a stream keeps so many offers for commands to come, and refuses the rest") {
   lone_stream x;
-  auto offered = [&](uint64_t epoch, uint32_t index) {
-    x.send(offer{transfer_key{.channel = 5, .epoch = epoch, .sequence = 1, .index = index},
+  auto offered = [&](epoch_number epoch, uint32_t index) {
+    x.send(offer{transfer_key{.channel = 5, .epoch = epoch, .sequence = {1}, .index = index},
                  {device_id{peer}, 4096, 8, nullptr},
                  x.me()});
   };
-  offered(1, 0);
-  offered(1, 1);
+  offered({1}, 0);
+  offered({1}, 1);
   CHECK(x.refusals.empty());
-  offered(1, 2);
+  offered({1}, 2);
   REQUIRE(x.refusals.size() == 1);
   CHECK(x.refusals[0] == "device 0x7 keeps 2 offered blocks already, its limit");
-  offered(0, 0); // of a transfer: only a receive that is there waits for it
+  offered({0}, 0); // of a transfer: only a receive that is there waits for it
   REQUIRE(x.refusals.size() == 2);
   CHECK(x.refusals[1] == "no receive waits for transfer 5 on device 0x7 any more");
   CHECK(x.state().incoming.size() == 2);

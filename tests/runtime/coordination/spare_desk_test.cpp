@@ -77,6 +77,7 @@ TEST_CASE("spare_desk: what the host has not got no other device would get eithe
   CHECK(render(step.problem) == "never copied");
 }
 
+// Else who asked hears that there is none, though the next one is there.
 TEST_CASE("spare_desk: one that dies while it gets its inputs is not handed over: the next one is tried") {
   for (bool refuses_first : {false, true}) {
     CAPTURE(refuses_first);

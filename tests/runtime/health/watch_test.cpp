@@ -10,7 +10,7 @@ namespace {
 /// Four devices that are asked every 100 ms; late after 500 ms, three of five.
 struct four {
   watch of{{.interval = 100ms, .late_after = 500ms, .late = 3, .window = 5}, 30s};
-  std::vector<uint64_t> devices{1, 2, 3, 4};
+  std::vector<device_id> devices{{1}, {2}, {3}, {4}};
   watch::time_point start = watch::time_point{} + 1h, now = start;
 
   four() {
@@ -25,7 +25,7 @@ struct four {
     proto::Progress answer;
     answer.set_number(of.on_request(devices, now));
     for (size_t i = silent; i < devices.size(); ++i) {
-      answer.set_device_id(devices[i]);
+      answer.set_device_id(devices[i].value);
       of.on_answer(answer, now + 1ms);
     }
     return result;
@@ -41,6 +41,7 @@ struct four {
 
 } // namespace
 
+// Guards the border of the excuse: half is not most. With 2 of 4 excused it takes 5.9 s.
 TEST_CASE("watch: half of the devices may hang, and are given up in time") {
   for (size_t silent : {1, 2}) {
     CAPTURE(silent);
@@ -82,8 +83,8 @@ TEST_CASE("watch: a new word of anybody is progress, the same word is none") {
   CHECK(x.of.last_progress() == x.start + 1s);
   x.of.on_answer(answer, x.start + 2s);
   CHECK(x.of.last_progress() == x.start + 1s);
-  CHECK(x.of.doing(2) == "waiting for rank 1's block");
-  CHECK(x.of.doing(9).empty());
+  CHECK(x.of.doing({2}) == "waiting for rank 1's block");
+  CHECK(x.of.doing({9}).empty());
   CHECK(!x.of.stalled(x.start + 31s));
   CHECK(x.of.stalled(x.start + 32s));
 }

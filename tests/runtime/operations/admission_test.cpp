@@ -14,7 +14,7 @@ namespace {
 using part = proto::RankCall::Part;
 using parts = std::vector<part>;
 
-constexpr uint64_t devices_of_four[] = {10, 11, 12, 13};
+constexpr device_id devices_of_four[] = {{10}, {11}, {12}, {13}};
 
 bool has(const std::string& text, const std::string& piece) {
   return text.find(piece) != std::string::npos;
@@ -41,9 +41,9 @@ struct ranks_of_four {
   admission calls;
   uint64_t tickets = 0;
 
-  ranks_of_four() { calls.set_ranks(1, {std::begin(devices_of_four), std::end(devices_of_four)}); }
+  ranks_of_four() { calls.set_ranks({1}, {std::begin(devices_of_four), std::end(devices_of_four)}); }
 
-  uint64_t call(uint32_t rank, parts x, uint64_t epoch = 1) {
+  uint64_t call(uint32_t rank, parts x, epoch_number epoch = {1}) {
     CHECK(calls.call(++tickets, devices_of_four[rank], epoch, std::move(x)) == "");
     return tickets;
   }
@@ -122,11 +122,11 @@ TEST_CASE("admission: what a kind ignores may differ") {
 TEST_CASE("admission: ranks that call for another epoch are named") {
   ranks_of_four x;
   x.call(0, {collective()});
-  x.calls.set_ranks(2, {10, 11, 12});
+  x.calls.set_ranks({2}, {{10}, {11}, {12}});
   x.call(1, {collective()});
-  x.call(2, {collective()}, 2);
+  x.call(2, {collective()}, {2});
   CHECK(has(x.one().problem, "communicator epoch: 1 on rank 0, 1; 2 on rank 2"));
-  CHECK(has(x.calls.call(9, 13, 1, {collective()}), "device 0xd has no rank in this communicator"));
+  CHECK(has(x.calls.call(9, {13}, {1}, {collective()}), "device 0xd has no rank in this communicator"));
 }
 
 TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers") {
@@ -140,12 +140,12 @@ TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers"
   };
   for (uint32_t rank : {0, 2})
     x.call(rank, {of_epoch_1()});
-  x.calls.set_ranks(2, {10, 12, 13});
+  x.calls.set_ranks({2}, {{10}, {12}, {13}});
   CHECK(x.nothing());
   x.call(3, {of_epoch_1()});
   auto found = x.one();
   REQUIRE(found.problem == "");
-  CHECK(found.parts[0].epoch == 1);
+  CHECK(found.parts[0].epoch == epoch_number{1});
   CHECK(found.parts[0].what.collective().root() == 2);
   auto request = joined(found.parts, std::vector<uint32_t>{0, 2, 3}, 4);
   CHECK(request.inputs_size() == 4);
@@ -155,7 +155,7 @@ TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers"
 TEST_CASE("admission: what is with a lost device fails") {
   ranks_of_four x;
   x.call(0, {transfer(3, true)});
-  x.calls.set_ranks(2, {10, 11, 12});
+  x.calls.set_ranks({2}, {{10}, {11}, {12}});
   CHECK(x.one().problem == "device 0xd was lost");
   x.call(0, {transfer(3, true)});
   CHECK(has(x.one().problem, "receive from rank 3: device 0xd was lost"));
@@ -169,7 +169,7 @@ TEST_CASE("admission: a call for an epoch that is not known fails for all ranks,
   ranks_of_four x;
   for (uint32_t rank = 0; rank < 3; ++rank)
     x.call(rank, {collective(proto::BROADCAST)});
-  x.call(3, {collective(proto::BROADCAST)}, 7);
+  x.call(3, {collective(proto::BROADCAST)}, {7});
   auto found = x.one();
   CHECK(found.parts.size() == 4);
   CHECK(has(found.problem, "rank 3 (device 0xd) calls for epoch 7, and the communicator is in epoch 1"));
@@ -185,9 +185,9 @@ TEST_CASE("admission: a device that replaces another one takes its place in the 
   CHECK(x.one().problem == "");
   for (uint32_t rank : {0, 1, 3})
     x.call(rank, {collective()});
-  x.calls.set_ranks(2, {10, 11, 20, 13});
+  x.calls.set_ranks({2}, {{10}, {11}, {20}, {13}});
   CHECK(x.nothing());
-  CHECK(x.calls.call(7, 20, 2, {collective()}) == "");
+  CHECK(x.calls.call(7, {20}, {2}, {collective()}) == "");
   CHECK(has(x.one().problem, "communicator epoch"));
   CHECK(x.calls.idle());
 }
@@ -202,8 +202,8 @@ TEST_CASE("admission: a send meets its receive, in order, and only between the t
   auto first = x.one();
   CHECK(first.problem == "");
   REQUIRE(first.parts.size() == 2);
-  CHECK(first.parts[0].device == 10);
-  CHECK(first.parts[1].device == 11);
+  CHECK(first.parts[0].device == device_id{10});
+  CHECK(first.parts[1].device == device_id{11});
   x.call(1, {transfer(0, true, 6)});
   CHECK(has(x.one().problem, "count: 5 on rank 0; 6 on rank 1"));
   for (uint32_t rank : {0, 1, 3})
@@ -248,7 +248,7 @@ TEST_CASE("admission: who has not called is named, and what is given up fails fo
   uint64_t first = 0;
   for (uint32_t rank : {0, 1, 2})
     first = x.call(rank, {collective()});
-  CHECK(x.calls.waits_for(first, 17) == "rank 3 (device 0xd) has not called all_reduce #17");
+  CHECK(x.calls.waits_for(first, {17}) == "rank 3 (device 0xd) has not called all_reduce #17");
   x.calls.give_up(first, errc::timed_out, "too late");
   auto found = x.one();
   CHECK(found.problem == "too late");
@@ -269,7 +269,7 @@ TEST_CASE("admission: a rank whose call waits behind another one of its own is t
   x.call(1, {transfer(0, true)});
   x.call(1, {collective()});
   CHECK(
-    x.calls.waits_for(ticket, 3)
+    x.calls.waits_for(ticket, {3})
     == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits, rank 2 (device 0xc) has not "
        "called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
 }
@@ -277,7 +277,7 @@ TEST_CASE("admission: a rank whose call waits behind another one of its own is t
 TEST_CASE("admission: all_to_all with counts compares what is sent with what is expected") {
   auto verdict = [](uint64_t expected) {
     admission calls;
-    calls.set_ranks(1, {1, 2});
+    calls.set_ranks({1}, {{1}, {2}});
     part a = collective(proto::ALL_TO_ALL), b = a;
     for (uint64_t n : {1, 2})
       a.mutable_collective()->add_counts(n);
@@ -287,8 +287,8 @@ TEST_CASE("admission: all_to_all with counts compares what is sent with what is 
       a.add_receive_counts(n);
     b.add_receive_counts(expected);
     b.add_receive_counts(4);
-    CHECK(calls.call(1, 1, 1, {a}) == "");
-    CHECK(calls.call(2, 2, 1, {b}) == "");
+    CHECK(calls.call(1, {1}, {1}, {a}) == "");
+    CHECK(calls.call(2, {2}, {1}, {b}) == "");
     return *calls.next();
   };
   CHECK(has(verdict(5).problem, "counts: rank 0 sends 2 elements to rank 1, which expects 5"));
@@ -331,11 +331,11 @@ TEST_CASE("admission: a spare that joins behind a collective that was given up c
     x.call(rank, {collective()});
     CHECK(x.one().problem == "too late");
   }
-  x.calls.set_ranks(2, {10, 11, 12, 20}); // rank 3 was lost before it called
+  x.calls.set_ranks({2}, {{10}, {11}, {12}, {20}}); // rank 3 was lost before it called
   CHECK(x.nothing());
   for (uint32_t rank : {0, 1, 2})
-    x.call(rank, {collective()}, 2);
-  CHECK(x.calls.call(99, 20, 2, {collective()}) == "");
+    x.call(rank, {collective()}, {2});
+  CHECK(x.calls.call(99, {20}, {2}, {collective()}) == "");
   auto met = x.one();
   CHECK(met.problem == "");
   CHECK(met.parts.size() == 4);

@@ -33,13 +33,13 @@ struct fixture {
   std::vector<call_desk::begin_operation> begun;
   std::vector<call_desk::begin_split> splits;
   std::vector<std::string> refused;
-  uint64_t sequences = 0;
+  sequence_number latest;
 
   explicit fixture(uint32_t ranks) {
-    std::vector<uint64_t> devices;
+    std::vector<device_id> devices;
     for (uint32_t rank = 0; rank < ranks; ++rank)
-      devices.push_back(10 + rank);
-    desk.set_ranks(1, devices);
+      devices.push_back({10 + rank});
+    desk.set_ranks({1}, devices);
   }
 
   void serve() {
@@ -50,7 +50,7 @@ struct fixture {
     desk.call(ticket, x, limited, now);
     serve();
   }
-  void end(uint64_t sequence, const std::string& error = {}) {
+  void end(sequence_number sequence, const std::string& error = {}) {
     desk.operation_ended(sequence, error.empty() ? errc::ok : errc::device_lost, error);
     serve();
   }
@@ -62,7 +62,7 @@ struct fixture {
 private:
   void take(call_desk::begin_operation& x) {
     begun.push_back(x);
-    desk.began(++sequences, x.parts);
+    desk.began(latest = latest.next(), x.parts);
   }
   void take(call_desk::begin_split& x) { splits.push_back(x); }
   void take(call_desk::refuse& x) { refused.push_back(x.reason); }
@@ -87,12 +87,12 @@ TEST_CASE("call desk: calls that match begin one operation, and each is answered
   CHECK(x.begun[0].request.comm_id() == 7);
   CHECK(x.begun[0].request.inputs(1) == 11000);
   CHECK(x.answers.empty());
-  x.end(1);
+  x.end({1});
   CHECK(x.answers.at(1).success());
   CHECK(x.answers.at(2).success());
   x.call(3, sum(10));
   x.call(4, sum(11));
-  x.end(2, "rank 1 was lost");
+  x.end({2}, "rank 1 was lost");
   CHECK(x.error(3) == "rank 1 was lost");
   CHECK(x.answers.at(4).code() == static_cast<uint32_t>(errc::device_lost));
 }
@@ -104,9 +104,9 @@ TEST_CASE("call desk: a group is answered once, behind the last of its parts, wi
   REQUIRE(x.begun.size() == 2);
   CHECK(x.begun[0].group == x.begun[1].group);
   CHECK(x.begun[0].group >= uint64_t{1} << 63);
-  x.end(2, "the second");
+  x.end({2}, "the second");
   CHECK(x.answers.empty());
-  x.end(1, "the first");
+  x.end({1}, "the first");
   CHECK(x.error(1) == "the second; the first");
   x.call(3, sum(10, 1));
   x.call(4, sum(11, 1));
@@ -134,7 +134,7 @@ TEST_CASE("call desk: a limit says who is missing, and ends what is under way on
   fixture x{2};
   x.call(1, sum(10), true);
   x.now += 2s;
-  auto missing = x.desk.expire(1, 5, "it last finished all_reduce #4", x.now);
+  auto missing = x.desk.expire(1, {5}, "it last finished all_reduce #4", x.now);
   CHECK(missing.late.empty());
   x.serve();
   CHECK(x.error(1)
@@ -145,9 +145,9 @@ TEST_CASE("call desk: a limit says who is missing, and ends what is under way on
   x.call(3, sum(10), true);
   x.call(4, sum(11), false);
   x.now += 1s;
-  CHECK(x.desk.expire(4, 6, "", x.now).late.empty());
-  auto late = x.desk.expire(3, 6, "", x.now);
-  CHECK(late.late == std::vector<uint64_t>{1});
+  CHECK(x.desk.expire(4, {6}, "", x.now).late.empty());
+  auto late = x.desk.expire(3, {6}, "", x.now);
+  CHECK(late.late == std::vector<sequence_number>{{1}});
   CHECK(late.waited == "1.0 s");
 }
 
@@ -157,11 +157,11 @@ TEST_CASE("call desk: while members change nothing is begun") {
   x.call(1, sum(10));
   x.call(2, sum(11));
   CHECK(x.begun.empty());
-  x.desk.set_ranks(2, {10, 11});
+  x.desk.set_ranks({2}, {{10}, {11}});
   x.desk.pause(false);
   x.serve();
   REQUIRE(x.begun.size() == 1);
-  CHECK(x.begun[0].epoch == 1);
+  CHECK(x.begun[0].epoch == epoch_number{1});
 }
 
 TEST_CASE("call desk: a split's parts go to those who called, and what nobody waits for is told") {
@@ -193,7 +193,7 @@ TEST_CASE("call desk: a split's parts go to those who called, and what nobody wa
     x.desk.fail_all(errc::aborted, "it has ended");
     x.serve();
     CHECK(x.error(3) == "it has ended");
-    CHECK(x.desk.split_made(made, x.splits[0].parts) == std::vector<uint64_t>{20, 21});
+    CHECK(x.desk.split_made(made, x.splits[0].parts) == std::vector<communicator_id>{{20}, {21}});
     x.serve();
   }
 }
@@ -205,7 +205,7 @@ struct order {
   uint32_t ranks;
   std::vector<uint32_t> calls;
   bool expired = false, lost = false, open_again = false;
-  std::set<uint64_t> ended;
+  std::set<sequence_number> ended;
   size_t paths = 0;
 
   void explore(const fixture& x) {
@@ -227,7 +227,7 @@ struct order {
     if (!expired && x.desk.has(1))
       step([&](fixture& y) {
         expired = true;
-        auto late = y.desk.expire(1, y.sequences + 1, "", y.now);
+        auto late = y.desk.expire(1, y.latest.next(), "", y.now);
         y.serve();
         for (auto sequence : late.late)
           if (ended.insert(sequence).second)
@@ -242,14 +242,14 @@ struct order {
     if (lost && !open_again)
       step([&](fixture& y) {
         open_again = true;
-        std::vector<uint64_t> left{10};
+        std::vector<device_id> left{{10}};
         for (uint32_t rank = 2; rank < ranks; ++rank)
-          left.push_back(10 + rank);
-        y.desk.set_ranks(2, left);
+          left.push_back({10 + rank});
+        y.desk.set_ranks({2}, left);
         y.desk.pause(false);
         y.serve();
       });
-    for (uint64_t sequence = 1; sequence <= x.sequences; ++sequence)
+    for (sequence_number sequence{1}; sequence <= x.latest; sequence = sequence.next())
       if (ended.count(sequence) == 0)
         step([&](fixture& y) {
           ended.insert(sequence);
@@ -262,7 +262,7 @@ struct order {
     ++paths;
     x.desk.fail_all(errc::aborted, "it has ended");
     x.serve();
-    for (uint64_t sequence = 1; sequence <= x.sequences; ++sequence)
+    for (sequence_number sequence{1}; sequence <= x.latest; sequence = sequence.next())
       if (ended.count(sequence) == 0)
         x.end(sequence, "it has ended");
     for (uint32_t rank = 0; rank < ranks; ++rank)

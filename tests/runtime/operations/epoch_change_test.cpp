@@ -49,11 +49,12 @@ operation sum_of(const std::vector<rank_device>& ranks, bool in_place = true,
   return std::move(*made);
 }
 
-proto::RankReport report(uint64_t device, uint64_t sequence, uint64_t epoch, proto::RankReport::Phase phase) {
+proto::RankReport report(device_id device, sequence_number sequence, epoch_number epoch,
+                         proto::RankReport::Phase phase) {
   proto::RankReport x;
-  x.set_device_id(device);
-  x.set_sequence(sequence);
-  x.set_epoch(epoch);
+  x.set_device_id(device.value);
+  x.set_sequence(sequence.value);
+  x.set_epoch(epoch.value);
   x.set_phase(phase);
   return x;
 }
@@ -96,14 +97,15 @@ public:
       moved
     };
     kind what;
-    uint64_t device = 0;
-    uint64_t number = 0; ///< Of an operation, or an epoch.
+    device_id device = {};
+    sequence_number sequence = {};
+    epoch_number epoch = {};
   };
 
   world(uint32_t ranks, proto::FailurePolicy policy, const budget& limits)
     : epochs_({1}, policy, devices(ranks)), policy_(policy), left_(limits), next_spare_(10) {
     for (uint64_t id = 1; id <= ranks; ++id)
-      streams_[id];
+      streams_[{id}];
     apply({event::kind::call});
   }
 
@@ -116,7 +118,7 @@ public:
       if (!x.alive && !x.noticed && is_known(id))
         result.push_back({kind::notice, id});
       for (auto epoch : x.answers) // those that are under way come, whoever falls
-        result.push_back({kind::quiesced, id, epoch});
+        result.push_back({kind::quiesced, id, {}, epoch});
       if (x.alive)
         for (auto& [sequence, epoch] : x.walks) {
           result.push_back({kind::finish, id, sequence});
@@ -131,12 +133,12 @@ public:
       result.push_back({kind::call});
     if (left_.overdue > 0)
       for (auto& op : epochs_.operations().in_flight())
-        result.push_back({kind::overdue, 0, op.sequence});
+        result.push_back({kind::overdue, {}, op.sequence});
     if (left_.aborts > 0)
       result.push_back({kind::abort});
     if (left_.destroys > 0)
       result.push_back({kind::destroy});
-    if (asked_for_ != 0) {
+    if (asked_for_ != device_id{}) {
       if (left_.spares > 0)
         for (auto how : {kind::spare, kind::bare_spare, kind::dead_spare})
           if (how != kind::dead_spare || left_.losses > 0)
@@ -145,9 +147,10 @@ public:
         for (auto how : {kind::no_spare, kind::no_answer})
           result.push_back({how});
     }
-    if (left_.joint && moving_ != 0)
+    if (left_.joint && moving_ != sequence_number{})
       result.push_back({kind::moved});
-    if (left_.joint && moving_ == 0 && epochs_.state() == epoch_change::phase::active && first_running() != 0)
+    if (left_.joint && moving_ == sequence_number{} && epochs_.state() == epoch_change::phase::active
+        && first_running() != sequence_number{})
       result.push_back({kind::move});
     return result;
   }
@@ -157,7 +160,7 @@ public:
     static constexpr const char* names[] = {"fall",       "notice",   "quiesced",  "finish",  "commit", "break_off",
                                             "call",       "overdue",  "abort",     "destroy", "spare",  "bare_spare",
                                             "dead_spare", "no_spare", "no_answer", "move",    "moved"};
-    path_ += fmt::format("{} {} {}, ", names[static_cast<int>(x.what)], x.device, x.number);
+    path_ += fmt::format("{} {} {} {}, ", names[static_cast<int>(x.what)], x.device, x.sequence, x.epoch);
     switch (x.what) {
       case kind::fall:
         --left_.losses;
@@ -170,26 +173,26 @@ public:
         expect(epochs_.lost(x.device, "a test").empty(), "a loss is heard of once");
         break;
       case kind::quiesced:
-        streams_[x.device].answers.erase(x.number);
-        streams_[x.device].stopped_at = std::max(streams_[x.device].stopped_at, x.number);
-        take(epochs_.quiesced(x.device, x.number));
+        streams_[x.device].answers.erase(x.epoch);
+        streams_[x.device].stopped_at = std::max(streams_[x.device].stopped_at, x.epoch);
+        take(epochs_.quiesced(x.device, x.epoch));
         break;
       case kind::finish: {
-        auto epoch = streams_[x.device].walks.extract(x.number).mapped();
-        take(epochs_.reported(report(x.device, x.number, epoch, proto::RankReport::FINISHED)));
+        auto epoch = streams_[x.device].walks.extract(x.sequence).mapped();
+        take(epochs_.reported(report(x.device, x.sequence, epoch, proto::RankReport::FINISHED)));
         break;
       }
       case kind::break_off: {
         --left_.broken;
-        auto epoch = streams_[x.device].walks.extract(x.number).mapped();
-        take(epochs_.reported(report(x.device, x.number, epoch, proto::RankReport::BROKEN)));
+        auto epoch = streams_[x.device].walks.extract(x.sequence).mapped();
+        take(epochs_.reported(report(x.device, x.sequence, epoch, proto::RankReport::BROKEN)));
         break;
       }
       case kind::commit: {
-        streams_[x.device].commits.erase(x.number);
-        auto op = epochs_.operations().find(x.number);
+        streams_[x.device].commits.erase(x.sequence);
+        auto op = epochs_.operations().find(x.sequence);
         if (op != nullptr)
-          take(epochs_.reported(report(x.device, x.number, op->epoch, proto::RankReport::COMMITTED)));
+          take(epochs_.reported(report(x.device, x.sequence, op->epoch, proto::RankReport::COMMITTED)));
         break;
       }
       case kind::call: {
@@ -203,7 +206,7 @@ public:
       }
       case kind::overdue:
         --left_.overdue;
-        take(epochs_.overdue({x.number}, "1 s", "nothing"));
+        take(epochs_.overdue({x.sequence}, "1 s", "nothing"));
         break;
       case kind::abort:
         --left_.aborts;
@@ -220,7 +223,7 @@ public:
       case kind::no_spare:
       case kind::no_answer: {
         left_.refusals -= left_.refusals > 0 ? 1 : 0;
-        auto lost = std::exchange(asked_for_, 0);
+        auto lost = std::exchange(asked_for_, {});
         proto::SpareResponse answer;
         answer.set_error("none is free");
         take(x.what == kind::no_spare ? epochs_.spare(answer, lost) : epochs_.no_spare("no answer"));
@@ -234,7 +237,7 @@ public:
         break;
       }
       case kind::moved:
-        take(epochs_.data_moved(std::exchange(moving_, 0)));
+        take(epochs_.data_moved(std::exchange(moving_, {})));
         take(epochs_.data_rests());
         break;
     }
@@ -282,21 +285,21 @@ private:
   struct stream {
     bool alive = true;
     bool noticed = false;
-    std::set<uint64_t> answers;         ///< Epochs whose Quiesced is under way.
-    std::map<uint64_t, uint64_t> walks; ///< Sequences that it runs, and the epoch of the plan.
-    std::set<uint64_t> commits;         ///< Sequences that it was told to put in place.
-    uint64_t stopped_at = 1;
+    std::set<epoch_number> answers;                ///< Whose Quiesced is under way.
+    std::map<sequence_number, epoch_number> walks; ///< What it runs, and the epoch of the plan.
+    std::set<sequence_number> commits;             ///< What it was told to put in place.
+    epoch_number stopped_at{1};
   };
 
-  bool is_there(uint64_t id) const { return epochs_.is_there(id); }
+  bool is_there(device_id id) const { return epochs_.is_there(id); }
   /// Whether the monitor of this device would tell the communicator.
-  bool is_known(uint64_t id) const { return id < 10 || given_.count(id) != 0; }
+  bool is_known(device_id id) const { return id.value < 10 || given_.count(id) != 0; }
 
-  uint64_t first_running() const {
+  sequence_number first_running() const {
     for (auto& op : epochs_.operations().in_flight())
       if (op.state == operation::phase::running)
         return op.sequence;
-    return 0;
+    return {};
   }
 
   void begin(operation& op) {
@@ -311,11 +314,11 @@ private:
 
   void give_spare(bool restored, bool alive) {
     --left_.spares;
-    auto lost = std::exchange(asked_for_, 0);
-    auto id = next_spare_++;
+    auto lost = std::exchange(asked_for_, {});
+    device_id id{next_spare_++};
     proto::SpareResponse answer;
     answer.set_success(true);
-    *answer.mutable_device() = device(id).metadata;
+    *answer.mutable_device() = device(id.value).metadata;
     answer.set_inputs_restored(restored);
     answer.set_inputs_error(restored ? "" : "was never copied from the host");
     streams_[id].alive = alive;
@@ -333,7 +336,7 @@ private:
     expect(x.epoch > stopped_, "epochs only rise");
     stopped_ = x.epoch;
     expect(x.forget == epochs_.ending(), "streams forget it at its end");
-    std::set<uint64_t> told{x.devices.begin(), x.devices.end()};
+    std::set<device_id> told{x.devices.begin(), x.devices.end()};
     for (auto id : told)
       expect(lost_.count(id) == 0, "who was lost is not asked");
     for (auto& rank : epochs_.ranks())
@@ -366,8 +369,8 @@ private:
            "its state is its end");
   }
   void check(epoch_change::spare_wanted& x) {
-    expect(asked_for_ == 0, "one is asked for at a time");
-    asked_for_ = x.lost.deviceid().value();
+    expect(asked_for_ == device_id{}, "one is asked for at a time");
+    asked_for_ = id_of(x.lost);
     expect(lost_.count(asked_for_) != 0, "it is for a lost one");
     expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
     auto& queue = epochs_.operations().in_flight();
@@ -419,12 +422,12 @@ private:
   void check_ghosts() {
     auto before = said();
     for (auto& [id, x] : streams_) {
-      for (uint64_t epoch = 1; epoch < epochs_.epoch(); ++epoch)
+      for (epoch_number epoch{1}; epoch < epochs_.epoch(); epoch = epoch.next())
         expect(epochs_.quiesced(id, epoch).empty(), "an old Quiesced does not count");
       if (epochs_.has_stopped(id))
         expect(epochs_.quiesced(id, epochs_.epoch()).empty(), "a second Quiesced does not count");
       for (auto& op : epochs_.operations().in_flight())
-        for (uint64_t epoch = 1; epoch <= epochs_.epoch(); ++epoch)
+        for (epoch_number epoch{1}; epoch <= epochs_.epoch(); epoch = epoch.next())
           if (epoch != op.epoch)
             for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::BROKEN, proto::RankReport::COMMITTED})
               expect(epochs_.reported(report(id, op.sequence, epoch, phase)).empty(), "an old report does not count");
@@ -440,12 +443,13 @@ private:
   epoch_change epochs_;
   proto::FailurePolicy policy_;
   budget left_;
-  std::map<uint64_t, stream> streams_; ///< By device.
-  std::set<uint64_t> lost_, given_, decided_, ended_;
-  uint64_t asked_for_ = 0; ///< A spare, for this lost device.
+  std::map<device_id, stream> streams_;
+  std::set<device_id> lost_, given_;
+  std::set<sequence_number> decided_, ended_;
+  device_id asked_for_; ///< A spare, for this lost device.
   uint64_t next_spare_;
-  uint64_t stopped_ = 1;
-  uint64_t moving_ = 0;
+  epoch_number stopped_{1};
+  sequence_number moving_;
   uint32_t calls_ = 0;
   bool ending_ = false, destroyed_ = false, gone_ = false;
   std::string path_; ///< What has happened.
@@ -472,6 +476,8 @@ size_t explore(uint32_t ranks, proto::FailurePolicy policy, const budget& limits
 
 } // namespace
 
+// Behind every event come the ghosts of all epochs before: a stale Quiesced that counted would open an epoch over
+// streams that still write.
 TEST_CASE("epoch change: every order of losses, reports and answers leaves the survivors a result") {
   for (uint32_t ranks : {2, 3}) {
     CAPTURE(ranks);
@@ -491,6 +497,7 @@ TEST_CASE("epoch change: every order of a loss and the end of a communicator end
     }
 }
 
+// Among the spares are bare ones, which come without the inputs: they cancel what runs, and nothing that is decided.
 TEST_CASE("epoch change: every order of losses and spares that are given, refused, bare, or dead") {
   for (uint32_t ranks : {2, 3}) {
     CAPTURE(ranks);
@@ -509,15 +516,16 @@ TEST_CASE("epoch change: every order of losses and data of joint operations on i
     }
 }
 
+// Else the host would restore a spare from copies that the device has not held since.
 TEST_CASE("epoch change: what a failed operation may have written in part is told before it ends") {
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
     epoch_change x{{1}, proto::REPLACE, devices(2)};
     auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
-    op.begin(1, 2, 0);
-    auto told = x.reported(report(1, 1, 1, proto::RankReport::BROKEN));
+    op.begin({1}, 2, 0);
+    auto told = x.reported(report({1}, {1}, {1}, proto::RankReport::BROKEN));
     for (uint64_t id : {1, 2})
-      for (auto& more : x.quiesced(id, x.epoch()))
+      for (auto& more : x.quiesced({id}, x.epoch()))
         told.push_back(more);
     std::vector<std::string> order;
     for (auto& y : told)
@@ -537,20 +545,20 @@ TEST_CASE("epoch change: what a failed operation may have written in part is tol
 TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the others run again") {
   epoch_change x{{1}, proto::SHRINK, devices(3)};
   for (auto kind : {proto::BROADCAST, proto::ALL_REDUCE})
-    x.operations().add(sum_of(x.ranks(), false, kind), 0).begin(1, 3, 0);
-  auto told = x.lost(1, "a test");
+    x.operations().add(sum_of(x.ranks(), false, kind), 0).begin({1}, 3, 0);
+  auto told = x.lost({1}, "a test");
   REQUIRE(told.size() == 1);
   auto& stop = std::get<epoch_change::stop_streams>(told[0]);
-  CHECK(stop.devices == std::vector<uint64_t>{2, 3});
-  CHECK(stop.cancelled == std::vector<uint64_t>{1});
-  CHECK(x.quiesced(2, 2).empty());
-  told = x.quiesced(3, 2);
+  CHECK(stop.devices == std::vector<device_id>{{2}, {3}});
+  CHECK(stop.cancelled == std::vector<sequence_number>{{1}});
+  CHECK(x.quiesced({2}, {2}).empty());
+  told = x.quiesced({3}, {2});
   REQUIRE(told.size() == 2);
   auto& ended = std::get<epoch_change::operation_ended>(told[0]);
   CHECK(ended.error == "operation #1: its root, rank 0 (device 0x1), was lost");
   CHECK(ended.what.code == errc::device_lost);
   auto& opened = std::get<epoch_change::epoch_opened>(told[1]);
-  CHECK(opened.rerun == std::vector<uint64_t>{2});
+  CHECK(opened.rerun == std::vector<sequence_number>{{2}});
   CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
 }
 
@@ -560,10 +568,10 @@ TEST_CASE("epoch change: a spare is to hold what runs again, but not what an ear
   auto second = first;
   for (auto& slot : second.slots)
     slot.input = slot.output, slot.output += 1024;
-  x.operations().add(std::move(first), 0).begin(1, 2, 0);
-  x.operations().add(std::move(second), 0).begin(1, 2, 0);
-  x.lost(2, "a test");
-  auto told = x.quiesced(1, 2);
+  x.operations().add(std::move(first), 0).begin({1}, 2, 0);
+  x.operations().add(std::move(second), 0).begin({1}, 2, 0);
+  x.lost({2}, "a test");
+  auto told = x.quiesced({1}, {2});
   REQUIRE(told.size() == 1);
   auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
   CHECK(wanted.lost.deviceid().value() == 2);
@@ -575,16 +583,16 @@ TEST_CASE("epoch change: a spare is to hold the input of a call that came while 
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
     epoch_change x{{1}, proto::REPLACE, devices(3)};
-    x.lost(2, "a test");
+    x.lost({2}, "a test");
     auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
     CHECK(op.slots[1].input_bytes == 32);
     CHECK(op.slots[1].output_bytes == 32);
-    CHECK(x.quiesced(1, 2).empty());
-    auto told = x.quiesced(3, 2);
+    CHECK(x.quiesced({1}, {2}).empty());
+    auto told = x.quiesced({3}, {2});
     REQUIRE(told.size() == 1);
     auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
     REQUIRE(wanted.inputs.size() == 1);
-    CHECK(wanted.inputs[0].device == 2);
+    CHECK(wanted.inputs[0].device == device_id{2});
     CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
     CHECK(wanted.inputs[0].bytes == 32);
   }
@@ -592,7 +600,7 @@ TEST_CASE("epoch change: a spare is to hold the input of a call that came while 
 
 TEST_CASE("epoch change: while a rank waits for a spare, its addresses are looked at like anybody's") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
-  x.lost(2, "a test");
+  x.lost({2}, "a test");
   proto::CollectiveRequest request;
   request.mutable_collective()->set_kind(proto::ALL_REDUCE);
   request.mutable_collective()->set_count(4);
@@ -608,10 +616,10 @@ TEST_CASE("epoch change: while a rank waits for a spare, its addresses are looke
 
 TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch may say anything") {
   epoch_change x{{1}, proto::SHRINK, devices(3)};
-  x.lost(2, "a test");
-  x.quiesced(1, 2);
-  x.quiesced(3, 2);
-  auto then = x.ranks_now(1);
+  x.lost({2}, "a test");
+  x.quiesced({1}, {2});
+  x.quiesced({3}, {2});
+  auto then = x.ranks_now({1});
   REQUIRE(then.size() == 3);
   CHECK(!then[0].dropped);
   CHECK(then[1].dropped);
@@ -624,5 +632,5 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
   auto op = make_operation(request, "ring", then);
   REQUIRE(op);
   CHECK(op->slots[1].input_bytes == 0);
-  CHECK(op->drop(2) == "");
+  CHECK(op->drop({2}) == "");
 }
