@@ -149,6 +149,10 @@ void communicator_state::abort(const std::string& reason) {
   change([&] { return epochs_->abort(reason); });
 }
 
+void communicator_state::way_lost(const std::string& reason) {
+  change([&] { return epochs_->way_lost(reason); });
+}
+
 void communicator_state::destroy(const std::string& reason, destroy_promise promise) {
   destroyers_.push_back(std::move(promise));
   change([&] { return epochs_->destroy(reason); });
@@ -336,7 +340,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
-    [&state](const proto::WayLost& x) { state.change([&] { return state.epochs_->way_lost(x.reason()); }); },
+    [&state](const proto::WayLost& x) { state.way_lost(x.reason()); },
     [&state](atom::flush) { state.flush(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },

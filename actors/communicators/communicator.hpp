@@ -80,6 +80,7 @@ public:
   // -- streams and members (communicator_operations.cpp, communicator_epochs.cpp) --
   void on_report(const proto::RankReport& x);
   void on_node_report(const proto::ProgressReport& x);
+  void way_lost(const std::string& reason);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
   void on_quiesced(const proto::Quiesced& x);
   void on_progress(const proto::Progress& x);

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/reach.hpp"
+#include "messages/wire_ids.hpp"
 
 #include <caf/blocking_actor.hpp>
 #include <caf/io/middleman.hpp>
@@ -79,9 +80,9 @@ void node_state::meet(const proto::NodePeers& x) {
     now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
   }
   peers_ = std::move(now);
-  for (auto& [name, peer] : peers_)
-    if (!peer.met)
-      connect(peer.where);
+  for (auto& known : peers_)
+    if (!known.second.met)
+      connect(known.second.where);
 }
 
 void node_state::connect(const proto::NodePeers::Peer& peer) {
