@@ -14,11 +14,6 @@ namespace {
 
 using anchor = svg_canvas::anchor;
 
-// Pixels.
-constexpr double width = 1040, height = 640, left = 96, right = 220, top = 100, bottom = 72, letter_size = 16,
-                 name_distance = 20;
-constexpr std::string_view ink = "#222222", grid = "#c4c4cc", fine_grid = "#ececf0";
-
 /// A logarithmic axis; its ends are powers of the base.
 struct axis {
   double base, low, high; ///< In powers.
@@ -34,9 +29,14 @@ std::string value_text(chart_unit unit, double value) {
                                           : fmt::format("{:g} GB/s", value);
 }
 
-class painter {
+class chart_painter {
+  // Pixels.
+  static constexpr double width = 1040, height = 640, left = 96, right = 220, top = 100, bottom = 72, letter_size = 16,
+                          name_distance = 20;
+  static constexpr std::string_view grid = "#c4c4cc", fine_grid = "#ececf0";
+
 public:
-  explicit painter(const chart& x) : chart_(x) {
+  explicit chart_painter(const chart& x) : chart_(x) {
     auto lowest_size = UINT64_MAX, highest_size = uint64_t{0};
     auto lowest = HUGE_VAL, highest = 0.0;
     for (auto& line : x.lines)
@@ -53,8 +53,8 @@ public:
   }
 
   std::string paint() {
-    canvas_.text(24, 28, 22, chart_.title, anchor::start, ink, true);
-    canvas_.text(24, 54, letter_size, chart_.remark, anchor::start, ink, false);
+    canvas_.text(24, 28, 22, chart_.title, anchor::start, svg_canvas::ink, true);
+    canvas_.text(24, 54, letter_size, chart_.remark, anchor::start, svg_canvas::ink, false);
     paint_axes();
     auto ends = name_heights();
     auto count = static_cast<uint32_t>(chart_.lines.size());
@@ -70,18 +70,19 @@ private:
         across(values_.at(part * values_.value(power)), {fine_grid, 1});
       auto y = values_.at_power(power);
       across(y, {grid, 1});
-      canvas_.text(left - 10, y, letter_size, value_text(chart_.unit, values_.value(power)), anchor::end, ink, false);
+      canvas_.text(left - 10, y, letter_size, value_text(chart_.unit, values_.value(power)), anchor::end,
+                   svg_canvas::ink, false);
     }
     auto step = std::max(1.0, std::ceil((sizes_.high - sizes_.low) / 9)); // so many names fit
     for (auto power = std::ceil(sizes_.low); power <= sizes_.high; power += step) {
       auto x = sizes_.at_power(power);
       auto size = bytes_text(static_cast<uint64_t>(sizes_.value(power)));
       canvas_.line(x, top, x, height - bottom, {grid, 1});
-      canvas_.text(x, height - bottom + 18, letter_size, size, anchor::middle, ink, false);
+      canvas_.text(x, height - bottom + 18, letter_size, size, anchor::middle, svg_canvas::ink, false);
     }
-    canvas_.text(left, top - 18, letter_size, chart_.axis, anchor::start, ink, true);
+    canvas_.text(left, top - 18, letter_size, chart_.axis, anchor::start, svg_canvas::ink, true);
     canvas_.text((left + width - right) / 2, height - 24, letter_size, "size: what a rank contributes in all",
-                 anchor::middle, ink, true);
+                 anchor::middle, svg_canvas::ink, true);
   }
 
   void across(double y, svg_canvas::stroke line) { canvas_.line(left, y, width - right, y, line); }
@@ -116,7 +117,7 @@ private:
     }
     canvas_.line(x, y, width - right + 24, name_height, {colour, 1.6});
     canvas_.circle(width - right + 26, name_height, 6, colour, {});
-    canvas_.text(width - right + 38, name_height, 17, line.name, anchor::start, ink, true);
+    canvas_.text(width - right + 38, name_height, 17, line.name, anchor::start, svg_canvas::ink, true);
   }
 
   const chart& chart_;
@@ -127,7 +128,7 @@ private:
 } // namespace
 
 std::string svg_of(const chart& x) {
-  return painter{x}.paint();
+  return chart_painter{x}.paint();
 }
 
 } // namespace ringmaster

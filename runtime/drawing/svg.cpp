@@ -15,7 +15,7 @@ using anchor = svg_canvas::anchor;
 // Pixels.
 constexpr double width_min = 720, left_margin = 104, right_margin = 24, title_height = 96, lane_height = 24,
                  rank_radius = 12, chip_height = 17, letter_width = 7.4, letter_size = 12, gap = 12;
-constexpr std::string_view ink = "#222222", faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8", empty = "#ececf0";
+constexpr std::string_view faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8", empty = "#ececf0";
 
 /// The sizes that fit the story.
 struct measures {
@@ -50,9 +50,9 @@ struct measures {
   }
 };
 
-class painter {
+class walk_painter {
 public:
-  painter(const walk_through& story, std::string_view formula)
+  walk_painter(const walk_through& story, std::string_view formula)
     : story_(story), formula_(formula), m_(measures::of(story)) {
     write_title();
   }
@@ -92,8 +92,8 @@ private:
 
   void write_title() {
     auto title = fmt::format("{}: {}, {} ranks", name_of(story_.kind), story_.algorithm, story_.world_size);
-    canvas_.text(gap, 22, 20, title, anchor::start, ink, true);
-    canvas_.text(gap, 44, letter_size, formula_, anchor::start, ink, false);
+    canvas_.text(gap, 22, 20, title, anchor::start, svg_canvas::ink, true);
+    canvas_.text(gap, 44, letter_size, formula_, anchor::start, svg_canvas::ink, false);
     auto squares
       = story_.kind == proto::BARRIER
           ? "Below the arrows, of whom each rank knows that they have come, a row for each rank."
@@ -101,11 +101,11 @@ private:
           ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in "
             "it."
           : "Below the arrows, what each rank has, block by block.";
-    canvas_.text(gap, 62, letter_size, squares, anchor::start, ink, false);
+    canvas_.text(gap, 62, letter_size, squares, anchor::start, svg_canvas::ink, false);
     auto changes = reduces(story_.kind)
                      ? "Framed: new in this round. A circle with a plus: the receiver adds what it has."
                      : "Framed: new in this round.";
-    canvas_.text(gap, 80, letter_size, changes, anchor::start, ink, false);
+    canvas_.text(gap, 80, letter_size, changes, anchor::start, svg_canvas::ink, false);
     y_ = title_height;
   }
 
@@ -117,15 +117,15 @@ private:
     auto cells = arrows + lane_height * plan.count + 6;
     auto end = cells + holdings_height(now) + gap;
     canvas_.rectangle(0, y_, width(), end - y_, bands_++ % 2 == 0 ? band : paper, {}, 0);
-    canvas_.text(gap, y_ + gap + rank_radius, 15, name, anchor::start, ink, true);
+    canvas_.text(gap, y_ + gap + rank_radius, 15, name, anchor::start, svg_canvas::ink, true);
     for (uint32_t rank = 0; rank < story_.world_size; ++rank) {
       canvas_.line(x_of(rank), y_ + gap + 2 * rank_radius, x_of(rank), cells - 4, {faint, 1.2});
-      canvas_.circle(x_of(rank), y_ + gap + rank_radius, rank_radius, paper, {ink, 1.4});
-      canvas_.text(x_of(rank), y_ + gap + rank_radius, 13, fmt::to_string(rank), anchor::middle, ink, true);
+      canvas_.circle(x_of(rank), y_ + gap + rank_radius, rank_radius, paper, {svg_canvas::ink, 1.4});
+      canvas_.text(x_of(rank), y_ + gap + rank_radius, 13, fmt::to_string(rank), anchor::middle, svg_canvas::ink, true);
     }
     for (auto lane : plan.chain_starts)
-      canvas_.text(left_margin - gap, arrows + lane_height * (lane + 0.5), letter_size, "then", anchor::end, ink,
-                   false);
+      canvas_.text(left_margin - gap, arrows + lane_height * (lane + 0.5), letter_size, "then", anchor::end,
+                   svg_canvas::ink, false);
     for (size_t i = 0; i < round.activities.size(); ++i)
       paint_activity(round.activities[i], arrows + lane_height * (plan.lanes[i] + 0.5));
     for (uint32_t rank = 0; rank < story_.world_size; ++rank)
@@ -149,8 +149,8 @@ private:
     if (adds) {
       auto centre = end - direction * (plus_radius + 2);
       canvas_.circle(centre, y, plus_radius, paper, {colour, 2});
-      canvas_.line(centre - 4, y, centre + 4, y, {ink, 1.8});
-      canvas_.line(centre, y - 4, centre, y + 4, {ink, 1.8});
+      canvas_.line(centre - 4, y, centre + 4, y, {svg_canvas::ink, 1.8});
+      canvas_.line(centre, y - 4, centre, y + 4, {svg_canvas::ink, 1.8});
     }
     paint_chip(start + direction * (m_.pitch / 2 - 5), y, label, colour); // before the arrow crosses any line
   }
@@ -176,7 +176,7 @@ private:
     if (now.scratch.empty())
       return;
     y += (now.output.empty() ? 0 : block_height()) + 9;
-    canvas_.text(x_of(rank), y, 9, "scratch", anchor::middle, ink, false);
+    canvas_.text(x_of(rank), y, 9, "scratch", anchor::middle, svg_canvas::ink, false);
     paint_cells(rank, y + 7, now.scratch, before != nullptr ? &before->scratch : nullptr);
   }
 
@@ -195,7 +195,8 @@ private:
         ++i;
       if (i != first)
         canvas_.rectangle(x + m_.cell_width * static_cast<double>(first), y,
-                          m_.cell_width * static_cast<double>(i - first), block_height(), "none", {ink, 2}, 1);
+                          m_.cell_width * static_cast<double>(i - first), block_height(), "none", {svg_canvas::ink, 2},
+                          1);
     }
   }
 
@@ -230,7 +231,7 @@ private:
 } // namespace
 
 std::string svg_of(const walk_through& story, std::string_view formula) {
-  return painter{story, formula}.paint();
+  return walk_painter{story, formula}.paint();
 }
 
 } // namespace ringmaster

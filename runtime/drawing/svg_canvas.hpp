@@ -15,6 +15,7 @@ public:
     double width = 1;
     std::string_view dashes = ""; ///< As stroke-dasharray; empty: none.
   };
+  static constexpr std::string_view ink = "#222222"; ///< Of letters, and of lines that count.
   enum class anchor { start, middle, end };
   struct point {
     double x = 0, y = 0;

@@ -15,28 +15,25 @@ constexpr double picoseconds_per_second = 1e12;
 /// What is added to a time below `simulated_time_max` must not reach 2^63.
 constexpr picoseconds latency_max = simulated_time_max / 4;
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 caf::error check_speed(std::string_view what, const link_speed& speed) {
   if (speed.latency < 0 || speed.latency > latency_max)
-    return invalid(fmt::format("the latency {} is not between 0 and 13 days", what));
+    return make_error(errc::invalid_argument, fmt::format("the latency {} is not between 0 and 13 days", what));
   if (!(speed.bandwidth > 0))
-    return invalid(fmt::format("the bandwidth {} is not more than 0", what));
+    return make_error(errc::invalid_argument, fmt::format("the bandwidth {} is not more than 0", what));
   return caf::none;
 }
 
 caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
   auto largest = std::max(link.a, link.b);
   if (largest >= world_size)
-    return invalid(fmt::format("the link {}-{} wants a rank {}, and there are ranks 0 to {}", link.a, link.b, largest,
-                               world_size - 1));
+    return make_error(errc::invalid_argument, fmt::format("the link {}-{} wants a rank {}, and there are ranks 0 to {}",
+                                                          link.a, link.b, largest, world_size - 1));
   if (link.a == link.b)
-    return invalid(fmt::format("there is no link from rank {} to itself", link.a));
+    return make_error(errc::invalid_argument, fmt::format("there is no link from rank {} to itself", link.a));
   if (!(link.slowdown > 0) || !std::isfinite(link.slowdown))
-    return invalid(fmt::format("the link {}-{} is slowed down {} times, which is not more than 0", link.a, link.b,
-                               link.slowdown));
+    return make_error(errc::invalid_argument,
+                      fmt::format("the link {}-{} is slowed down {} times, which is not more than 0", link.a, link.b,
+                                  link.slowdown));
   return caf::none;
 }
 
@@ -44,13 +41,14 @@ caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
 
 caf::error check_network(const network& net, uint32_t world_size) {
   if (net.hosts == 0 || net.hosts > world_size || world_size % net.hosts != 0)
-    return invalid(fmt::format("{} ranks do not fill {} hosts evenly", world_size, net.hosts));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks do not fill {} hosts evenly", world_size, net.hosts));
   if (auto problem = check_speed("of a link", net.link))
     return problem;
   if (auto problem = check_speed("inside of a host", net.inside_host))
     return problem;
   if (!(net.reduction_rate > 0) || !(net.copy_rate > 0))
-    return invalid("the rates of reductions and copies must be more than 0");
+    return make_error(errc::invalid_argument, "the rates of reductions and copies must be more than 0");
   for (auto& link : net.odd_links)
     if (auto problem = check_odd_link(link, world_size))
       return problem;

@@ -2,24 +2,25 @@
 #include "client/client.hpp"
 
 #include "messages/errc.hpp"
-#include "messages/type_ids.hpp"
+#include "tests/client/coordinated.hpp"
 
-#include <caf/all.hpp>
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// Refuses collectives of an odd count, by their count, and answers the rest; changes only while nothing is asked.
-struct script {
+/// What the coordinator answers, and how many collectives it was asked for.
+struct collectives_script {
   gpu_sim::GetCommStatusResponse status;
   uint64_t collectives = 0;
   std::vector<bool> stays; ///< Of what was asked for: whether it is to outlive the client.
 };
 
-caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script> said) {
+/// Refuses collectives of an odd count, by their count, and answers the rest.
+caf::behavior refuse_odd_counts(caf::event_based_actor*, std::shared_ptr<collectives_script> said) {
   return {[said](const proto::CollectiveRequest& x) {
             ++said->collectives;
             proto::CollectiveResponse answer;
@@ -46,9 +47,8 @@ caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script
           }};
 }
 
-struct coordinated {
-  coordinated() : coordinator{caf::actor_cast<coordinator_actor>(system.spawn(coordinator_double, said))} {}
-  ~coordinated() { caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown); }
+struct refusing_coordinator : coordinated<collectives_script> {
+  refusing_coordinator() : coordinated{refuse_odd_counts} {}
 
   void begin(client& host, std::initializer_list<uint64_t> counts, size_t calls_max) {
     for (auto count : counts) {
@@ -57,18 +57,6 @@ struct coordinated {
       host.begin_collective(request, calls_max);
     }
   }
-
-  struct configuration : caf::actor_system_config {
-    configuration() {
-      set("scheduler.max-threads", 2);
-      add_message_types<caf::id_block::ringmaster>();
-    }
-  };
-
-  configuration settings;
-  caf::actor_system system{settings};
-  std::shared_ptr<script> said = std::make_shared<script>();
-  coordinator_actor coordinator;
 };
 
 } // namespace
@@ -76,7 +64,7 @@ struct coordinated {
 TEST_CASE("client: of calls that were begun the first error is told, however few may be under way at once") {
   for (size_t calls_max : {1, 2, 3, 100}) {
     CAPTURE(calls_max);
-    coordinated x;
+    refusing_coordinator x;
     client host{x.system, x.coordinator, 10s};
     x.begin(host, {2, 4, 5, 6, 7, 9}, calls_max);
     auto problem = host.finish_calls();
@@ -90,7 +78,7 @@ TEST_CASE("client: of calls that were begun the first error is told, however few
 }
 
 TEST_CASE("client: waiting says in time that an operation goes on, and a failed operation is an answer") {
-  coordinated x;
+  refusing_coordinator x;
   client host{x.system, x.coordinator, 10s};
   x.said->status.set_epoch(3);
   x.said->status.set_status(gpu_sim::IN_PROGRESS);
@@ -115,7 +103,7 @@ TEST_CASE("client: waiting says in time that an operation goes on, and a failed 
 }
 
 TEST_CASE("client: a coordinator that is gone is a lost one") {
-  coordinated x;
+  refusing_coordinator x;
   client host{x.system, x.coordinator, 10s};
   caf::scoped_actor self{x.system};
   self->monitor(x.coordinator);

@@ -2,23 +2,23 @@
 #include "client/rank_communicator.hpp"
 
 #include "messages/errc.hpp"
-#include "messages/type_ids.hpp"
+#include "tests/client/coordinated.hpp"
 
-#include <caf/all.hpp>
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace std::chrono_literals;
 
 namespace {
 
 /// What the coordinator answers, and was asked.
-struct script {
+struct rank_calls_script {
   gpu_sim::GetCommStatusResponse members;
   std::vector<proto::RankCall> calls;
 };
 
-caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script> said) {
+caf::behavior answer_rank_calls(caf::event_based_actor*, std::shared_ptr<rank_calls_script> said) {
   return {[said](const gpu_sim::GetCommStatusRequest&) { return said->members; },
           [said](const proto::RankCall& x) {
             said->calls.push_back(x);
@@ -29,13 +29,8 @@ caf::behavior coordinator_double(caf::event_based_actor*, std::shared_ptr<script
           }};
 }
 
-/// A test changes the script only while nothing is asked.
-struct coordinated {
-  coordinated() : coordinator{caf::actor_cast<coordinator_actor>(system.spawn(coordinator_double, said))} {
-    members(1, {101, 102, 103, 104});
-  }
-
-  ~coordinated() { caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown); }
+struct four_members : coordinated<rank_calls_script> {
+  four_members() : coordinated{answer_rank_calls} { members(1, {101, 102, 103, 104}); }
 
   void members(uint64_t epoch, const std::vector<uint64_t>& devices, const std::string& error = {}) {
     said->members = {};
@@ -51,18 +46,6 @@ struct coordinated {
     REQUIRE_MESSAGE(handle, render(handle.error()));
     return std::move(*handle);
   }
-
-  struct configuration : caf::actor_system_config {
-    configuration() {
-      set("scheduler.max-threads", 2);
-      add_message_types<caf::id_block::ringmaster>();
-    }
-  };
-
-  configuration settings;
-  caf::actor_system system{settings};
-  std::shared_ptr<script> said = std::make_shared<script>();
-  coordinator_actor coordinator;
 };
 
 /// Rank, size and epoch.
@@ -76,7 +59,7 @@ using place = std::vector<uint64_t>;
 
 TEST_CASE(
   "rank communicator: after a loss, update tells each survivor its new rank, and the lost one that it is lost") {
-  coordinated x;
+  four_members x;
   std::vector<rank_communicator> ranks;
   for (uint32_t rank = 0; rank < 4; ++rank)
     ranks.push_back(x.attach(rank));
@@ -96,7 +79,7 @@ TEST_CASE(
 }
 
 TEST_CASE("rank communicator: ranks are the members' places, however these are ordered, and calls are of their epoch") {
-  coordinated x;
+  four_members x;
   auto handle = x.attach(2);
   x.members(7, {104, 109, 101, 103, 102});
   CHECK(!handle.update(10s));
@@ -111,7 +94,7 @@ TEST_CASE("rank communicator: ranks are the members' places, however these are o
 }
 
 TEST_CASE("rank communicator: a communicator that has gone is refused, and the handle stays as it was") {
-  coordinated x;
+  four_members x;
   auto handle = x.attach(2);
   x.members(0, {}, "communicator 5 has been destroyed");
   auto problem = handle.update(10s);
@@ -131,7 +114,7 @@ TEST_CASE("rank communicator: a group has the shortest of its calls' limits, whe
   };
   for (auto& [limits, expected] : {row{{3s, 2s}, 2s}, row{{2s, 3s}, 2s}, row{{0s, 4s, 0s}, 4s}, row{{5s, 2s, 9s}, 2s},
                                    row{{0s, 0s}, 0s}, row{{-1s, 3s}, 3s}, row{{}, 0s}}) {
-    coordinated x;
+    four_members x;
     auto handle = x.attach(0);
     handle.group_start();
     for (auto limit : limits)

@@ -4,6 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/options/program.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
@@ -50,10 +52,6 @@ test::outcome run(std::vector<std::string> args) {
   return test::captured([&](auto out, auto err) { return mine().run(args, out, err); });
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 } // namespace
 
 TEST_CASE("extension: a command from outside is run, with its options and its status") {
@@ -61,17 +59,17 @@ TEST_CASE("extension: a command from outside is run, with its options and its st
   CHECK(run({"steps", "--ranks=2", "--rank", "1"}).out == "4 steps in 2 rounds\n");
   auto unknown = run({"steps", "--algorithm=moon"});
   CHECK(unknown.code == exit_usage);
-  CHECK(has(unknown.err, "mine steps: there is no algorithm \"moon\" for all_reduce; there are: ring, "));
-  CHECK(has(run({"steps", "--rank=4"}).err, "--rank is 4 of 4 ranks"));
-  CHECK(has(run({"steps", "--ranc=1"}).err, "did you mean --rank"));
+  CHECK(contains(unknown.err, "mine steps: there is no algorithm \"moon\" for all_reduce; there are: ring, "));
+  CHECK(contains(run({"steps", "--rank=4"}).err, "--rank is 4 of 4 ranks"));
+  CHECK(contains(run({"steps", "--ranc=1"}).err, "did you mean --rank"));
 }
 
 TEST_CASE("extension: a command from outside stands in the help beside one of ours, and in a shell's completion") {
-  CHECK(has(run({"help"}).out, "counts the steps of an all-reduce"));
-  CHECK(has(run({"steps", "--help"}).out, "--algorithm A"));
+  CHECK(contains(run({"help"}).out, "counts the steps of an all-reduce"));
+  CHECK(contains(run({"steps", "--help"}).out, "--algorithm A"));
   const auto completion = run({"completion", "bash"}).out;
-  CHECK(has(completion, "--algorithm"));
-  CHECK(has(completion, "steps"));
-  CHECK(has(run({"man"}).out, "steps"));
+  CHECK(contains(completion, "--algorithm"));
+  CHECK(contains(completion, "steps"));
+  CHECK(contains(run({"man"}).out, "steps"));
   CHECK(run({"simulate", "all_reduce", "--ranks", "4", "--bytes", "1M"}).code == exit_ok);
 }

@@ -174,7 +174,7 @@ outcome play(uint64_t seed, bool print) {
   auto records = cluster.history();
   if (print)
     for (auto& record : records)
-      MESSAGE(text_of(record, {uint64_t{0}, {}}));
+      MESSAGE(text_of(record, {uint64_t{0}, {}, {}}));
   if (status.status() == gpu_sim::IN_PROGRESS)
     result.problem = "no end within the limit: " + status.error();
   history_check history{records, trial.comm.commid()};

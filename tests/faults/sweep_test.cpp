@@ -9,8 +9,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-uint32_t rounds_of(const trial_options& x, uint32_t ranks) {
-  return plan(proto::ALL_REDUCE, x.algorithm, {.world_size = ranks, .count = x.count})->rounds;
+uint32_t rounds_of(const trial_options& x, uint32_t world_size) {
+  return plan(proto::ALL_REDUCE, x.algorithm, {.world_size = world_size, .count = x.count})->rounds;
 }
 
 proto::FaultRequest kill_at(uint32_t step) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "client/rank_communicator.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 #include <numeric>
 

@@ -1,11 +1,21 @@
 #pragma once
 
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
+
+#include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
 namespace ringmaster::test {
+
+/// The schedules of all ranks, of a request that the algorithm takes.
+inline std::vector<schedule> planned(proto::CollectiveKind kind, std::string_view name, const plan_request& request) {
+  auto ranks = plan_all(kind, name, request);
+  REQUIRE_MESSAGE(ranks.engaged(), render(ranks.error()));
+  return std::move(*ranks);
+}
 
 /// The buffers of one rank.
 template <class Value>

@@ -5,6 +5,22 @@
 
 namespace ringmaster::test {
 
+simulation_options with_devices(uint32_t devices, uint64_t seed) {
+  simulation_options result;
+  result.devices = devices;
+  result.seed = seed;
+  return result;
+}
+
+proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t> step, caf::timespan delay) {
+  proto::FaultRequest result;
+  result.set_kind(kind);
+  result.set_at_step(step.has_value());
+  result.set_step(step.value_or(0));
+  result.set_delay_ns(static_cast<uint64_t>(delay.count()));
+  return result;
+}
+
 simulated_cluster::simulated_cluster(const simulation_options& opts) : options(opts), random(opts.seed) {
   static int clusters = 0;
   dir = std::filesystem::path{"/dev/shm"} / fmt::format("ringmaster-test-{}-{}", ::getpid(), ++clusters);

@@ -7,6 +7,7 @@
 #include "tests/support/deterministic_system.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <span>
 
@@ -24,6 +25,12 @@ struct simulation_options {
   uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.
   bool journaled = false;       ///< In memory; see `history`.
 };
+
+simulation_options with_devices(uint32_t devices, uint64_t seed = 1);
+
+/// A fault for `simulated_cluster::inject`: at once, or where the device comes to that step of an operation.
+proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t> step = std::nullopt,
+                          caf::timespan delay = {});
 
 /// A whole cluster in one thread: virtual time, and whose message is next is drawn from the seed.
 class simulated_cluster : public deterministic_system {

@@ -32,10 +32,6 @@ struct measurements {
   std::map<std::string, std::map<uint64_t, std::vector<double>>> values; ///< By algorithm and size.
 };
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 caf::error malformed(std::string text) {
   return make_error(errc::corrupt, std::move(text));
 }
@@ -119,7 +115,7 @@ class chart_call final : public command_call {
 
   caf::error check() override {
     if (opts_.files.empty() || opts_.svg.empty())
-      return invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help");
+      return make_error(errc::invalid_argument, "it takes a FILE and --svg PICTURE; see ringmaster chart --help");
     return caf::none;
   }
 

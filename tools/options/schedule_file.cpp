@@ -19,10 +19,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 caf::error malformed(std::string text) {
   return make_error(errc::corrupt, std::move(text));
 }
@@ -31,15 +27,18 @@ caf::error check_agreement(const collective_options& told, const schedule_set& w
   const auto& file = told.schedule;
   const auto& own = written.request;
   auto differ = [&](const char* option, const auto& given, const auto& of_file) {
-    return invalid(fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
   };
   if (told.kind && *told.kind != written.kind)
-    return invalid(fmt::format("{} was asked for, but --schedule {} has {}", name_of(*told.kind), file,
-                               name_of(written.kind)));
+    return make_error(errc::invalid_argument, fmt::format("{} was asked for, but --schedule {} has {}",
+                                                          name_of(*told.kind), file, name_of(written.kind)));
   if (!told.algorithm.empty())
-    return invalid(fmt::format("--algorithm {}: --schedule {} says itself who does what", told.algorithm, file));
+    return make_error(errc::invalid_argument,
+                      fmt::format("--algorithm {}: --schedule {} says itself who does what", told.algorithm, file));
   if (auto chunk = told.chunk ? told.chunk : told.chunk_bytes)
-    return invalid(fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
+    return make_error(errc::invalid_argument,
+                      fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
   if (told.ranks && *told.ranks != own.world_size)
     return differ(ranks_option, *told.ranks, own.world_size);
   if (told.root)
@@ -104,9 +103,10 @@ caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const col
   if (own == 0 && *elements == 0)
     return uint64_t{1};
   if (own == 0 || *elements == 0 || *elements % own != 0)
-    return invalid(fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
-                               told.schedule, counted(own, "element"), name_of(told.datatype),
-                               counted(own * size_of(told.datatype), "byte")));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
+                                  told.schedule, counted(own, "element"), name_of(told.datatype),
+                                  counted(own * size_of(told.datatype), "byte")));
   return *elements / own;
 }
 

@@ -80,7 +80,7 @@ std::string problem_of(const measured_iteration& x, uint32_t gpus) {
   return {};
 }
 
-caf::expected<measured_iteration> row_of(std::string_view line, const std::array<size_t, columns.size()>& places) {
+caf::expected<measured_iteration> read_row(std::string_view line, const std::array<size_t, columns.size()>& places) {
   auto cells = cells_of(line);
   std::array<double, columns.size()> x{};
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -122,7 +122,7 @@ caf::expected<std::vector<measured_iteration>> read_iteration_rows(const std::st
   for (size_t number = 2; std::getline(in, line); ++number) {
     if (line.empty() || line == "\r")
       continue;
-    auto row = row_of(line, *places);
+    auto row = read_row(line, *places);
     if (!row)
       return make_error(errc::corrupt, fmt::format("{}, line {}: {}", file, number, render(row.error())));
     rows.push_back(std::move(*row));

@@ -14,8 +14,6 @@ namespace {
 
 using namespace training;
 
-constexpr double giga = 1e9;
-
 struct memory_options {
   transformer_options transformer;
   std::optional<uint32_t> layers;

@@ -18,8 +18,8 @@ namespace {
 using namespace training;
 
 constexpr size_t best_shown = 10;
-constexpr uint64_t simulated_operations_max = 1'000'000'000; ///< Of one.
-constexpr uint64_t operations_max = 150'000'000; ///< Of the simulations that confirm: some ten seconds and more.
+constexpr uint64_t plan_operations_max = 1'000'000'000; ///< Of one.
+constexpr uint64_t operations_max = 150'000'000;        ///< Of the simulations that confirm: some ten seconds and more.
 
 struct plan_options {
   std::string cost_model = "transformer";
@@ -82,7 +82,7 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
     return {plan, {}, "too many operations"};
   auto costs = transformer_costs(asked.trained, asked.system, how);
   auto done = simulate(
-    [&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs, false, simulated_operations_max,
+    [&](rank& self) { return which->run(self, m); }, m, asked.devices, *costs, false, plan_operations_max,
     [&](uint64_t done_now) { watch(static_cast<double>(done_now) / static_cast<double>(operations)); });
   if (!done)
     return {plan, {}, render(done.error())};

@@ -1,6 +1,7 @@
 #include "tools/training/plan_report.hpp"
 
 #include "runtime/text/json_writer.hpp"
+#include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@ using namespace training;
 namespace {
 
 constexpr size_t pareto_shown = 12;
-constexpr double giga = 1e9;
 
 double compute_of(const iteration_estimate& x) {
   return x.seconds - x.bubble - x.communication;

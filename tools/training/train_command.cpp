@@ -20,14 +20,14 @@ namespace {
 
 using namespace training;
 
-constexpr uint64_t simulated_operations_max = 1'000'000'000;
+constexpr uint64_t train_operations_max = 1'000'000'000;
 
 /// `watch` is told which part of it is done.
 caf::expected<training_outcome> simulated(const train_options& x, const std::function<void(double part)>& watch) {
   const bool with_events = !x.trace.empty() || !x.svg.empty();
   const auto expected = static_cast<double>(operations_expected(*x.which, x.trained, x.ranks));
   return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, with_events,
-                  simulated_operations_max,
+                  train_operations_max,
                   [&](uint64_t operations) { watch(static_cast<double>(operations) / expected); });
 }
 

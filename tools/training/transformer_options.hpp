@@ -7,6 +7,8 @@
 
 namespace ringmaster {
 
+constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
+
 /// Which GPT on which system: --model, --hidden, --heads, --sequence, --vocabulary, --system, --recompute.
 struct transformer_options {
   std::string name = "gpt3-175b";

@@ -65,7 +65,7 @@ struct published_iteration {
 constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
                                              {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
 
-measured_iteration row_of(const published_iteration& x, recomputation again) {
+measured_iteration as_measured(const published_iteration& x, recomputation again) {
   measured_iteration result;
   result.trained = *gpt_of(x.model);
   result.how.shape = {8, 1, x.pipeline};
@@ -117,7 +117,7 @@ void print_published(std::FILE* out, const gpu_system& on) {
   size_t count = 0;
   for (auto& x : published)
     for (auto again : {recomputation::full, recomputation::selective}) {
-      auto row = row_of(x, again);
+      auto row = as_measured(x, again);
       const auto estimate = estimate_of(row, on), off = estimate / row.seconds - 1;
       fmt::print(out, "{:<14} {:<24} {:>9.2f} {:>10.2f} {:>10}\n", x.model,
                  again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds,

@@ -8,6 +8,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/configured_call.hpp"
+#include "tools/tune/tune_report.hpp"
 
 #include <fmt/format.h>
 
@@ -68,10 +69,6 @@ caf::error take_network(explain_options& x) {
   return caf::none;
 }
 
-std::string seconds_text(double seconds) {
-  return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
-}
-
 /// "70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)".
 std::string why_on_network(const candidate& x, uint64_t element_bytes) {
   auto text = fmt::format("{} in latencies ({}) and {} on the wire ({})", seconds_text(x.time.latency_s),
@@ -97,7 +94,7 @@ std::string joint_verdict(const candidate& picked, const candidate& fastest) {
                      picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
-std::string verdict(const std::vector<candidate>& all, bool network) {
+std::string why_picked(const std::vector<candidate>& all, bool network) {
   const auto& best = all.front();
   auto picked = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.which == first_joint(x.which->kind); });
   if (!network && picked != all.end() && picked != all.begin())
@@ -149,7 +146,7 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
   auto text = fmt::format("{}, {}{}, {}, {}\nconstants: {}\n", name_of(kind), counted(request.world_size, "rank"),
                           opts.network ? "" : " in one process", bytes_text(size_count(kind, request) * element_bytes),
                           constants_text(opts), opts.origin)
-              + verdict(*all, opts.network) + "\n";
+              + why_picked(*all, opts.network) + "\n";
   for (const auto& x : *all)
     text += fmt::format("  {:<24} {:>9}  {}\n  {:<24} {:>9}  {}\n", x.which->name, seconds_text(x.time.total_s()),
                         opts.network ? why_on_network(x, element_bytes) : why_in_process(x), "", "", x.which->formula);

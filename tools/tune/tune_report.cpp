@@ -21,10 +21,6 @@ struct compared_sample {
 
 using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, uint64_t>;
 
-std::string seconds_text(double seconds) {
-  return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
-}
-
 /// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
   const auto* jointly = first_joint(group.front().measured.kind);
@@ -49,6 +45,10 @@ std::string verdict(const std::vector<compared_sample>& group, size_t& good) {
 }
 
 } // namespace
+
+std::string seconds_text(double seconds) {
+  return duration_text(static_cast<uint64_t>(std::llround(seconds * 1e9)));
+}
 
 caf::expected<std::string> comparison_text(const std::vector<cost_sample>& samples, const options& values,
                                            uint32_t cores) {

@@ -24,7 +24,7 @@ constexpr double width = 1400, left = 92, right = 112, top = 132, bottom = 62, l
                  digits_min = 8.5, tick_width = 1.2, swatch = 16;
 constexpr uint32_t few_ranks = 10; ///< Rows are higher then.
 constexpr uint32_t swatches_max = 4;
-constexpr std::string_view ink = "#222222", faint = "#5c5c66", grid = "#d4d4dc", paper = "#ffffff",
+constexpr std::string_view ink = svg_canvas::ink, faint = "#5c5c66", grid = "#d4d4dc", paper = "#ffffff",
                            memory_fill = "#dfe3ec", memory_line = "#7d889e";
 
 struct kind_style {

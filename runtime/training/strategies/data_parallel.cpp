@@ -7,10 +7,8 @@
 
 namespace ringmaster::training {
 
-namespace {
-
 /// A rank, in phases: what a coroutine awaits lies in its frame, and a thousand ranks' frames should stay in the
-/// caches.
+/// caches. It is in no anonymous namespace, since it lies in the frame of one that others call.
 class data_parallel_rank {
 public:
   data_parallel_rank(rank& self, const model& m, data_parallel_plan plan)
@@ -94,8 +92,6 @@ strategy data_parallel_rank::update() {
   for (uint32_t l = 0; l < layers_ && regathers; ++l)
     co_await self_.finish(std::move(weights_[l]));
 }
-
-} // namespace
 
 strategy run_data_parallel(rank& self, const model& m, data_parallel_plan plan) {
   data_parallel_rank mine{self, m, plan};

@@ -19,9 +19,9 @@ namespace {
 using kind = pipeline_step::kind;
 
 /// Writes a rank's steps by directions as it sees them: the near one, 0, is that whose beginning is closer.
-class steps_of_rank {
+class dual_pipe_steps {
 public:
-  explicit steps_of_rank(bool second_half) : second_half_(second_half) {}
+  explicit dual_pipe_steps(bool second_half) : second_half_(second_half) {}
 
   void forward(uint32_t way) { steps_.push_back({kind::forward, forwards_[way]++, chunk(way)}); }
   void backward(uint32_t way, bool split = false) {
@@ -53,9 +53,9 @@ private:
   std::vector<pipeline_step> steps_;
 };
 
-pipeline_order order_of(uint32_t p, uint32_t r, uint32_t each_way) {
+pipeline_order dual_pipe_order(uint32_t p, uint32_t r, uint32_t each_way) {
   const auto half = p / 2, near = std::min(r, p - 1 - r);
-  steps_of_rank steps{r >= half};
+  dual_pipe_steps steps{r >= half};
   for (uint32_t i = 0; i < 2 * (half - near - 1); ++i)
     steps.forward(0);
   for (uint32_t i = 0; i < near + 1; ++i) {
@@ -96,13 +96,13 @@ pipeline_order order_of(uint32_t p, uint32_t r, uint32_t each_way) {
   return steps.order();
 }
 
-strategy run(rank& self, const model& m) {
+strategy run_dual_pipe(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
-  auto order = order_of(shape.pipeline, shape.stage(self.index()), pipeline_micro_batches(m, shape) / 2);
+  auto order = dual_pipe_order(shape.pipeline, shape.stage(self.index()), pipeline_micro_batches(m, shape) / 2);
   return run_pipeline(self, m, {shape, std::move(order), 2, placement::both_ways});
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_dual_pipe(const model& m, uint32_t world_size) {
   auto refused = [](std::string why) { return make_error(errc::invalid_argument, "dualpipe: " + std::move(why)); };
   if (auto problem = check_pipeline(m, world_size))
     return problem;
@@ -120,8 +120,8 @@ caf::error check(const model& m, uint32_t world_size) {
 
 const known_strategy dual_pipe{.name = "dualpipe",
                                .what = "DualPipe: two pipelines in opposite directions, parameters held twice",
-                               .run = run,
-                               .check = check,
+                               .run = run_dual_pipe,
+                               .check = check_dual_pipe,
                                .shape = pipeline_mesh,
                                .shares = sharing::stages,
                                .held = holds_one_a_stage,

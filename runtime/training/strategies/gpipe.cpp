@@ -9,7 +9,7 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-strategy run(rank& self, const model& m) {
+strategy run_gpipe(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto count = pipeline_micro_batches(m, shape);
   auto step = [count](uint32_t i) {
@@ -22,7 +22,7 @@ strategy run(rank& self, const model& m) {
 
 const known_strategy gpipe{.name = "gpipe",
                            .what = "GPipe: all forwards, then all backwards",
-                           .run = run,
+                           .run = run_gpipe,
                            .check = check_pipeline,
                            .shape = pipeline_mesh,
                            .shares = sharing::stages,

@@ -16,7 +16,7 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-strategy run(rank& self, const model& m) {
+strategy run_interleaved(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto p = shape.pipeline, v = m.chunks, r = shape.stage(self.index());
   const auto count = pipeline_micro_batches(m, shape), total = count * v;
@@ -29,7 +29,7 @@ strategy run(rank& self, const model& m) {
   return run_pipeline(self, m, {shape, {2 * total, step}, v});
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_interleaved(const model& m, uint32_t world_size) {
   auto refused = [](std::string why) { return make_error(errc::invalid_argument, "interleaved: " + std::move(why)); };
   if (auto problem = check_mesh(m, world_size))
     return problem;
@@ -53,8 +53,8 @@ caf::error check(const model& m, uint32_t world_size) {
 
 const known_strategy interleaved{.name = "interleaved",
                                  .what = "interleaved 1F1B: several stages a rank (--chunks)",
-                                 .run = run,
-                                 .check = check,
+                                 .run = run_interleaved,
+                                 .check = check_interleaved,
                                  .shape = pipeline_mesh,
                                  .shares = sharing::stages,
                                  .chunks = chunk_use::parts,

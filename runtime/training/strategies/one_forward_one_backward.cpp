@@ -20,7 +20,7 @@ pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t
 
 namespace {
 
-strategy run(rank& self, const model& m) {
+strategy run_one_forward_one_backward(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto count = pipeline_micro_batches(m, shape);
   const auto ahead = std::min(shape.pipeline - 1 - shape.stage(self.index()), count);
@@ -32,7 +32,7 @@ strategy run(rank& self, const model& m) {
 
 const known_strategy one_forward_one_backward{.name = "1f1b",
                                               .what = "1F1B: a forward and a backward by turns",
-                                              .run = run,
+                                              .run = run_one_forward_one_backward,
                                               .check = check_pipeline,
                                               .shape = pipeline_mesh,
                                               .shares = sharing::stages,

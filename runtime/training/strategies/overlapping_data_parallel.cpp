@@ -10,7 +10,7 @@ namespace ringmaster::training {
 
 namespace {
 
-strategy run(rank& self, const model& m) {
+strategy run_overlapping_data_parallel(rank& self, const model& m) {
   std::vector<weight> weights(m.layers);
   std::vector<optimizer_state> states(m.layers);
   std::vector<weight_gradient> sums(m.layers);
@@ -53,7 +53,7 @@ strategy run(rank& self, const model& m) {
 const known_strategy overlapping_data_parallel{
   .name = "ddp-overlap",
   .what = "ddp-accumulate whose sums are reduced beside the last backward, --chunks layers at once",
-  .run = run,
+  .run = run_overlapping_data_parallel,
   .check = check_data_parallel,
   .chunks = chunk_use::buckets,
   .hides_sums = true};

@@ -13,6 +13,9 @@ namespace {
 
 using kind = pipeline_step::kind;
 
+} // namespace
+
+/// In no anonymous namespace, since it lies in the frame of a coroutine that others call.
 class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
@@ -276,8 +279,6 @@ strategy pipeline_rank::update() {
   for (auto [s, l] : all)
     co_await update(s->weights[l], s->states[l], std::move(s->sums[l]));
 }
-
-} // namespace
 
 strategy run_pipeline(rank& self, const model& m, pipeline_plan plan) {
   auto order = std::move(plan.order);

@@ -10,17 +10,17 @@ namespace ringmaster::training {
 
 namespace {
 
-strategy run(rank& self, const model& m) {
+strategy run_sharded_pipeline(rank& self, const model& m) {
   auto mine = with_data(m, self.world_size());
   mine.zero = 3;
   co_await gpipe.run(self, mine);
 }
 
-mesh shape_of(const model& m, uint32_t world_size) {
+mesh sharded_pipeline_shape(const model& m, uint32_t world_size) {
   return pipeline_mesh(with_data(m, world_size), world_size);
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_sharded_pipeline(const model& m, uint32_t world_size) {
   return check_pipeline(with_data(m, world_size), world_size);
 }
 
@@ -28,9 +28,9 @@ caf::error check(const model& m, uint32_t world_size) {
 
 const known_strategy sharded_pipeline{.name = "pipeline-fsdp",
                                       .what = "GPipe whose stages are each sharded over data-parallel ranks (--data)",
-                                      .run = run,
-                                      .check = check,
-                                      .shape = shape_of,
+                                      .run = run_sharded_pipeline,
+                                      .check = check_sharded_pipeline,
+                                      .shape = sharded_pipeline_shape,
                                       .shares = sharing::stages,
                                       .gathers = sharded::a_stage,
                                       .held = holds_all};

@@ -17,7 +17,7 @@ namespace ringmaster::training {
 
 namespace {
 
-mesh shape_of(const model& m, uint32_t world_size) {
+mesh tensor_parallel_shape(const model& m, uint32_t world_size) {
   const auto tensor = m.tensor != 0 ? m.tensor : world_size / std::max(m.data, 1u);
   return {tensor, world_size / std::max(tensor, 1u), 1};
 }
@@ -54,8 +54,8 @@ private:
   bool in_sequence_;
 };
 
-strategy run(rank& self, const model& m) {
-  const auto shape = shape_of(m, self.world_size());
+strategy run_tensor_parallel(rank& self, const model& m) {
+  const auto shape = tensor_parallel_shape(m, self.world_size());
   const auto tensor = shape.tensor_group(self.index()), data = shape.data_group(self.index());
   between_layers between{self, m, tensor};
   std::vector<weight> weights(m.layers);
@@ -105,10 +105,10 @@ strategy run(rank& self, const model& m) {
   }
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
   if (auto problem = check_mesh(m, world_size))
     return problem;
-  const auto shape = shape_of(m, world_size);
+  const auto shape = tensor_parallel_shape(m, world_size);
   if (shape.size() != world_size || (m.data != 0 && m.data != shape.data))
     return make_error(errc::invalid_argument,
                       fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks", shape.tensor,
@@ -121,9 +121,9 @@ caf::error check(const model& m, uint32_t world_size) {
 const known_strategy tensor_parallel{
   .name = "tensor",
   .what = "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)",
-  .run = run,
-  .check = check,
-  .shape = shape_of,
+  .run = run_tensor_parallel,
+  .check = check_tensor_parallel,
+  .shape = tensor_parallel_shape,
   .shares = sharing::layers};
 
 } // namespace ringmaster::training

@@ -19,16 +19,16 @@ model with_sides(model m, uint32_t world_size) {
   return with_data(m, world_size);
 }
 
-strategy run(rank& self, const model& m) {
+strategy run_three_dimensional(rank& self, const model& m) {
   auto sides = with_sides(m, self.world_size());
   co_await one_forward_one_backward.run(self, sides);
 }
 
-mesh shape_of(const model& m, uint32_t world_size) {
+mesh three_dimensional_shape(const model& m, uint32_t world_size) {
   return pipeline_mesh(with_sides(m, world_size), world_size);
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_three_dimensional(const model& m, uint32_t world_size) {
   return check_pipeline(with_sides(m, world_size), world_size);
 }
 
@@ -37,9 +37,9 @@ caf::error check(const model& m, uint32_t world_size) {
 const known_strategy three_dimensional{
   .name = "3d",
   .what = "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)",
-  .run = run,
-  .check = check,
-  .shape = shape_of,
+  .run = run_three_dimensional,
+  .check = check_three_dimensional,
+  .shape = three_dimensional_shape,
   .shares = sharing::stages,
   .held = holds_one_a_stage,
   .of_another = true};

@@ -10,7 +10,7 @@ namespace {
 
 using kind = pipeline_step::kind;
 
-strategy run(rank& self, const model& m) {
+strategy run_whole_batch_pipeline(rank& self, const model& m) {
   auto whole = m;
   whole.micro_batch = m.global_batch;
   auto there_and_back = [](uint32_t i) { return pipeline_step{i == 0 ? kind::forward : kind::backward}; };
@@ -21,7 +21,7 @@ strategy run(rank& self, const model& m) {
 
 const known_strategy whole_batch_pipeline{.name = "pipeline",
                                           .what = "a stage a rank, the whole batch at once",
-                                          .run = run,
+                                          .run = run_whole_batch_pipeline,
                                           .check = check_pipeline,
                                           .shape = pipeline_mesh,
                                           .shares = sharing::stages,

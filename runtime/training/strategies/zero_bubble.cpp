@@ -34,7 +34,7 @@ pipeline_order split_order(uint32_t ahead, uint32_t kept_back, uint32_t micro_ba
   return pipeline_order::listed(std::move(order));
 }
 
-strategy run(rank& self, const model& m, bool second) {
+strategy run_zero_bubble(rank& self, const model& m, bool second) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto count = pipeline_micro_batches(m, shape), p = shape.pipeline, r = shape.stage(self.index());
   const auto ahead = second ? 2 * (p - 1 - r) : p - 1 - r;
@@ -45,14 +45,14 @@ strategy run(rank& self, const model& m, bool second) {
 
 const known_strategy zero_bubble_h1{.name = "zb-h1",
                                     .what = "zero-bubble ZB-H1: gradients by weights fill the gaps of 1F1B",
-                                    .run = [](rank& self, const model& m) { return run(self, m, false); },
+                                    .run = [](rank& self, const model& m) { return run_zero_bubble(self, m, false); },
                                     .check = check_pipeline,
                                     .shape = pipeline_mesh,
                                     .shares = sharing::stages,
                                     .held = holds_one_a_stage};
 const known_strategy zero_bubble_h2{.name = "zb-h2",
                                     .what = "zero-bubble ZB-H2: more micro-batches ahead leave no gaps",
-                                    .run = [](rank& self, const model& m) { return run(self, m, true); },
+                                    .run = [](rank& self, const model& m) { return run_zero_bubble(self, m, true); },
                                     .check = check_pipeline,
                                     .shape = pipeline_mesh,
                                     .shares = sharing::stages,

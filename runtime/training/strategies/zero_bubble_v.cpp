@@ -18,9 +18,9 @@ namespace {
 using kind = pipeline_step::kind;
 
 /// Writes a rank's steps; chunk 0 is the way there, 1 the way back. Micro-batches that there are not are left out.
-class steps_of_rank {
+class zero_bubble_v_steps {
 public:
-  explicit steps_of_rank(uint32_t micro_batches) : micro_batches_(micro_batches) {}
+  explicit zero_bubble_v_steps(uint32_t micro_batches) : micro_batches_(micro_batches) {}
 
   void forward(uint32_t chunk) { add(kind::forward, chunk, forwards_[chunk]++); }
   void backward(uint32_t chunk) { add(kind::backward_input, chunk, backwards_[chunk]++); }
@@ -41,9 +41,9 @@ private:
   std::vector<pipeline_step> steps_;
 };
 
-pipeline_order order_of(uint32_t p, uint32_t r, uint32_t micro_batches) {
+pipeline_order zero_bubble_v_order(uint32_t p, uint32_t r, uint32_t micro_batches) {
   const auto scheduled = std::max(2 * p - 1, micro_batches);
-  steps_of_rank steps{micro_batches};
+  zero_bubble_v_steps steps{micro_batches};
   for (uint32_t i = 0; i < 2 * (p - r) - 1; ++i)
     steps.forward(0);
   for (uint32_t i = 0; i < r; ++i) {
@@ -78,13 +78,13 @@ pipeline_order order_of(uint32_t p, uint32_t r, uint32_t micro_batches) {
   return steps.order();
 }
 
-strategy run(rank& self, const model& m) {
+strategy run_zero_bubble_v(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
-  auto order = order_of(shape.pipeline, shape.stage(self.index()), pipeline_micro_batches(m, shape));
+  auto order = zero_bubble_v_order(shape.pipeline, shape.stage(self.index()), pipeline_micro_batches(m, shape));
   return run_pipeline(self, m, {shape, std::move(order), 2, placement::vee});
 }
 
-caf::error check(const model& m, uint32_t world_size) {
+caf::error check_zero_bubble_v(const model& m, uint32_t world_size) {
   if (auto problem = check_mesh(m, world_size))
     return problem;
   auto shape = pipeline_mesh(m, world_size);
@@ -96,8 +96,8 @@ caf::error check(const model& m, uint32_t world_size) {
 const known_strategy zero_bubble_v{
   .name = "zb-v",
   .what = "zero-bubble ZB-V: two stages a rank, there and back; no gaps, 1F1B's memory",
-  .run = run,
-  .check = check,
+  .run = run_zero_bubble_v,
+  .check = check_zero_bubble_v,
   .shape = pipeline_mesh,
   .shares = sharing::stages,
   .chunks = chunk_use::there_and_back,

@@ -10,7 +10,7 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr uint64_t element_bytes = 4;
+constexpr uint64_t measured_element_bytes = 4;
 
 proto::CollectiveKind kind_of(op x) {
   switch (x) {
@@ -70,7 +70,7 @@ private:
     plan_request request;
     request.world_size = ranks;
     request.count = count_for_size(kind, ranks, count);
-    auto picked = select_algorithm(kind, request, element_bytes, network_);
+    auto picked = select_algorithm(kind, request, measured_element_bytes, network_);
     return at->second = picked ? picked->time.total_s() : HUGE_VAL;
   }
 

@@ -9,10 +9,11 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double element_bytes = 2, gradient_bytes = 4, state_bytes = 12;
 constexpr double host_link_bandwidth = 25e9; ///< PCI Express 4, 16 lanes.
 
 class transformer final : public cost_model {
+  static constexpr double element_bytes = 2, gradient_bytes = 4, state_bytes = 12;
+
 public:
   transformer(const gpt& trained, const gpu_system& on, const parallel_setting& how)
     : gpt_(trained), on_(on), how_(how) {}

@@ -2,19 +2,13 @@
 
 #include "tests/support/actor_state.hpp"
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-simulation_options with_devices(uint32_t devices) {
-  simulation_options result;
-  result.devices = devices;
-  return result;
-}
 
 trial_options on_ranks(uint32_t ranks, uint64_t count = 10) {
   trial_options result;
@@ -23,13 +17,13 @@ trial_options on_ranks(uint32_t ranks, uint64_t count = 10) {
   return result;
 }
 
-proto::CommDestroyResponse destroy(client& host, uint64_t id) {
+proto::CommDestroyResponse destroy(simulated_client& host, uint64_t id) {
   proto::CommDestroyRequest request;
   request.set_comm_id(id);
   return host.wait_for(host.ask<proto::CommDestroyResponse>(host.cluster.host, request));
 }
 
-gpu_sim::GetCommStatusResponse status(client& host, uint64_t id) {
+gpu_sim::GetCommStatusResponse status(simulated_client& host, uint64_t id) {
   gpu_sim::GetCommStatusRequest request;
   request.set_commid(id);
   return host.wait_for(host.ask<gpu_sim::GetCommStatusResponse>(host.cluster.host, request));
@@ -95,7 +89,7 @@ TEST_CASE("communicator: destroyed, its devices are free in the answer's moment,
     auto how = with_devices(3);
     how.seed = seed;
     simulated_cluster cluster{how};
-    client host{cluster};
+    simulated_client host{cluster};
     all_reduce_trial trial{cluster, on_ranks(3, 100)};
     auto id = trial.comm.commid();
     if (seed % 2 == 0)
@@ -113,7 +107,7 @@ TEST_CASE("communicator: destroyed, its devices are free in the answer's moment,
 
 TEST_CASE("communicator: a wait that ends at its limit says which rank does what, and for ever is no limit") {
   simulated_cluster cluster{with_devices(3)};
-  client host{cluster};
+  simulated_client host{cluster};
   all_reduce_trial trial{cluster, on_ranks(3)};
   REQUIRE(host
             .begin_receive(trial.device(1), 99, trial.input_address(1) - 64, 1, 0, host.default_stream(trial.device(1)))
@@ -159,7 +153,7 @@ TEST_CASE(
     auto how = with_devices(3);
     how.seed = seed;
     simulated_cluster cluster{how};
-    client host{cluster};
+    simulated_client host{cluster};
     all_reduce_trial trial{cluster, on_ranks(3, 200)};
     proto::CommAbortRequest abort;
     abort.set_comm_id(trial.comm.commid());
@@ -180,7 +174,7 @@ TEST_CASE("communicator: ends although a member hangs or dies while it ends") {
   for (auto kind : {proto::FaultRequest::HANG, proto::FaultRequest::KILL})
     for (bool all : {false, true}) {
       simulated_cluster cluster{with_devices(3)};
-      client host{cluster};
+      simulated_client host{cluster};
       all_reduce_trial trial{cluster, on_ranks(3, 100)};
       proto::FaultRequest fault;
       fault.set_kind(kind);
@@ -199,7 +193,7 @@ TEST_CASE("communicator: ends although a member hangs or dies while it ends") {
 
 TEST_CASE("communicator: where it fails itself its devices are free and their streams go on") {
   simulated_cluster cluster{with_devices(3)};
-  client host{cluster};
+  simulated_client host{cluster};
   all_reduce_trial trial{cluster, on_ranks(3, 100)};
   REQUIRE(trial.launch() == "");
   cluster.self->send_exit(communicator_of(cluster), make_error(errc::corrupt, "for the test"));

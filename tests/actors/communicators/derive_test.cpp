@@ -41,16 +41,9 @@ std::vector<uint64_t> devices_of(const gpu_sim::CommInitResponse& x) {
 
 using ids = std::vector<uint64_t>;
 
-simulation_options with_devices(uint32_t devices, uint64_t seed = 1) {
-  simulation_options result;
-  result.devices = devices;
-  result.seed = seed;
-  return result;
-}
-
 /// Enqueues the sum of one float a rank, from `in` to `out`, without waiting for the answer.
-answer_ptr<proto::CollectiveResponse> begin_sum(rank_cluster& x, client& host, const gpu_sim::CommInitResponse& comm,
-                                                uint64_t in, uint64_t out) {
+answer_ptr<proto::CollectiveResponse> begin_sum(rank_cluster& x, simulated_client& host,
+                                                const gpu_sim::CommInitResponse& comm, uint64_t in, uint64_t out) {
   proto::CollectiveRequest request;
   request.set_comm_id(comm.commid());
   request.mutable_collective()->set_algorithm("ring");
@@ -64,7 +57,7 @@ answer_ptr<proto::CollectiveResponse> begin_sum(rank_cluster& x, client& host, c
 }
 
 template <class Request, class Response>
-void group(rank_cluster& x, client& host, uint64_t id) {
+void group(rank_cluster& x, simulated_client& host, uint64_t id) {
   Request request;
   request.set_commid(id);
   CHECK(host.wait_for(host.ask<Response>(x.cluster.host, request)).error() == "");
@@ -134,7 +127,7 @@ TEST_CASE("derive: operations of communicators that share devices never wait for
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     rank_cluster x{with_devices(4, seed), 4};
-    client first{x.cluster}, second{x.cluster};
+    simulated_client first{x.cluster}, second{x.cluster};
     for (uint32_t rank = 0; rank < 4; ++rank)
       x.fill(rank, 0, {static_cast<float>(1 << rank)});
     auto same = derive(x, split({})).parts(0).comm();
@@ -162,7 +155,7 @@ TEST_CASE("derive: a lost device leaves all its communicators") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     rank_cluster x{with_devices(4, seed), 4};
-    client host{x.cluster};
+    simulated_client host{x.cluster};
     for (uint32_t rank = 0; rank < 4; ++rank)
       x.fill(rank, 0, {static_cast<float>(1 << rank)});
     auto same = derive(x, split({})).parts(0).comm();
@@ -186,7 +179,7 @@ TEST_CASE("derive: a lost device leaves all its communicators") {
 
 TEST_CASE("derive: hundreds of communicators are alive at once, and all of them work") {
   rank_cluster x{with_devices(4), 4};
-  client host{x.cluster};
+  simulated_client host{x.cluster};
   constexpr size_t many = 300;
   for (uint32_t rank = 0; rank < 4; ++rank)
     x.fill(rank, 0, {static_cast<float>(1 << rank)});

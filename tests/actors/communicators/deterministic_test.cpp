@@ -2,8 +2,8 @@
 // algorithm, the way the bytes take and whoever dies.
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "tests/support/client.hpp"
 #include "tests/support/rank_order_reference.hpp"
+#include "tests/support/simulated_client.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-struct trial_options {
+struct reduction_options {
   const algorithm* which = nullptr;
   uint32_t ranks = 4;
   uint64_t count = 13;
@@ -24,7 +24,7 @@ struct trial_options {
   uint64_t chunk = 0;
 };
 
-std::string text_of(const trial_options& x) {
+std::string text_of(const reduction_options& x) {
   return fmt::format("{} {}, {} ranks, count {}, {}{}, chunk {}", name_of(x.which->kind), x.which->name, x.ranks,
                      x.count, name_of(x.op), x.in_place ? ", in place" : "", x.chunk);
 }
@@ -40,9 +40,9 @@ simulation_options how(uint64_t seed, uint32_t devices) {
 
 /// One reduction over a deterministic communicator, on values at which arithmetic goes wrong.
 template <class T>
-class trial {
+class reduction_trial {
 public:
-  trial(simulated_cluster& host, const trial_options& what, uint64_t seed)
+  reduction_trial(simulated_cluster& host, const reduction_options& what, uint64_t seed)
     : cluster(host), options(what),
       world_(world_of(what.ranks, what.which->kind == proto::REDUCE ? what.ranks - 1 : 0)) {
     gpu_sim::CommInitRequest request;
@@ -108,7 +108,7 @@ public:
   uint64_t device(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).deviceid().value(); }
 
   simulated_cluster& cluster;
-  trial_options options;
+  reduction_options options;
   gpu_sim::CommInitResponse comm;
 
 private:
@@ -142,12 +142,12 @@ std::vector<uint32_t> all_of(uint32_t ranks) {
 }
 
 template <class T>
-void run_and_check(const trial_options& what, uint64_t seed) {
+void run_and_check(const reduction_options& what, uint64_t seed) {
   CAPTURE(text_of(what));
   CAPTURE(name_of(element<T>::type));
   CAPTURE(seed);
   simulated_cluster cluster{how(seed, what.ranks)};
-  trial<T> x{cluster, what, seed};
+  reduction_trial<T> x{cluster, what, seed};
   auto status = x.run();
   CHECK(status.error() == "");
   for (uint32_t rank = 0; rank < what.ranks; ++rank)
@@ -172,7 +172,7 @@ TEST_CASE("deterministic: every algorithm has the bits of a plain loop over the 
     for (uint32_t ranks : {1, 2, 3, 5, 8})
       for (bool in_place : {false, true})
         for (auto op : {ops[seed % 6], ops[(seed + 1) % 6]}) {
-          trial_options what{&which, ranks, 13 + seed % 5, op, in_place, seed % 3 * 2};
+          reduction_options what{&which, ranks, 13 + seed % 5, op, in_place, seed % 3 * 2};
           ++seed;
           for (auto s : {2 * seed, 2 * seed + 1})
             switch ((seed / 2 + s) % 4) {
@@ -189,7 +189,7 @@ TEST_CASE("deterministic: whoever dies at whatever step, the survivors have the 
   uint64_t seed = 0;
   for_each_reducing_algorithm([&](const algorithm& which) {
     for (auto op : {gpu_sim::AVG, gpu_sim::PREMUL_SUM}) {
-      trial_options what{&which, 4, 9, op, seed % 2 == 0, 2};
+      reduction_options what{&which, 4, 9, op, seed % 2 == 0, 2};
       auto rounds = plan(which.kind, which.name, {.world_size = 4, .count = 9, .root = 3, .chunk = 2})->rounds;
       for (uint32_t victim : {0, 2})
         for (uint32_t step = 0; step <= rounds; ++step) {
@@ -201,7 +201,7 @@ TEST_CASE("deterministic: whoever dies at whatever step, the survivors have the 
           auto settings = how(seed, 4);
           settings.share_memory = false; // else some are decided before anybody can die
           simulated_cluster cluster{settings};
-          trial<brain> x{cluster, what, seed};
+          reduction_trial<brain> x{cluster, what, seed};
           proto::FaultRequest fault;
           fault.set_at_step(true);
           fault.set_step(step);
@@ -223,8 +223,8 @@ TEST_CASE("deterministic: contributions that do not fit the scratch area say so,
   auto settings = how(1, 8);
   settings.memory_bytes = 32768;
   simulated_cluster cluster{settings};
-  trial_options what{ring, 8, 2000, gpu_sim::SUM, true};
-  trial<float> x{cluster, what, 1};
+  reduction_options what{ring, 8, 2000, gpu_sim::SUM, true};
+  reduction_trial<float> x{cluster, what, 1};
   auto status = x.run();
   CHECK(status.status() == gpu_sim::FAILED);
   CAPTURE(status.error());

@@ -1,7 +1,7 @@
 #include "runtime/schedule/schedule.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -13,16 +13,6 @@ simulation_options seeded(uint64_t seed, proto::FailurePolicy policy = proto::SH
   simulation_options result;
   result.seed = seed;
   result.policy = policy;
-  return result;
-}
-
-proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t> step = std::nullopt,
-                          caf::timespan delay = 0s) {
-  proto::FaultRequest result;
-  result.set_kind(kind);
-  result.set_at_step(step.has_value());
-  result.set_step(step.value_or(0));
-  result.set_delay_ns(static_cast<uint64_t>(delay.count()));
   return result;
 }
 

@@ -1,5 +1,5 @@
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -86,7 +86,7 @@ TEST_CASE("group: a wait for a group that nobody ends says so") {
 
 TEST_CASE("group: one that starts after a long rest has all its time") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   all_reduce_trial trial{cluster, {}};
   REQUIRE(trial.launch() == "");
   CHECK(cluster.wait(1).error() == "");
@@ -157,7 +157,7 @@ TEST_CASE("group: what makes no sense is refused with the values, and leaves not
 
 TEST_CASE("group: two in-place operations that each fill the memory find room for their shadows one after the other") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   auto comm = cluster.init(2);
   proto::CollectiveRequest request;
   request.set_comm_id(comm.commid());

@@ -1,7 +1,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -22,14 +22,6 @@ trial_options three_ranks(uint64_t count = 13) {
   trial_options result;
   result.ranks = 3;
   result.count = count;
-  return result;
-}
-
-proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t> step = std::nullopt) {
-  proto::FaultRequest result;
-  result.set_kind(kind);
-  result.set_at_step(step.has_value());
-  result.set_step(step.value_or(0));
   return result;
 }
 
@@ -266,7 +258,7 @@ TEST_CASE("replace: an input is restored to what the operation reads, whatever t
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{with_spares(seed)};
-    client host{cluster};
+    simulated_client host{cluster};
     auto what = three_ranks(60);
     what.in_place = false;
     all_reduce_trial trial{cluster, what};

@@ -1,6 +1,6 @@
 // What clients have made goes with them.
 #include "tests/support/actor_state.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -47,7 +47,7 @@ TEST_CASE("clients: a communicator goes with the client that made it, and its de
   how.journaled = true;
   simulated_cluster cluster{how};
   {
-    client mine{cluster};
+    simulated_client mine{cluster};
     auto made = mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(3)));
     REQUIRE(made.success());
     CHECK(cluster.init(2).code() == static_cast<uint32_t>(errc::too_few_devices));
@@ -63,7 +63,7 @@ TEST_CASE("clients: a communicator goes with the client that made it, and its de
 TEST_CASE("clients: while an operation is under way, too, and with what was derived from it") {
   simulated_cluster cluster{{}};
   {
-    client mine{cluster};
+    simulated_client mine{cluster};
     auto made = mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(4)));
     proto::CommDeriveRequest duplicate;
     duplicate.set_comm_id(made.commid());
@@ -86,7 +86,7 @@ TEST_CASE("clients: what was asked to stay outlives whoever asked, and what is a
   simulated_cluster cluster{{}};
   auto others = cluster.init(1);
   {
-    client mine{cluster};
+    simulated_client mine{cluster};
     REQUIRE(mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(1, true))).success());
     REQUIRE(mine.wait_for(mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(1))).success());
   }
@@ -101,10 +101,10 @@ TEST_CASE("clients: what was asked to stay outlives whoever asked, and what is a
 
 TEST_CASE("clients: their memory is freed with them, but for what was asked to stay or is another's by now") {
   simulated_cluster cluster{{}};
-  client other{cluster};
+  simulated_client other{cluster};
   uint64_t shared = 0;
   {
-    client mine{cluster};
+    simulated_client mine{cluster};
     CHECK(mine.call<proto::AllocateResponse>(1, of_bytes(most_of_memory)).error() == "");
     CHECK(mine.call<proto::AllocateResponse>(2, of_bytes(most_of_memory, true)).error() == "");
     shared = mine.call<proto::AllocateResponse>(3, of_bytes(most_of_memory)).address().value();
@@ -126,13 +126,13 @@ TEST_CASE("clients: one that has gone before its answer leaves nothing behind") 
     how.seed = seed;
     simulated_cluster cluster{how};
     {
-      client mine{cluster};
+      simulated_client mine{cluster};
       gpu_sim::DeviceId first;
       first.set_value(1);
       mine.ask<proto::AllocateResponse>(cluster.host, first, of_bytes(most_of_memory));
       mine.ask<gpu_sim::CommInitResponse>(cluster.host, of_ranks(4));
     }
-    client other{cluster};
+    simulated_client other{cluster};
     run_messages(cluster);
     cluster.run_until([&] { return communicators(cluster) == 0; });
     run_messages(cluster);

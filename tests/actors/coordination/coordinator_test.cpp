@@ -1,5 +1,5 @@
 #include "tests/support/actor_state.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -37,7 +37,7 @@ TEST_CASE("coordinator: gives every id once, the one that is wanted where it can
 
 TEST_CASE("coordinator: answers who is there when enough are, or when the time is over") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   auto at_once = cluster.ask_coordinator<proto::ClusterInfo>(at_least(4, 1s));
   CHECK(at_once.devices_size() == 4);
   auto began = time_of(cluster);
@@ -57,7 +57,7 @@ TEST_CASE("coordinator: bytes travel within the message as the course has it, or
   simulation_options how;
   how.policy = proto::REPLACE; // else nobody will want the host's copies
   simulated_cluster cluster{how};
-  client host{cluster};
+  simulated_client host{cluster};
   auto comm = cluster.init(2);
   auto address = comm.devices(0).minmemaddr().value();
   gpu_sim::MemcpyRequest in, out;
@@ -87,7 +87,7 @@ TEST_CASE("coordinator: what the host knows of a device's bytes ends with anythi
   simulation_options how;
   how.policy = proto::REPLACE; // else nobody will want the host's copies
   simulated_cluster cluster{how};
-  client host{cluster};
+  simulated_client host{cluster};
   auto comm = cluster.init(2);
   auto address = comm.devices(0).minmemaddr().value();
   auto& copies = state_of<coordinator_state>(cluster.host).copies;
@@ -121,7 +121,7 @@ TEST_CASE("coordinator: without a journal it says so") {
 
 TEST_CASE("coordinator: when it has died its clients' and devices' requests do not wait for ever") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   cluster.self->send_exit(cluster.host, caf::exit_reason::kill);
   auto pending = host.ask<proto::ClusterInfo>(cluster.host, at_least(1, 1s));
   cluster.run_until([&] { return pending->arrived(); });

@@ -72,7 +72,7 @@ TEST_CASE("limits: a communicator that dies alone ends its ranks' calls with its
 
 TEST_CASE("limits: a communicator that dies alone is answered for at once") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   auto comm = cluster.init(4);
   gpu_sim::GroupStartRequest start;
   start.set_commid(comm.commid());
@@ -96,7 +96,7 @@ TEST_CASE("limits: a communicator that dies alone is answered for at once") {
 
 TEST_CASE("limits: a device that hangs while it is asked is answered for, with what was waited for") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   caf::anon_send(device_of(cluster, 2), hang_up());
   auto answer = host.call<proto::AllocateResponse>(2, some_bytes());
   CHECK(answer.error() == "device 0x2 did not answer within 10.0 s");

@@ -1,6 +1,6 @@
 #include "actors/devices/device.hpp"
 
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct one_device {
   void unblock() { REQUIRE(host.feed(id, 99, "x") == ""); }
 
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   gpu_sim::CommInitResponse comm;
   uint64_t id = 0;
   uint64_t min = 0, max = 0;

@@ -1,5 +1,5 @@
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -25,7 +25,7 @@ struct streams {
   bool idle(uint64_t stream) { return host.status(device, stream).status() != gpu_sim::IN_PROGRESS; }
 
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   gpu_sim::CommInitResponse comm;
   uint64_t device = 0;
   uint64_t base = 0;

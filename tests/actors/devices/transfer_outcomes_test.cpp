@@ -1,5 +1,5 @@
 #include "tests/support/actor_state.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -16,7 +16,7 @@ simulation_options without_devices() {
 
 TEST_CASE("transfer: a device keeps the outcomes of so many transfers, the latest") {
   simulated_cluster cluster{without_devices()};
-  client host{cluster};
+  simulated_client host{cluster};
   cluster.device_settings.transfers_max = 2;
   cluster.add_devices(2);
   auto comm = cluster.init(2);

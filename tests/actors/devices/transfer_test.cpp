@@ -1,5 +1,5 @@
 #include "tests/support/actor_state.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -41,7 +41,7 @@ struct pair_of_devices {
   void kill(int rank) { cluster.inject(device(rank), proto::FaultRequest{}); }
 
   simulated_cluster cluster;
-  client host{cluster};
+  simulated_client host{cluster};
   gpu_sim::CommInitResponse comm;
 };
 
@@ -211,7 +211,7 @@ TEST_CASE("transfer: a receiver that reads longer than the sender waits is not g
   simulation_options how;
   how.slice_bytes = 8;
   simulated_cluster cluster{how};
-  client host{cluster};
+  simulated_client host{cluster};
   auto comm = cluster.init(2);
   auto from = comm.devices(0), to = comm.devices(1);
   host.wait_for(host.copy_in(1, from.minmemaddr().value(), counted_bytes(40, 1)));
@@ -233,7 +233,7 @@ TEST_CASE("transfer: a device knows its ranks when CommInit is answered") {
     simulation_options how;
     how.seed = seed;
     simulated_cluster cluster{how};
-    client host{cluster};
+    simulated_client host{cluster};
     auto comm = cluster.init(3);
     CHECK(host.begin_send(2, comm.devices(1).minmemaddr().value(), 8, 0).error() == "");
   }

@@ -1,6 +1,6 @@
 #include "actors/hosts/node.hpp"
 
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

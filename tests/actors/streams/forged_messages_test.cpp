@@ -2,7 +2,7 @@
 #include "actors/streams/stream.hpp"
 
 #include "tests/support/actor_state.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace ringmaster;

@@ -1,7 +1,7 @@
 #include "actors/streams/stream.hpp"
 
 #include "tests/support/all_reduce_trial.hpp"
-#include "tests/support/client.hpp"
+#include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -21,7 +21,7 @@ trial_options elements(uint64_t count) {
   return result;
 }
 
-void abort(client& host, const all_reduce_trial& trial) {
+void abort(simulated_client& host, const all_reduce_trial& trial) {
   proto::CommAbortRequest request;
   request.set_comm_id(trial.comm.commid());
   host.wait_for(host.ask<proto::CommAbortResponse>(host.cluster.host, request));
@@ -33,7 +33,7 @@ TEST_CASE("stream: a command that was told to go on later does not wake the one 
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{seeded(seed)};
-    client host{cluster};
+    simulated_client host{cluster};
     all_reduce_trial trial{cluster, elements(400)};
     auto device = trial.device(0);
     REQUIRE(trial.launch() == "");
@@ -46,7 +46,7 @@ TEST_CASE("stream: a command that was told to go on later does not wake the one 
 
 TEST_CASE("stream: what comes after a stalled command does not wait for the stall to end") {
   simulated_cluster cluster{{}};
-  client host{cluster};
+  simulated_client host{cluster};
   all_reduce_trial trial{cluster, elements(40)};
   auto device = trial.device(0);
   proto::FaultRequest slow;

@@ -56,22 +56,12 @@ const entry entries[] = {
   {proto::SCATTER, "direct"},
 };
 
-std::vector<schedule> plan_all(const entry& x, plan_request request) {
-  std::vector<schedule> ranks;
-  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
-    auto planned = plan(x.kind, x.name, request);
-    REQUIRE(planned);
-    ranks.push_back(std::move(*planned));
-  }
-  return ranks;
-}
-
 /// The proof passes, and what was counted on the way is what the cost function says.
 void check(const entry& x, const plan_request& request) {
   auto what = fmt::format("{} {}: {} ranks, root {}, count {}, counts {}", x.name, name_of(x.kind), request.world_size,
                           request.root, request.count, request.counts.size());
   CAPTURE(what);
-  auto found = prove(x.kind, request, plan_all(x, request), request.world_size * 7919 + request.count);
+  auto found = prove(x.kind, request, planned(x.kind, x.name, request), request.world_size * 7919 + request.count);
   REQUIRE(found.fault == "");
   auto largest = [](const std::vector<uint64_t>& values) { return *std::max_element(values.begin(), values.end()); };
   auto cost = cost_of(x.kind, x.name, request);
@@ -118,7 +108,7 @@ void check_time(const entry& x, const plan_request& request, bool same_size, int
   CAPTURE(what);
   network net;
   net.link = {latency_ps, 1e12 / static_cast<double>(element_ps)};
-  auto simulated = simulate(plan_all(x, request), net, 1);
+  auto simulated = simulate(planned(x.kind, x.name, request), net, 1);
   REQUIRE(simulated);
   REQUIRE(simulated->stuck == "");
   auto cost = cost_of(x.kind, x.name, request);
@@ -192,7 +182,7 @@ TEST_CASE("block algorithms: all ranks end with the same bits, direct ones with 
         for (auto& rank : memory)
           for (uint64_t i = 0; i < counts[0].input; ++i)
             rank.input.push_back(std::ldexp(digits(random), static_cast<int>(random() % 40)));
-        auto walked = interpret_on(memory, plan_all(x, request), counts, world_size, std::plus<double>{},
+        auto walked = interpret_on(memory, planned(x.kind, x.name, request), counts, world_size, std::plus<double>{},
                                    [&](double sum) { return sum / world_size; });
         REQUIRE(walked.fault == "");
         const auto in_rank_order = x.name == "direct" || x.name == "one_shot" || x.name == "naive";
@@ -224,12 +214,12 @@ TEST_CASE("block algorithms: one rank alone copies, and nothing is nothing") {
   for (auto& x : entries) {
     for (uint64_t count : {1, 100})
       check(x, {.world_size = 1, .count = count});
-    for (auto& ranks : {plan_all(x, {.world_size = 5}), plan_all(x, {.world_size = 1})})
+    for (auto& ranks : {planned(x.kind, x.name, {.world_size = 5}), planned(x.kind, x.name, {.world_size = 1})})
       for (auto& rank : ranks)
         CHECK(rank == schedule{});
     if (has_v_variant(x.kind) && x.takes_counts)
       for (auto size : {x.kind == proto::ALL_TO_ALL ? 4u : 2u})
-        for (auto& rank : plan_all(x, {.world_size = 2, .counts = std::vector<uint64_t>(size)}))
+        for (auto& rank : planned(x.kind, x.name, {.world_size = 2, .counts = std::vector<uint64_t>(size)}))
           CHECK(rank == schedule{});
   }
 }

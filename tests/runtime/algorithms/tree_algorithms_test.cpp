@@ -35,16 +35,6 @@ const std::vector<subject> subjects{
 
 const std::vector<uint32_t> world_sizes{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 33, 64};
 
-std::vector<schedule> plan_all(const subject& x, plan_request request) {
-  std::vector<schedule> ranks;
-  for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
-    auto planned = plan(x.kind, x.name, request);
-    REQUIRE(planned);
-    ranks.push_back(std::move(*planned));
-  }
-  return ranks;
-}
-
 /// Every root for small worlds; some for the others.
 std::set<uint32_t> roots_for(const subject& x, uint32_t world_size) {
   if (!has_root(x.kind))
@@ -109,7 +99,7 @@ void check_proof_and_cost(const subject& x, const plan_request& request) {
   CAPTURE(request.root);
   CAPTURE(request.peer);
   CAPTURE(request.chunk);
-  auto ranks = plan_all(x, request);
+  auto ranks = planned(x.kind, x.name, request);
   auto found = prove(x.kind, request, ranks, request.world_size * 7919 + request.count);
   REQUIRE(found.fault == "");
   auto cost = cost_of(x.kind, x.name, request);
@@ -139,8 +129,8 @@ std::vector<rank_memory<double>> random_inputs(const subject& x, const plan_requ
 /// What all ranks' averages come to, on `seed`'s order of events.
 std::vector<rank_memory<double>> average(const subject& x, const plan_request& request, uint64_t seed) {
   auto memory = random_inputs(x, request);
-  auto result = interpret_on(memory, plan_all(x, request), buffer_counts_of(x.kind, request), seed, std::plus<double>{},
-                             [&](double sum) { return sum / request.world_size; });
+  auto result = interpret_on(memory, planned(x.kind, x.name, request), buffer_counts_of(x.kind, request), seed,
+                             std::plus<double>{}, [&](double sum) { return sum / request.world_size; });
   REQUIRE(result.fault == "");
   return memory;
 }
@@ -224,7 +214,7 @@ TEST_CASE("tree algorithms: the pipelined ring with one piece a block is the rin
       CAPTURE(world_size);
       CAPTURE(count);
       plan_request request{.world_size = world_size, .count = count};
-      CHECK(plan_all(pipelined, request) == plan_all(ring, request));
+      CHECK(planned(pipelined.kind, pipelined.name, request) == planned(ring.kind, ring.name, request));
       CHECK(cost_of(proto::ALL_REDUCE, "ring_pipelined", request) == cost_of(proto::ALL_REDUCE, "ring", request));
       auto in_one = average(ring, request, 1);
       request.chunk = 3;
@@ -234,7 +224,7 @@ TEST_CASE("tree algorithms: the pipelined ring with one piece a block is the rin
 
 TEST_CASE("tree algorithms: partial sums take no more scratch than two pieces where they are pipelined") {
   for (std::string_view name : {"chain", "double_tree"})
-    for (const auto& rank : plan_all({proto::REDUCE, name}, {.world_size = 13, .count = 1000, .root = 2, .chunk = 8}))
+    for (const auto& rank : planned(proto::REDUCE, name, {.world_size = 13, .count = 1000, .root = 2, .chunk = 8}))
       CHECK(rank.scratch_count <= 16);
 }
 

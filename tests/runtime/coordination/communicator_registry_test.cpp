@@ -23,7 +23,7 @@ std::string why_not(const communicator_registry& registry, communicator_id id) {
   return render(known.error());
 }
 
-constexpr device_id device{4};
+constexpr device_id lost_device{4};
 
 } // namespace
 
@@ -65,10 +65,10 @@ TEST_CASE("communicator_registry: a lost device's inputs are wanted until all of
   CHECK(registry.all_replace({}));
   CHECK(registry.all_replace({first, second}));
   CHECK_FALSE(registry.all_replace({first, other}));
-  registry.member_lost(device, {first, second});
-  CHECK(registry.inputs_wanted(device));
-  registry.place_filled(device, first);
-  CHECK(registry.inputs_wanted(device));
-  CHECK(registry.ended(second, "")->lost == std::set{device});
-  CHECK_FALSE(registry.inputs_wanted(device));
+  registry.member_lost(lost_device, {first, second});
+  CHECK(registry.inputs_wanted(lost_device));
+  registry.place_filled(lost_device, first);
+  CHECK(registry.inputs_wanted(lost_device));
+  CHECK(registry.ended(second, "")->lost == std::set{lost_device});
+  CHECK_FALSE(registry.inputs_wanted(lost_device));
 }

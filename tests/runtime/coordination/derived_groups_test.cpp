@@ -20,7 +20,7 @@ const device_ids ranks = ids({7, 5, 9, 3});
 device_registry registry_of(std::initializer_list<uint64_t> values) {
   device_registry result;
   for (auto x : values)
-    result.joined(device(x));
+    result.joined(joining(x));
   return result;
 }
 

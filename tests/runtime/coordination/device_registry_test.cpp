@@ -38,7 +38,7 @@ TEST_CASE("device_registry: devices of a node are neighbours, and nodes of a hos
     nodes[name] = *registry.node_joined(about, nullptr);
   }
   auto join = [&](uint64_t id, const std::string& node) {
-    auto x = device(id);
+    auto x = joining(id);
     x.node = nodes[node];
     registry.joined(std::move(x));
   };
@@ -62,7 +62,7 @@ TEST_CASE("device_registry: devices of a node are neighbours, and nodes of a hos
 
 TEST_CASE("device_registry: says how a device went, and of one that never was how many there are") {
   device_registry registry;
-  registry.joined(device(1));
+  registry.joined(joining(1));
   REQUIRE(registry.known(device_id{1}));
   REQUIRE(registry.gone(device_id{1}, "it was killed"));
   CHECK_FALSE(registry.gone(device_id{1}, "once more"));
@@ -76,7 +76,7 @@ TEST_CASE("device_registry: says how a device went, and of one that never was ho
 TEST_CASE("device_registry: a device is free when it is in no communicator") {
   device_registry registry;
   for (uint64_t id : {4, 1, 3, 2})
-    registry.joined(device(id));
+    registry.joined(joining(id));
   registry.take(device_id{1}, communicator_id{7});
   registry.take(device_id{1}, communicator_id{8});
   registry.take(device_id{3}, communicator_id{7});
@@ -94,8 +94,8 @@ TEST_CASE("device_registry: a device is free when it is in no communicator") {
 
 TEST_CASE("device_registry: a group wants living devices, each once") {
   device_registry registry;
-  registry.joined(device(1));
-  registry.joined(device(2));
+  registry.joined(joining(1));
+  registry.joined(joining(2));
   device_ids both{device_id{1}, device_id{2}};
   CHECK_FALSE(registry.check({both, both})); // a device may be in many groups
   CHECK(registry.check({both, {device_id{3}}}) == errc::unknown_device);
@@ -105,7 +105,7 @@ TEST_CASE("device_registry: a group wants living devices, each once") {
 }
 
 TEST_CASE("device_registry: a range lies within a device's memory, or not, wherever it ends") {
-  auto about = device(1).metadata; // [2^40, 2^40 + 100)
+  auto about = joining(1).metadata; // [2^40, 2^40 + 100)
   auto min = about.minmemaddr().value();
   CHECK(within(about, min, 100));
   CHECK(within(about, min + 100, 0));

@@ -7,7 +7,7 @@
 namespace ringmaster::test {
 
 /// A device as it joins, without handles.
-inline known_device device(uint64_t id, uint64_t bytes = 100) {
+inline known_device joining(uint64_t id, uint64_t bytes = 100) {
   known_device result;
   result.metadata.mutable_deviceid()->set_value(id);
   result.metadata.mutable_minmemaddr()->set_value(id << 40);

@@ -14,8 +14,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-std::unique_ptr<journal_store> open(const std::filesystem::path& dir, uint64_t retain_records = 1000,
-                                    journal_sync sync = journal_sync::never) {
+std::unique_ptr<journal_store> opened(const std::filesystem::path& dir, uint64_t retain_records = 1000,
+                                      journal_sync sync = journal_sync::never) {
   journal_store::options opts;
   opts.dir = dir;
   opts.sync = sync;
@@ -60,11 +60,11 @@ TEST_CASE("journal store: keeps records in order across a restart") {
   temporary_directory dir;
   auto history = eventful_history();
   {
-    auto journal = open(dir.path());
+    auto journal = opened(dir.path());
     append(*journal, history);
     append(*journal, whole_operation(9, 1));
   }
-  auto journal = open(dir.path());
+  auto journal = opened(dir.path());
   auto records = journal->read();
   REQUIRE(records);
   REQUIRE(records->size() == 21);
@@ -77,7 +77,7 @@ TEST_CASE("journal store: keeps records in order across a restart") {
 
 TEST_CASE("journal store: says the same in memory and on disk") {
   temporary_directory dir;
-  for (auto& journal : {open(dir.path()), open({})}) {
+  for (auto& journal : {opened(dir.path()), opened({})}) {
     append(*journal, eventful_history());
     auto select = [&](auto set) {
       record_filter filter;
@@ -108,7 +108,7 @@ TEST_CASE("journal store: says the same in memory and on disk") {
 
 TEST_CASE("journal store: knows how each operation stands, and which ids were used") {
   temporary_directory dir;
-  for (auto& journal : {open(dir.path()), open({})}) {
+  for (auto& journal : {opened(dir.path()), opened({})}) {
     for (auto& record : eventful_history())
       append(*journal, {record});
     auto failed = journal->operation({communicator_id{7}, sequence_number{2}});
@@ -131,7 +131,7 @@ TEST_CASE("journal store: knows how each operation stands, and which ids were us
 TEST_CASE("journal store: retains no more than it was told, and forgets what it told of") {
   temporary_directory dir;
   std::mt19937 random{20260101};
-  for (auto& journal : {open(dir.path(), 40), open({}, 40)}) {
+  for (auto& journal : {opened(dir.path(), 40), opened({}, 40)}) {
     uint64_t appended = 0;
     for (uint64_t sequence = 1; sequence <= 60; ++sequence) {
       auto records = whole_operation(1, sequence);
@@ -159,11 +159,11 @@ TEST_CASE("journal store: retains no more than it was told, and forgets what it 
 TEST_CASE("journal store: a lower limit takes effect when it is opened") {
   temporary_directory dir;
   {
-    auto journal = open(dir.path(), 100'000);
+    auto journal = opened(dir.path(), 100'000);
     for (uint64_t sequence = 1; sequence <= 1500; ++sequence)
       append(*journal, whole_operation(1, sequence));
   }
-  auto journal = open(dir.path(), 50);
+  auto journal = opened(dir.path(), 50);
   CHECK(journal->state().first_index() == 10451);
   CHECK(indices(*journal, {}).size() == 50);
   CHECK(journal->operations()->size() == 8);
@@ -172,8 +172,8 @@ TEST_CASE("journal store: a lower limit takes effect when it is opened") {
 TEST_CASE("journal store: one digest for one history") {
   temporary_directory dir;
   auto history = eventful_history();
-  auto disk = open(dir.path());
-  auto memory = open({});
+  auto disk = opened(dir.path());
+  auto memory = opened({});
   append(*disk, history);
   for (auto& record : history)
     append(*memory, {record});
@@ -187,7 +187,7 @@ TEST_CASE("journal store: one digest for one history") {
 
 TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") {
   temporary_directory dir;
-  auto journal = open(dir.path());
+  auto journal = opened(dir.path());
   append(*journal, {device_died(1, "d\xE9"
                                    "faut \xC3\xA9")});
   auto records = journal->read();
@@ -200,7 +200,7 @@ TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") 
 TEST_CASE("journal store: an empty journal is read as such, and an empty batch is none") {
   temporary_directory dir;
   {
-    auto journal = open(dir.path());
+    auto journal = opened(dir.path());
     append(*journal, {});
     CHECK(!journal->flush());
     CHECK(journal->read()->empty());
@@ -214,7 +214,7 @@ TEST_CASE("journal store: an empty journal is read as such, and an empty batch i
 
 TEST_CASE("journal store: a reader cannot write") {
   temporary_directory dir;
-  { append(*open(dir.path()), eventful_history()); }
+  { append(*opened(dir.path()), eventful_history()); }
   auto reader = journal_store::open_read_only(dir.path());
   REQUIRE(reader);
   std::vector<proto::Record> record{device_died(1, "x")};

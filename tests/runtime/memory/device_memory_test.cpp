@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,7 @@
 #include <sys/statvfs.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -51,10 +53,6 @@ struct one_page {
     return memory.error();
   }
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 void fill(std::span<std::byte> bytes, int value) {
   std::fill(bytes.begin(), bytes.end(), std::byte(value));

@@ -1,6 +1,7 @@
 #include "runtime/memory/host_copies.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
@@ -26,10 +28,6 @@ byte_block block_of(size_t bytes, uint8_t first = 0) {
   for (auto& value : values)
     value = first++;
   return byte_block::of(std::move(values));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::string missing(const host_copies& copies, device_id device, uint64_t address, uint64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -22,10 +24,6 @@ std::string refusal(const fs::path& configured, uint64_t bytes) {
   REQUIRE(!made);
   CHECK(code_of(made.error()) == errc::io_error);
   return render(made.error());
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// What a process leaves in the directory of directories when it is killed, and holds as long as it lives.

@@ -1,6 +1,7 @@
 #include "runtime/memory/range_allocator.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
@@ -19,10 +21,6 @@ constexpr auto no_address = std::numeric_limits<uint64_t>::max();
 uint64_t allocated(range_allocator& ranges, uint64_t bytes, uint64_t alignment = 1) {
   auto address = ranges.allocate(bytes, alignment);
   return address ? *address : no_address;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// A byte a flag: what an allocator must do, as plainly as it can be said.

@@ -1,5 +1,6 @@
 #include "runtime/operations/admission.hpp"
 #include "runtime/operations/rank_calls.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 #include <set>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
@@ -15,10 +17,6 @@ using part = proto::RankCall::Part;
 using parts = std::vector<part>;
 
 constexpr device_id devices_of_four[] = {{10}, {11}, {12}, {13}};
-
-bool has(const std::string& text, const std::string& piece) {
-  return text.find(piece) != std::string::npos;
-}
 
 part collective(proto::CollectiveKind kind = proto::ALL_REDUCE, uint64_t count = 8) {
   part x;
@@ -88,24 +86,26 @@ TEST_CASE("admission: what differs is named with ranks and values, fails everywh
     CHECK(x.one().problem == ""); // the next collective is as good as ever
     return found.problem;
   };
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_count(9); }), "count: 8 on rank 0, 2; 9 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }),
-            "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_datatype(proto::INT32); }),
-            "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }),
-            "op: max on rank 1, 3; sum on rank 0, 2"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_root(2); }), "root: 0 on rank 0, 2; 2 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_in_place(true); }), "in place: no on rank 0, 2; yes on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_algorithm("ring"); }),
-            "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.mutable_collective()->set_chunk_count(2); }),
-            "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) {
-              y.mutable_collective()->set_op(gpu_sim::USER), y.mutable_collective()->set_user_op("mine");
-            }),
-            "op: mine on rank 1, 3"));
-  CHECK(has(mismatch([](part& y) { y.set_split(true); }), "call: reduce on rank 0, 2; split on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_count(9); }),
+                 "count: 8 on rank 0, 2; 9 on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_kind(proto::BROADCAST); }),
+                 "call: broadcast on rank 1, 3; reduce on rank 0, 2"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_datatype(proto::INT32); }),
+                 "datatype: float32 on rank 0, 2; int32 on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_op(gpu_sim::MAX); }),
+                 "op: max on rank 1, 3; sum on rank 0, 2"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_root(2); }),
+                 "root: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.set_in_place(true); }), "in place: no on rank 0, 2; yes on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_algorithm("ring"); }),
+                 "algorithm: auto on rank 0, 2; ring on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.mutable_collective()->set_chunk_count(2); }),
+                 "chunk: 0 on rank 0, 2; 2 on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) {
+                   y.mutable_collective()->set_op(gpu_sim::USER), y.mutable_collective()->set_user_op("mine");
+                 }),
+                 "op: mine on rank 1, 3"));
+  CHECK(contains(mismatch([](part& y) { y.set_split(true); }), "call: reduce on rank 0, 2; split on rank 1, 3"));
 }
 
 TEST_CASE("admission: what a kind ignores may differ") {
@@ -125,8 +125,8 @@ TEST_CASE("admission: ranks that call for another epoch are named") {
   x.calls.set_ranks({2}, {{10}, {11}, {12}});
   x.call(1, {collective()});
   x.call(2, {collective()}, {2});
-  CHECK(has(x.one().problem, "communicator epoch: 1 on rank 0, 1; 2 on rank 2"));
-  CHECK(has(x.calls.call(9, {13}, {1}, {collective()}), "device 0xd has no rank in this communicator"));
+  CHECK(contains(x.one().problem, "communicator epoch: 1 on rank 0, 1; 2 on rank 2"));
+  CHECK(contains(x.calls.call(9, {13}, {1}, {collective()}), "device 0xd has no rank in this communicator"));
 }
 
 TEST_CASE("admission: calls for an older epoch match, and keep its rank numbers") {
@@ -158,11 +158,11 @@ TEST_CASE("admission: what is with a lost device fails") {
   x.calls.set_ranks({2}, {{10}, {11}, {12}});
   CHECK(x.one().problem == "device 0xd was lost");
   x.call(0, {transfer(3, true)});
-  CHECK(has(x.one().problem, "receive from rank 3: device 0xd was lost"));
+  CHECK(contains(x.one().problem, "receive from rank 3: device 0xd was lost"));
   x.call(0, {transfer(4, true)});
-  CHECK(has(x.one().problem, "receive from rank 4: there are ranks 0 to 3"));
+  CHECK(contains(x.one().problem, "receive from rank 4: there are ranks 0 to 3"));
   x.call(0, {transfer(0, true)});
-  CHECK(has(x.one().problem, "a rank cannot send to itself"));
+  CHECK(contains(x.one().problem, "a rank cannot send to itself"));
 }
 
 TEST_CASE("admission: a call for an epoch that is not known fails for all ranks, and keeps its place") {
@@ -172,7 +172,7 @@ TEST_CASE("admission: a call for an epoch that is not known fails for all ranks,
   x.call(3, {collective(proto::BROADCAST)}, {7});
   auto found = x.one();
   CHECK(found.parts.size() == 4);
-  CHECK(has(found.problem, "rank 3 (device 0xd) calls for epoch 7, and the communicator is in epoch 1"));
+  CHECK(contains(found.problem, "rank 3 (device 0xd) calls for epoch 7, and the communicator is in epoch 1"));
   for (uint32_t rank = 0; rank < 4; ++rank)
     x.call(rank, {collective()});
   CHECK(x.one().problem == "");
@@ -188,7 +188,7 @@ TEST_CASE("admission: a device that replaces another one takes its place in the 
   x.calls.set_ranks({2}, {{10}, {11}, {20}, {13}});
   CHECK(x.nothing());
   CHECK(x.calls.call(7, {20}, {2}, {collective()}) == "");
-  CHECK(has(x.one().problem, "communicator epoch"));
+  CHECK(contains(x.one().problem, "communicator epoch"));
   CHECK(x.calls.idle());
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("admission: a send meets its receive, in order, and only between the t
   CHECK(first.parts[0].device == device_id{10});
   CHECK(first.parts[1].device == device_id{11});
   x.call(1, {transfer(0, true, 6)});
-  CHECK(has(x.one().problem, "count: 5 on rank 0; 6 on rank 1"));
+  CHECK(contains(x.one().problem, "count: 5 on rank 0; 6 on rank 1"));
   for (uint32_t rank : {0, 1, 3})
     x.call(rank, {collective()});
   CHECK(x.one().problem == "");
@@ -230,8 +230,8 @@ TEST_CASE("admission: calls that wait for each other in a circle fail at once") 
     x.call(rank, {transfer((rank + 3) % 4, true)});
   }
   auto first = x.one();
-  CHECK(has(first.problem,
-            "each waits for one that can never come: rank 0 called send to rank 1, rank 1 called send to"));
+  CHECK(contains(first.problem,
+                 "each waits for one that can never come: rank 0 called send to rank 1, rank 1 called send to"));
   size_t parts_failed = first.parts.size();
   while (auto found = x.calls.next()) {
     CHECK(found->problem != "");
@@ -291,7 +291,7 @@ TEST_CASE("admission: all_to_all with counts compares what is sent with what is 
     CHECK(calls.call(2, {2}, {1}, {b}) == "");
     return *calls.next();
   };
-  CHECK(has(verdict(5).problem, "counts: rank 0 sends 2 elements to rank 1, which expects 5"));
+  CHECK(contains(verdict(5).problem, "counts: rank 0 sends 2 elements to rank 1, which expects 5"));
   auto good = verdict(2);
   CHECK(good.problem == "");
   auto request = joined(good.parts, std::vector<uint32_t>{0, 1}, 2);

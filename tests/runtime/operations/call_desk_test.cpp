@@ -1,4 +1,5 @@
 #include "runtime/operations/call_desk.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,19 +9,20 @@
 #include <vector>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-proto::RankCall sum(uint64_t device, uint32_t parts = 1, uint64_t count = 8, uint64_t epoch = 1) {
+proto::RankCall sum(uint64_t device, uint32_t part_count = 1, uint64_t count = 8, uint64_t epoch = 1) {
   proto::RankCall result;
   result.set_device_id(device);
   result.set_epoch(epoch);
-  for (uint32_t i = 0; i < parts; ++i) {
-    auto& part = *result.add_parts();
-    part.mutable_collective()->set_count(count);
-    part.set_in_place(true);
-    part.set_input(device * 1000);
+  for (uint32_t i = 0; i < part_count; ++i) {
+    auto& added = *result.add_parts();
+    added.mutable_collective()->set_count(count);
+    added.set_in_place(true);
+    added.set_input(device * 1000);
   }
   return result;
 }
@@ -72,10 +74,6 @@ private:
   }
 };
 
-bool has(const std::string& text, const std::string& piece) {
-  return text.find(piece) != std::string::npos;
-}
-
 } // namespace
 
 TEST_CASE("call desk: calls that match begin one operation, and each is answered when it has ended") {
@@ -119,7 +117,7 @@ TEST_CASE("call desk: calls that differ are refused with the reason, and the nex
   fixture x{2};
   x.call(1, sum(10, 1, 8));
   x.call(2, sum(11, 1, 9));
-  CHECK(has(x.error(1), "count: 8 on rank 0; 9 on rank 1"));
+  CHECK(contains(x.error(1), "count: 8 on rank 0; 9 on rank 1"));
   CHECK(x.answers.at(2).code() == static_cast<uint32_t>(errc::invalid_argument));
   REQUIRE(x.refused.size() == 1);
   CHECK(x.refused[0] == x.error(1));
@@ -127,7 +125,7 @@ TEST_CASE("call desk: calls that differ are refused with the reason, and the nex
   x.call(4, sum(11));
   CHECK(x.begun.size() == 1);
   x.call(5, sum(99));
-  CHECK(has(x.error(5), "device 0x63 has no rank in this communicator"));
+  CHECK(contains(x.error(5), "device 0x63 has no rank in this communicator"));
 }
 
 TEST_CASE("call desk: a limit says who is missing, and ends what is under way only if it is the caller's") {

@@ -9,7 +9,7 @@ using namespace ringmaster;
 
 namespace {
 
-constexpr uint32_t world_size = 3;
+constexpr uint32_t three_ranks = 3;
 constexpr uint64_t room = 12; ///< Elements of each buffer.
 
 step send(uint32_t to, block_range source) {
@@ -27,7 +27,7 @@ step after_it(step x) {
 
 /// What is wrong with these steps of one round, of rank 0.
 std::string fault_of(std::vector<step> steps) {
-  return check_schedule(0, world_size, {1, room, std::move(steps)}, {room, room});
+  return check_schedule(0, three_ranks, {1, room, std::move(steps)}, {room, room});
 }
 
 block_range scratch(uint64_t offset, uint64_t count) {
@@ -114,13 +114,13 @@ TEST_CASE("schedule check: steps of different rounds, and of different buffers, 
   auto first = recv(1, scratch(0, 4)), second = send(2, scratch(2, 4));
   CHECK(fault_of({first, second}) != "");
   second.round = 1;
-  CHECK(check_schedule(0, world_size, {2, room, {first, second}}, {room, room}) == "");
+  CHECK(check_schedule(0, three_ranks, {2, room, {first, second}}, {room, room}) == "");
   second = send(2, {buffer::output, 2, 4});
   CHECK(fault_of({first, second}) == "");
   // Twice over: the second round is looked at like the first.
   auto third = recv(1, {buffer::output, 3, 1});
   second.round = third.round = 1;
-  CHECK(check_schedule(0, world_size, {2, room, {first, second, third}}, {room, room})
+  CHECK(check_schedule(0, three_ranks, {2, room, {first, second, third}}, {room, room})
         == "rank 0, round 1, step 2 (recv of output[3, 4) from rank 1): output[3, 4) is written while it may still be "
            "read by step 1 (send of output[2, 6) to rank 2)");
 }

@@ -2,13 +2,14 @@
 
 #include "runtime/simulation/simulation.hpp"
 
+#include "tests/runtime/simulation/microsecond.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
-
-constexpr picoseconds us = 1'000'000;
 
 /// Four ranks on two hosts.
 network two_hosts(double inside_bandwidth) {

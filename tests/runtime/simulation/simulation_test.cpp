@@ -4,6 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
+#include "tests/runtime/simulation/microsecond.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,11 +12,11 @@
 #include <string>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
 constexpr uint64_t element_bytes = 4;
-constexpr picoseconds us = 1'000'000;
 constexpr picoseconds ps_per_byte = 20; // 50 GB/s
 
 network uniform(picoseconds latency = 5 * us) {

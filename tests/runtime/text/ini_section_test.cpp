@@ -7,11 +7,11 @@
 using namespace ringmaster;
 
 TEST_CASE("ini section: takes the old one's place, and leaves every other byte as it is") {
-  auto before = "; first\n[device]\n  count=4 ; four\n\n", after = "\n; of the next\n[node]\nname=\"x\"";
-  auto changed = replace_section(std::string{before} + " [costs] ; old\nlatency=1us\n; more\nbandwidth=1\n" + after,
-                                 "costs", "[costs]\nlatency=2us\n");
+  const std::string before = "; first\n[device]\n  count=4 ; four\n\n", after = "\n; of the next\n[node]\nname=\"x\"";
+  auto changed = replace_section(before + " [costs] ; old\nlatency=1us\n; more\nbandwidth=1\n" + after, "costs",
+                                 "[costs]\nlatency=2us\n");
   REQUIRE(changed);
-  CHECK(*changed == std::string{before} + "[costs]\nlatency=2us\n" + after);
+  CHECK(*changed == before + "[costs]\nlatency=2us\n" + after);
 }
 
 TEST_CASE("ini section: stands at the end where there was none") {

@@ -2,21 +2,17 @@
 #include "runtime/training/simulated/simulator.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/runtime/training/refused_run.hpp"
 
 #include <doctest/doctest.h>
 
 #include <type_traits>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
-
-std::string error_of(const strategy_function& program, const model& m, uint32_t world_size) {
-  auto result = simulate(program, m, world_size, puzzle_costs());
-  REQUIRE(!result.engaged());
-  return render(result.error());
-}
 
 // A value of one kind cannot be made from one of another, nor assigned through what they have in common.
 static_assert(

@@ -2,21 +2,23 @@
 
 #include "runtime/training/simulated/cost_model.hpp"
 
+#include "tests/runtime/training/small_gpt.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
 
-const gpt small{"small", 256, 4, 8, 128, 1000};
 constexpr cost_constants network{
   .latency_s = 20e-6, .bandwidth = 2e9, .message_overhead_s = 3e-6, .operation_s = 50e-6};
 
 struct measured {
   measured() {
     how.shape = {2, 4, 1};
-    costs = measured_costs(small, network, 10e9, how);
+    costs = measured_costs(small_gpt, network, 10e9, how);
   }
 
   double time(op what, value_tag argument, uint32_t ranks) const {

@@ -2,19 +2,15 @@
 #include "runtime/training/simulated/simulator.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/runtime/training/refused_run.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
-
-std::string error_of(const strategy_function& program, const model& m, uint32_t world_size) {
-  auto result = simulate(program, m, world_size, puzzle_costs());
-  REQUIRE(!result.engaged());
-  return render(result.error());
-}
 
 /// Of a gather of what each of two ranks has of layer 0's weight.
 std::string gather_of_shards(shard rank_0, shard rank_1, shard tensor_0 = {}, shard tensor_1 = {}) {

@@ -3,17 +3,17 @@
 
 #include "messages/errc.hpp"
 #include "runtime/training/strategies/strategies.hpp"
+#include "tests/runtime/training/small_gpt.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
-
-const gpt small{"small", 256, 4, 8, 128, 1000};
 
 /// Every candidate: all of them fit.
 std::vector<planned> candidates(const gpt& m, uint32_t devices, uint32_t global_batch) {
@@ -25,7 +25,7 @@ std::vector<planned> candidates(const gpt& m, uint32_t devices, uint32_t global_
 /// The schedules of so many stages, without data parallelism, for so many micro-batches.
 std::set<std::string> schedules(uint32_t stages, uint32_t micro_batches) {
   std::set<std::string> result;
-  for (auto& x : candidates(small, stages, micro_batches))
+  for (auto& x : candidates(small_gpt, stages, micro_batches))
     if (x.how.shape.pipeline == stages && x.how.micro_batch == 1)
       result.insert(std::string{name_of(x.how.schedule)}
                     + (x.how.schedule == pipeline_schedule::interleaved_1f1b ? std::to_string(x.how.chunks) : ""));
@@ -59,10 +59,10 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
       CAPTURE(global_batch);
       std::set<std::vector<uint32_t>> seen;
       std::set<std::vector<uint32_t>> shapes;
-      for (auto& [x, cost] : candidates(small, devices, global_batch)) {
+      for (auto& [x, cost] : candidates(small_gpt, devices, global_batch)) {
         CHECK(x.shape.size() == devices);
-        CHECK(small.heads % x.shape.tensor == 0);
-        CHECK(small.layers % x.shape.pipeline == 0);
+        CHECK(small_gpt.heads % x.shape.tensor == 0);
+        CHECK(small_gpt.layers % x.shape.pipeline == 0);
         CHECK(x.micro_batches() * x.micro_batch * x.shape.data == global_batch);
         CHECK((!x.sequence_parallel || x.shape.tensor > 1));
         CHECK((x.zero == 0 || x.shape.data > 1));
@@ -71,8 +71,8 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
                 .insert({x.shape.tensor, x.shape.data, x.shape.pipeline, x.micro_batch, x.chunks, x.zero,
                          static_cast<uint32_t>(x.schedule), static_cast<uint32_t>(x.again), x.sequence_parallel})
                 .second);
-        model trained{small.layers,   x.global_batch, x.micro_batch,       x.chunks,
-                      x.shape.tensor, x.shape.data,   x.sequence_parallel, x.zero};
+        model trained{small_gpt.layers, x.global_batch, x.micro_batch,       x.chunks,
+                      x.shape.tensor,   x.shape.data,   x.sequence_parallel, x.zero};
         auto refused = strategy_of(name_of(x.schedule))->check(trained, devices);
         CHECK_MESSAGE(!refused, render(refused));
       }

@@ -2,6 +2,7 @@
 #include "runtime/training/strategies/strategies.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/runtime/training/refused_run.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
@@ -25,14 +27,6 @@ training_outcome outcome_of(std::string_view name, const model& m, uint32_t worl
   REQUIRE_MESSAGE(result.engaged(), render(result.error()));
   CHECK(result->memory_left == 0);
   return *result;
-}
-
-/// What the run of a program says that is wrong.
-std::string error_of(const strategy_function& program, const model& m, uint32_t world_size) {
-  auto& costs = puzzle_costs();
-  auto result = simulate(program, m, world_size, costs);
-  REQUIRE(!result.engaged());
-  return render(result.error());
 }
 
 /// A world in which only the stages take time, and hops none.

@@ -2,6 +2,7 @@
 
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,10 +42,6 @@ struct fixture {
   }
 };
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 } // namespace
 
 TEST_CASE_FIXTURE(fixture, "chart: one line an algorithm, named at its end, with units at the axes") {
@@ -52,7 +49,7 @@ TEST_CASE_FIXTURE(fixture, "chart: one line an algorithm, named at its end, with
                      + row("naive", 1 << 20, "100"));
   CHECK(result.code == 0);
   for (auto part : {">ring<", ">naive<", ">all_reduce on 8 devices<", ">10 us<", ">1 ms<", ">1 KiB<", ">1 MiB<"})
-    CHECK_MESSAGE(has(picture(), part), part);
+    CHECK_MESSAGE(contains(picture(), part), part);
 }
 
 TEST_CASE_FIXTURE(fixture, "chart: of several runs it draws the median") {
@@ -69,20 +66,20 @@ TEST_CASE_FIXTURE(fixture, "chart: of several runs it draws the median") {
 
 TEST_CASE_FIXTURE(fixture, "chart: bandwidth instead of time") {
   CHECK(draw(row("ring", 1024, "10"), {"--busbw"}).code == 0);
-  CHECK(has(picture(), ">1 GB/s<"));
-  CHECK(has(picture(), ">bus bandwidth<"));
+  CHECK(contains(picture(), ">1 GB/s<"));
+  CHECK(contains(picture(), ">bus bandwidth<"));
 }
 
 TEST_CASE_FIXTURE(fixture, "chart: rows that cannot be drawn are refused, with file and line") {
   auto mixed = draw(row("ring", 1024, "10") + row("ring", 1024, "10", 4));
   CHECK(mixed.code == 1);
-  CHECK(has(mixed.err, "line 2, column"));
-  CHECK(has(mixed.err, input));
-  CHECK(has(mixed.err, "all_reduce on 8 devices"));
+  CHECK(contains(mixed.err, "line 2, column"));
+  CHECK(contains(mixed.err, input));
+  CHECK(contains(mixed.err, "all_reduce on 8 devices"));
   auto negative = draw(row("ring", 1024, "-1"));
   CHECK(negative.code == 1);
-  CHECK(has(negative.err, "a number above 0"));
-  CHECK(has(draw("not JSON\n").err, "line 1, column 1"));
-  CHECK(has(draw("").err, "no row"));
+  CHECK(contains(negative.err, "a number above 0"));
+  CHECK(contains(draw("not JSON\n").err, "line 1, column 1"));
+  CHECK(contains(draw("").err, "no row"));
   CHECK(draw("", {"--frobnicate"}).code == 2);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,10 +25,6 @@ outcome run(const std::vector<std::string>& args) {
 
 long lines(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // 7 records of a success, then a death that fails an operation.
@@ -52,7 +49,7 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(all.code == 0);
   CHECK(all.err.empty());
   CHECK(lines(all.out) == 13); // 11 records on two days
-  CHECK(!has(all.out, "\x1b"));
+  CHECK(!contains(all.out, "\x1b"));
   CHECK(lines(run({path, "--last", "2", "--relative"}).out) == 2);
   CHECK(lines(run({path, "--last=2", "--relative"}).out) == 2);
   CHECK(lines(run({path, "--device", "0x3", "--relative"}).out) == 2);
@@ -82,7 +79,7 @@ TEST_CASE("log command: what failed are operations, commands, calls that were re
   CHECK(lines(failed.out) == 5); // of the operation two
   for (auto part : {"operation 2 failed", "refused its ranks' calls: rank 1 called another one", "no such address",
                     "communicator 8 aborted: no device is left"})
-    CHECK_MESSAGE(has(failed.out, part), failed.out);
+    CHECK_MESSAGE(contains(failed.out, part), failed.out);
   CHECK(lines(run({path, "--relative", "--outcome", "failed", "--communicator", "8"}).out) == 2);
   CHECK(lines(run({path, "--relative", "--outcome", "success"}).out) == 8); // of the operation seven
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
@@ -109,7 +106,7 @@ TEST_CASE("log command: tells what the ranks took of an operation's time, of the
                                      end};
   REQUIRE(!(*journal)->append(records));
   auto shown = run({dir.path().string(), "--kind", "operation", "--last", "1"});
-  CHECK_MESSAGE(has(shown.out, ", of that its ranks took 12.2 ms"), shown.out); // from 18.75 to 31 ms
+  CHECK_MESSAGE(contains(shown.out, ", of that its ranks took 12.2 ms"), shown.out); // from 18.75 to 31 ms
 }
 
 TEST_CASE("log command: reads what a living or killed process writes") {
@@ -128,13 +125,13 @@ TEST_CASE("log command: writes a trace") {
   auto file = (dir.path() / "trace.json").string();
   auto result = run({(dir.path() / "journal").string(), "--trace", file, "--kind", "rank"});
   CHECK(result.code == 0);
-  CHECK(has(result.out, "Wrote 4 records to " + file));
+  CHECK(contains(result.out, "Wrote 4 records to " + file));
   std::ifstream in{file};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
-  CHECK(has(text, "\"all_reduce 1\""));
+  CHECK(contains(text, "\"all_reduce 1\""));
   auto nowhere = run({(dir.path() / "journal").string(), "--trace", (dir.path() / "no" / "trace").string()});
   CHECK(nowhere.code == 1);
-  CHECK(has(nowhere.err, "No such file"));
+  CHECK(contains(nowhere.err, "No such file"));
 }
 
 TEST_CASE("log command: wrong usage names the option, the value and what is allowed") {
@@ -158,7 +155,7 @@ TEST_CASE("log command: wrong usage names the option, the value and what is allo
   for (auto& [args, sentence] : all) {
     auto result = run(args);
     CHECK(result.code == 2);
-    CHECK_MESSAGE(has(result.err, sentence), result.err);
+    CHECK_MESSAGE(contains(result.err, sentence), result.err);
     CHECK(result.out.empty());
     CHECK(lines(result.err) == 1);
   }
@@ -169,7 +166,7 @@ TEST_CASE("log command: says so where there is no journal") {
   for (auto path : {dir.path(), dir.path() / "nowhere"}) {
     auto result = run({path.string()});
     CHECK(result.code == 1);
-    CHECK(has(result.err, "there is no journal in '" + path.string() + "'"));
+    CHECK(contains(result.err, "there is no journal in '" + path.string() + "'"));
   }
   CHECK(std::filesystem::is_empty(dir.path()));
 }
@@ -178,5 +175,5 @@ TEST_CASE("log command: explains itself") {
   auto result = run({"--help"});
   CHECK(result.code == 0);
   for (auto option : {"--communicator", "--device", "--kind", "--outcome", "--last", "--json", "--trace", "--follow"})
-    CHECK(has(result.out, option));
+    CHECK(contains(result.out, option));
 }

@@ -1,11 +1,13 @@
 // The launcher as a whole, on a ringmaster that is a shell script: no actor runs here.
 #include "tests/support/launched_program.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 using namespace ringmaster::launch;
+using namespace ringmaster::test;
 
 namespace {
 
@@ -56,10 +58,6 @@ struct fake_cluster {
     return !list.empty() && std::all_of(list.begin(), list.end(), has_ended);
   }
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 } // namespace
 

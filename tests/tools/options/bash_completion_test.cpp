@@ -9,11 +9,11 @@ using namespace ringmaster;
 
 namespace {
 
-using words = std::vector<std::string>;
+using word_list = std::vector<std::string>;
 
 /// What bash offers behind these words, of which the last one may be begun; in order. `quoted` is how bash divides
 /// them.
-words offered(const std::string& program, const std::string& script, const std::string& quoted) {
+word_list offered(const std::string& program, const std::string& script, const std::string& quoted) {
   launch::launched_program bash{
     {"bash", "--norc", "-c",
      "set -u; source <(\"$0\" " + script + "); COMP_WORDS=(" + quoted
@@ -22,7 +22,7 @@ words offered(const std::string& program, const std::string& script, const std::
      program}};
   CHECK(bash.finish() == 0);
   CHECK(bash.error == "");
-  words result;
+  word_list result;
   std::istringstream lines{bash.output};
   for (std::string line; std::getline(lines, line);)
     result.push_back(line);
@@ -30,53 +30,53 @@ words offered(const std::string& program, const std::string& script, const std::
   return result;
 }
 
-words ringmaster_offers(const std::string& quoted) {
+word_list ringmaster_offers(const std::string& quoted) {
   return offered(RINGMASTER_PROGRAM, "completion bash", "ringmaster " + quoted);
 }
 
-words caf_run_offers(const std::string& quoted) {
+word_list caf_run_offers(const std::string& quoted) {
   return offered(RINGMASTER_CAF_RUN, "--completion", "caf-run " + quoted);
 }
 
-bool has(const words& all, const std::string& word) {
+bool has(const word_list& all, const std::string& word) {
   return std::find(all.begin(), all.end(), word) != all.end();
 }
 
 } // namespace
 
 TEST_CASE("bash completion: commands, and those below one") {
-  CHECK(ringmaster_offers("pr") == words{"prove"});
+  CHECK(ringmaster_offers("pr") == word_list{"prove"});
   auto all = ringmaster_offers("''");
   CHECK(has(all, "bench"));
   CHECK(has(all, "help"));
-  CHECK(ringmaster_offers("help pu") == words{"puzzles"});
-  CHECK(ringmaster_offers("simulate tr") == words{"train"});
+  CHECK(ringmaster_offers("help pu") == word_list{"puzzles"});
+  CHECK(ringmaster_offers("simulate tr") == word_list{"train"});
   CHECK(has(ringmaster_offers("simulate ''"), "all_reduce"));
 }
 
 TEST_CASE("bash completion: the options of the command that is there") {
-  CHECK(ringmaster_offers("prove --de") == words{"--deterministic"});
-  CHECK(ringmaster_offers("simulate train --stra") == words{"--strategy"});
+  CHECK(ringmaster_offers("prove --de") == word_list{"--deterministic"});
+  CHECK(ringmaster_offers("simulate train --stra") == word_list{"--strategy"});
   CHECK(!has(ringmaster_offers("simulate --"), "--strategy"));
-  CHECK(ringmaster_offers("bench --device.c") == words{"--device.count="});
-  CHECK(caf_run_offers("--dev") == words{"--devices-per-node"});
+  CHECK(ringmaster_offers("bench --device.c") == word_list{"--device.count="});
+  CHECK(caf_run_offers("--dev") == word_list{"--devices-per-node"});
 }
 
 TEST_CASE("bash completion: what an option's value may be, also behind an equals sign") {
   CHECK(ringmaster_offers("bench --datatype flo")
-        == words{"float16", "float32", "float64", "float8_e4m3", "float8_e5m2"});
-  CHECK(ringmaster_offers("bench all_reduce -d bf") == words{"bfloat16"});
-  CHECK(ringmaster_offers("simulate train --strategy = 1f") == words{"1f1b"});
-  CHECK(ringmaster_offers("explain --transport =") == words{"network", "process"});
-  CHECK(ringmaster_offers("bench all_r") == words{"all_reduce"});
-  CHECK(ringmaster_offers("bench --devices 1") == words{""}); // a number: nothing to offer
+        == word_list{"float16", "float32", "float64", "float8_e4m3", "float8_e5m2"});
+  CHECK(ringmaster_offers("bench all_reduce -d bf") == word_list{"bfloat16"});
+  CHECK(ringmaster_offers("simulate train --strategy = 1f") == word_list{"1f1b"});
+  CHECK(ringmaster_offers("explain --transport =") == word_list{"network", "process"});
+  CHECK(ringmaster_offers("bench all_r") == word_list{"all_reduce"});
+  CHECK(ringmaster_offers("bench --devices 1") == word_list{""}); // a number: nothing to offer
   CHECK(has(ringmaster_offers("log /"), "/usr"));
   CHECK(has(ringmaster_offers("chart /usr/b"), "/usr/bin"));
 }
 
 TEST_CASE("bash completion: behind caf-run's program its own words are left alone") {
-  CHECK(caf_run_offers("--local 4 --po") == words{"--port"});
+  CHECK(caf_run_offers("--local 4 --po") == word_list{"--port"});
   CHECK(has(caf_run_offers("--local 4 ca"), "cat"));
-  CHECK(caf_run_offers("--local 4 -- ringmaster --po") != words{"--port"});
-  CHECK(caf_run_offers("--local = 4 prog --po") != words{"--port"});
+  CHECK(caf_run_offers("--local 4 -- ringmaster --po") != word_list{"--port"});
+  CHECK(caf_run_offers("--local = 4 prog --po") != word_list{"--port"});
 }

@@ -4,6 +4,7 @@
 
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -22,10 +23,6 @@ outcome run(tool_command (*which)(), const std::vector<std::string>& args) {
   return run_command(which(), args);
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string content_of(const std::filesystem::path& file) {
   std::ostringstream text;
   text << std::ifstream{file}.rdbuf();
@@ -37,36 +34,36 @@ std::string content_of(const std::filesystem::path& file) {
 TEST_CASE("simulate: says how long an algorithm takes, and by its formula") {
   auto result = run(simulate_command, {"all_reduce", "--algorithm=ring", "--ranks", "8", "--bytes", "1G"});
   CHECK(result.code == 0);
-  CHECK(has(result.out, "all_reduce, ring, 8 ranks, 1 GiB: 14 rounds\n"));
-  CHECK(has(result.out, "14 x 5 us + 1.75 GiB / 50.00 GB/s\n"));
-  CHECK(has(result.out, "bus bandwidth        49.91 GB/s\n"));
+  CHECK(contains(result.out, "all_reduce, ring, 8 ranks, 1 GiB: 14 rounds\n"));
+  CHECK(contains(result.out, "14 x 5 us + 1.75 GiB / 50.00 GB/s\n"));
+  CHECK(contains(result.out, "bus bandwidth        49.91 GB/s\n"));
 }
 
 TEST_CASE("simulate: adding in rank order takes longer, and scratch, where the order matters") {
   std::vector<std::string> args{"all_reduce", "--algorithm=ring", "--ranks", "8", "--bytes", "1G", "--deterministic"};
   auto result = run(simulate_command, args);
   CHECK(result.code == 0);
-  CHECK(has(result.out, "scratch              3.62 GiB at most, to add in rank order\n"));
-  CHECK(has(result.out, "sent                 "));
-  CHECK(!has(result.out, "by its formula"));
+  CHECK(contains(result.out, "scratch              3.62 GiB at most, to add in rank order\n"));
+  CHECK(contains(result.out, "sent                 "));
+  CHECK(!contains(result.out, "by its formula"));
   args.push_back("--datatype=int32");
-  CHECK(has(run(simulate_command, args).out, "by its formula"));
+  CHECK(contains(run(simulate_command, args).out, "by its formula"));
 }
 
 TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line each") {
   auto table = run(simulate_command, {"all_reduce"});
   auto json = run(simulate_command, {"all_reduce", "--json", "--bytes", "64K"});
   CHECK(table.code == 0);
-  CHECK(has(table.out, "\nring "));
-  CHECK(has(table.out, "\nnaive "));
+  CHECK(contains(table.out, "\nring "));
+  CHECK(contains(table.out, "\nnaive "));
   CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 2 + std::count(json.out.begin(), json.out.end(), '\n'));
-  CHECK(has(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
+  CHECK(contains(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
 }
 
 TEST_CASE("simulate: a broken link is an error that says who waits") {
   auto result = run(simulate_command, {"all_reduce", "--algorithm", "ring", "--ranks", "3", "--broken-link", "0-1"});
   CHECK(result.code == 1);
-  CHECK(has(result.out, "the link 0-1 is broken: rank 0 waits in round 0 to send to rank 1; "));
+  CHECK(contains(result.out, "the link 0-1 is broken: rank 0 waits in round 0 to send to rank 1; "));
 }
 
 TEST_CASE("simulate: writes a trace of one algorithm") {
@@ -74,7 +71,7 @@ TEST_CASE("simulate: writes a trace of one algorithm") {
   auto file = dir.path() / "trace.json";
   auto result = run(simulate_command, {"all_reduce", "--algorithm", "ring", "--ranks", "4", "--trace", file.string()});
   CHECK(result.code == 0);
-  CHECK(has(content_of(file), R"("name":"rank 3")"));
+  CHECK(contains(content_of(file), R"("name":"rank 3")"));
   CHECK(run(simulate_command, {"all_reduce", "--trace", file.string()}).code == 2);
   CHECK(run(simulate_command, {"all_reduce", "--algorithm", "ring", "--trace", "/nowhere/x"}).code == 1);
 }
@@ -89,7 +86,7 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({}) == "ringmaster simulate: which collective? all_reduce, for example; --help lists them\n");
   CHECK(refused({"all_reduce", "--ranks", "x"})
         == "ringmaster simulate: --ranks: \"x\" is not an integer from 1 to 65536\n");
-  CHECK(has(refused({"all_reduce", "--intra-latency", "2us"}), "--intra-latency: all ranks are on one host"));
+  CHECK(contains(refused({"all_reduce", "--intra-latency", "2us"}), "--intra-latency: all ranks are on one host"));
   CHECK(refused({"all_gather", "--bytes", "16"})
         == "ringmaster simulate: --bytes 16: less than an element of float32 for each of 8 ranks; 32 would be one\n");
   CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
@@ -110,26 +107,26 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
         == "ringmaster simulate: there is no option --byte; did you mean --bytes? Or see ringmaster simulate --help\n");
   CHECK(refused({"all_reduce", "--fast"})
         == "ringmaster simulate: there is no option --fast; see ringmaster simulate --help\n");
-  CHECK(has(refused({"reduce_all"}), "there is no collective \"reduce_all\"; there are: all_reduce, "));
+  CHECK(contains(refused({"reduce_all"}), "there is no collective \"reduce_all\"; there are: all_reduce, "));
 }
 
 TEST_CASE("explain: names what would be picked, why, and the others") {
   auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", "--latency", "5us", "--bandwidth",
                                       "50GB/s", "--costs.operation=0s"});
   CHECK(result.code == 0);
-  CHECK(has(result.out,
-            "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\nconstants: the command line, then "));
-  CHECK(has(result.out, "\npicked: "));
-  CHECK(has(result.out,
-            "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
-  CHECK(has(result.out, "\nby size, tried at powers of two: "));
+  CHECK(contains(result.out,
+                 "all_reduce, 8 ranks, 1 MiB, latency 5 us, bandwidth 50 GB/s\nconstants: the command line, then "));
+  CHECK(contains(result.out, "\npicked: "));
+  CHECK(contains(result.out,
+                 "ring                        107 us  70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)\n"));
+  CHECK(contains(result.out, "\nby size, tried at powers of two: "));
   CHECK(run(explain_command, {"all_reduce", "--algorithm", "ring"}).code == 2);
   CHECK(run(explain_command, {"all_reduce", "--bytes", "6"}).err
         == "ringmaster explain: --bytes 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be\n");
-  CHECK(has(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
-  CHECK(has(run(explain_command, {"all_gather", "--bytes", "8"}).err, "less than an element of float32"));
-  CHECK(has(run(explain_command, {"all_reduce", "--bandwidth", "400Gbps"}).out, "bandwidth 50 GB/s"));
-  CHECK(has(run(explain_command, {"--help"}).out, "--reduction-rate"));
+  CHECK(contains(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
+  CHECK(contains(run(explain_command, {"all_gather", "--bytes", "8"}).err, "less than an element of float32"));
+  CHECK(contains(run(explain_command, {"all_reduce", "--bandwidth", "400Gbps"}).out, "bandwidth 50 GB/s"));
+  CHECK(contains(run(explain_command, {"--help"}).out, "--reduction-rate"));
 }
 
 TEST_CASE("explain: ranks of one process share its cores, and have joint operations") {
@@ -139,15 +136,16 @@ TEST_CASE("explain: ranks of one process share its cores, and have joint operati
   auto config = "--config-file=" + file;
   auto result = run(explain_command, {"all_reduce", "--ranks", "8", "--bytes", "1M", config});
   CHECK(result.code == 0);
-  CHECK(has(result.out, "all_reduce, 8 ranks in one process, 1 MiB, "));
-  CHECK(has(result.out, "\nconstants: " + file + "\npicked: direct"));
-  CHECK(has(result.out,
-            "direct                     1.02 ms  20 us for the operation, 0 ns in steps and messages, 1 ms copying\n"));
-  CHECK(has(run(explain_command, {"all_reduce", "--transport", "network", config}).out,
-            "latency 410 us, bandwidth 1.2 GB/s"));
+  CHECK(contains(result.out, "all_reduce, 8 ranks in one process, 1 MiB, "));
+  CHECK(contains(result.out, "\nconstants: " + file + "\npicked: direct"));
+  CHECK(contains(
+    result.out,
+    "direct                     1.02 ms  20 us for the operation, 0 ns in steps and messages, 1 ms copying\n"));
+  CHECK(contains(run(explain_command, {"all_reduce", "--transport", "network", config}).out,
+                 "latency 410 us, bandwidth 1.2 GB/s"));
   auto refused = run(explain_command, {"all_reduce", "--ranks", "2000", config});
   CHECK(refused.code == 2);
-  CHECK(has(refused.err, "a process has at most 1024 devices, not 2000"));
+  CHECK(contains(refused.err, "a process has at most 1024 devices, not 2000"));
   CHECK(run(explain_command, {"all_reduce", "--transport", "pigeon", config}).code == 2);
   CHECK(run(explain_command, {"all_reduce", "--transport", "process", "--latency", "1us", config}).code == 2);
 }
@@ -155,10 +153,10 @@ TEST_CASE("explain: ranks of one process share its cores, and have joint operati
 TEST_CASE("draw: text, or a picture in a file") {
   temporary_directory dir;
   auto file = dir.path() / "ring.svg";
-  CHECK(has(run(draw_command, {"all_reduce", "--ranks", "4", "--algorithm", "ring"}).out, "\nround 5\n"));
+  CHECK(contains(run(draw_command, {"all_reduce", "--ranks", "4", "--algorithm", "ring"}).out, "\nround 5\n"));
   CHECK(run(draw_command, {"all_reduce", "--ranks", "4", "--svg", file.string()}).code == 0);
   CHECK(content_of(file).starts_with("<svg "));
-  CHECK(has(run(draw_command, {"barrier", "--root", "1"}).err, "--root: barrier has no root"));
+  CHECK(contains(run(draw_command, {"barrier", "--root", "1"}).err, "--root: barrier has no root"));
   auto refused = run(draw_command, {"all_reduce", "--ranks", "17"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "ringmaster draw: --ranks: \"17\" is not an integer from 1 to 16\n");

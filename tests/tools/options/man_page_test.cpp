@@ -1,16 +1,14 @@
 #include "tests/support/launched_program.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
 #include <sstream>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// What groff makes of a page, with all warnings; nothing where it is not installed.
 std::string rendered(const std::string& page_of) {
@@ -35,10 +33,10 @@ TEST_CASE("man page: ringmaster's renders without a warning, and has every comma
   auto text = rendered(RINGMASTER_PROGRAM " man");
   if (text.empty())
     return;
-  CHECK(has(text, "RINGMASTER(1)"));
+  CHECK(contains(text, "RINGMASTER(1)"));
   for (auto part :
        {"EXIT STATUS", "ringmaster simulate train", "--strategy S", "ringmaster log DIR [options]", "--json"})
-    CHECK_MESSAGE(has(text, part), part);
+    CHECK_MESSAGE(contains(text, part), part);
 }
 
 TEST_CASE("man page: caf-run's renders without a warning, and has its options and exit status") {
@@ -46,5 +44,5 @@ TEST_CASE("man page: caf-run's renders without a warning, and has its options an
   if (text.empty())
     return;
   for (auto part : {"CAF-RUN(1)", "--devices-per-node K", "125 if the cluster did not come up", "caf-run --local 4"})
-    CHECK_MESSAGE(has(text, part), part);
+    CHECK_MESSAGE(contains(text, part), part);
 }

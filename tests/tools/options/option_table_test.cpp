@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "tests/support/launched_program.hpp"
-#include "tools/bench/bench_options.hpp"
+#include "tests/tools/options/bench_of.hpp"
 #include "tools/cluster/log_options.hpp"
 #include "tools/demo/demo_options.hpp"
 #include "tools/options/collective_options.hpp"
@@ -11,19 +11,9 @@
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
-
-using arguments = std::vector<std::string>;
-
-caf::expected<bench_options> bench_of(const arguments& args) {
-  bench_arguments read;
-  option_table table{"ringmaster bench"};
-  read.add_to(table);
-  if (auto problem = table.read(args))
-    return problem;
-  return read.options();
-}
 
 /// What a command's parser says to the arguments; empty: it takes them.
 std::string bench_refusal(const arguments& args) {

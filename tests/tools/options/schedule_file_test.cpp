@@ -3,7 +3,8 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tools/bench/bench_options.hpp"
+#include "tests/support/text_search.hpp"
+#include "tests/tools/options/bench_of.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/prove/prove_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
@@ -17,12 +18,6 @@ using namespace ringmaster;
 using namespace ringmaster::test;
 
 namespace {
-
-using arguments = std::vector<std::string>;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 outcome simulated(const arguments& args) {
   return run_command(simulate_command(), args);
@@ -39,15 +34,6 @@ outcome benched(arguments args) {
   launch::launched_program run{std::move(args)};
   auto code = run.finish();
   return {code, run.output, run.error};
-}
-
-caf::expected<bench_options> bench_of(const arguments& args) {
-  bench_arguments read;
-  option_table table{"ringmaster bench"};
-  read.add_to(table);
-  if (auto problem = table.read(args))
-    return problem;
-  return read.options();
 }
 
 /// A directory with a file of schedules in it.
@@ -89,7 +75,7 @@ TEST_CASE("schedule file: simulate runs it, as the algorithm that wrote it, and 
   auto own = simulated({"--schedule", ring.file()});
   CHECK(own.err == "");
   CHECK(own.code == 0);
-  CHECK(has(own.out, "all_reduce, file:mine.json, 3 ranks, 24 B: 4 rounds\n"));
+  CHECK(contains(own.out, "all_reduce, file:mine.json, 3 ranks, 24 B: 4 rounds\n"));
   auto large = simulated({"--schedule", ring.file(), "--bytes", "24M", "--json"});
   auto by_ring = simulated({"all_reduce", "--algorithm=ring", "--ranks=3", "--bytes", "24M", "--json"});
   CHECK(large.code == 0);
@@ -115,11 +101,11 @@ TEST_CASE("schedule file: simulate refuses options that contradict it, and names
   CHECK(refusal({"--algorithm=ring"})
         == "ringmaster simulate: --algorithm ring: " + of_file + " says itself who does what\n");
   CHECK(refusal({"--chunk=4K"}) == "ringmaster simulate: --chunk 4096: " + of_file + " says itself who does what\n");
-  CHECK(has(refusal({"--root=0"}), "--root: all_reduce has no root"));
+  CHECK(contains(refusal({"--root=0"}), "--root: all_reduce has no root"));
   CHECK(refusal({"--bytes=32"})
         == "ringmaster simulate: --bytes 32: " + of_file
              + " is for 6 elements of float32, 24 bytes, or a multiple of it\n");
-  CHECK(has(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
+  CHECK(contains(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
   CHECK(refusal({"--hosts=2"}) == "ringmaster simulate: 3 ranks do not fill 2 hosts evenly\n");
 }
 
@@ -136,7 +122,7 @@ TEST_CASE("schedule file: simulate and bench do not run what the proof refuses; 
   CHECK(render(bench.error()) + '\n' == refusal);
   auto picture = drawn({"--schedule", ring.file()});
   CHECK(picture.code == 1);
-  CHECK(has(picture.out, "\nround 3\n"));
+  CHECK(contains(picture.out, "\nround 3\n"));
   CHECK(picture.err == "ringmaster draw: " + refusal);
 }
 
@@ -145,7 +131,7 @@ TEST_CASE("schedule file: draw shows it, and refuses what does not fit together 
   auto picture = drawn({"--schedule", ring.file()});
   CHECK(picture.code == 0);
   CHECK(picture.err == "");
-  CHECK(has(picture.out, "all_reduce: file:mine.json, 3 ranks\n"));
+  CHECK(contains(picture.out, "all_reduce: file:mine.json, 3 ranks\n"));
   auto by_ring = drawn({"all_reduce", "--algorithm", "ring", "--ranks", "3", "--count", "6"}).out;
   CHECK(picture.out.substr(picture.out.find("\nround 0")) == by_ring.substr(by_ring.find("\nround 0")));
   CHECK(drawn({"--schedule", ring.file(), "--count", "9"}).err
@@ -153,11 +139,11 @@ TEST_CASE("schedule file: draw shows it, and refuses what does not fit together 
   ring.replace(first_send, R"("from": ["input", 0, 20])");
   auto misfit = drawn({"--schedule", ring.file()});
   CHECK(misfit.code == 1);
-  CHECK(has(misfit.err, "rank 0, round 0, step 0 (send of input[0, 20) to rank 1): "));
+  CHECK(contains(misfit.err, "rank 0, round 0, step 0 (send of input[0, 20) to rank 1): "));
   schedules_on_disk large{{"all_reduce", "--algorithm", "ring", "--ranks", "3", "--count", "1000000000000"}};
-  CHECK(has(drawn({"--schedule", large.file()}).err, "a picture has at most 4096 elements a buffer"));
+  CHECK(contains(drawn({"--schedule", large.file()}).err, "a picture has at most 4096 elements a buffer"));
   schedules_on_disk wide{{"all_reduce", "--algorithm", "ring", "--ranks", "17", "--count", "17"}};
-  CHECK(has(drawn({"--schedule", wide.file()}).err, "a picture has at most 16 ranks"));
+  CHECK(contains(drawn({"--schedule", wide.file()}).err, "a picture has at most 16 ranks"));
 }
 
 TEST_CASE("schedule file: bench has the file's sizes, or multiples of them") {
@@ -196,11 +182,11 @@ TEST_CASE("schedule file: bench runs it on real memory, and its results are righ
     CAPTURE(result.out);
     CHECK(result.err == "");
     CHECK(result.code == 0);
-    CHECK(has(result.out, "# " + what[0] + " on 3 devices"));
-    CHECK(has(result.out, "          24 "));
-    CHECK(has(result.out, "        9600 "));
-    CHECK(has(result.out, " file:mine.json "));
-    CHECK(has(result.out, "# every result was right\n"));
+    CHECK(contains(result.out, "# " + what[0] + " on 3 devices"));
+    CHECK(contains(result.out, "          24 "));
+    CHECK(contains(result.out, "        9600 "));
+    CHECK(contains(result.out, " file:mine.json "));
+    CHECK(contains(result.out, "# every result was right\n"));
   }
 }
 
@@ -214,8 +200,8 @@ TEST_CASE("schedule file: an error names the file, the line and the column") {
              + ": line 3, column 32: rank 0, step 0: there is no key \"pear\" here; there are: round, do, peer, from, "
                "then\n");
   ring.replace("\"pear\": 1", "\"peer\" 1");
-  CHECK(has(drawn({"--schedule", ring.file()}).err,
-            ": line 3, column 39: this is no JSON: there must be ':', and there is '1'\n"));
+  CHECK(contains(drawn({"--schedule", ring.file()}).err,
+                 ": line 3, column 39: this is no JSON: there must be ':', and there is '1'\n"));
   CHECK(simulated({"--schedule", "/nowhere/x"}).code == 1);
   CHECK(simulated({"--schedule", "/nowhere/x"}).err
         == "ringmaster simulate: cannot read '/nowhere/x': No such file or directory\n");

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/version.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/options/program.hpp"
 
 #include <doctest/doctest.h>
@@ -13,10 +14,6 @@ using namespace ringmaster;
 using namespace ringmaster::test;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A command as a newcomer writes one.
 class paint_call final : public command_call {
@@ -143,5 +140,5 @@ TEST_CASE("tool command: one below another goes by its last word") {
   whole.below.back().program = "house";
   CHECK(run_command(whole, {"twice", "--coats=0"}).err.starts_with("house paint twice: --coats: "));
   CHECK(run_command(whole, {"twice"}).err == "house paint twice: which wall?\n");
-  CHECK(has(run_command(whole, {"--help"}).out, "\n       house paint twice [options]   paints walls again\n"));
+  CHECK(contains(run_command(whole, {"--help"}).out, "\n       house paint twice [options]   paints walls again\n"));
 }

@@ -4,6 +4,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/prove/prove_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -32,10 +33,6 @@ void check_refused(const std::vector<std::string>& args, std::string_view senten
   CHECK(end.status == 2);
   CHECK(end.out == "");
   CHECK(end.err == "ringmaster prove: " + std::string{sentence} + '\n');
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 } // namespace

@@ -20,7 +20,7 @@ outcome simulated(const std::vector<std::string>& args) {
   return run_command(simulate_command(), args);
 }
 
-std::string sentence_of(const std::vector<std::string>& args) {
+std::string plan_refusal(const std::vector<std::string>& args) {
   auto result = plan(args);
   CHECK(result.code == 2);
   CHECK(result.out.empty());
@@ -104,17 +104,18 @@ TEST_CASE("plan: a bound of the search is never above what is simulated, and hid
 }
 
 TEST_CASE("plan: bad input gets a sentence") {
-  CHECK(sentence_of({"--global-batch=8"}) == "ringmaster plan: --gpus is missing: say how many, such as --gpus 1024\n");
-  CHECK(sentence_of({"--gpus=8"}).find("--global-batch is missing") != std::string::npos);
-  CHECK(sentence_of({"--gpus=0", "--global-batch=8"}).find("\"0\" is not an integer from 1") != std::string::npos);
-  CHECK(sentence_of({"--model=gpt5", "--gpus=8", "--global-batch=8"})
+  CHECK(plan_refusal({"--global-batch=8"})
+        == "ringmaster plan: --gpus is missing: say how many, such as --gpus 1024\n");
+  CHECK(plan_refusal({"--gpus=8"}).find("--global-batch is missing") != std::string::npos);
+  CHECK(plan_refusal({"--gpus=0", "--global-batch=8"}).find("\"0\" is not an integer from 1") != std::string::npos);
+  CHECK(plan_refusal({"--model=gpt5", "--gpus=8", "--global-batch=8"})
           .find("there is no model \"gpt5\"; there are: gpt2-117m")
         != std::string::npos);
-  CHECK(sentence_of({"--system=a200", "--gpus=8", "--global-batch=8"}).find("there is no system and no file \"a200\"")
+  CHECK(plan_refusal({"--system=a200", "--gpus=8", "--global-batch=8"}).find("there is no system and no file \"a200\"")
         != std::string::npos);
-  CHECK(sentence_of({"--cost-model=lab", "--ranks=8", "--global-batch=8"}).find("--layers is missing")
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--global-batch=8"}).find("--layers is missing")
         != std::string::npos);
-  CHECK(sentence_of({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--system=a100-80g"})
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--system=a100-80g"})
         == "ringmaster plan: --system is of a transformer, not of --cost-model lab\n");
   auto large = plan({"--model=megatron-1t", "--gpus=8", "--global-batch=64"});
   CHECK(large.code == 1);

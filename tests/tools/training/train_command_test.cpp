@@ -22,7 +22,7 @@ outcome train(std::vector<std::string> args) {
   return run_command(simulate_command(), args);
 }
 
-std::string sentence_of(const std::vector<std::string>& args) {
+std::string train_refusal(const std::vector<std::string>& args) {
   auto result = train(args);
   CHECK(result.code == 2);
   return result.err;
@@ -69,16 +69,17 @@ TEST_CASE("simulate train: a trace has every event, and an arrow from each send 
 }
 
 TEST_CASE("simulate train: bad input gets a sentence") {
-  CHECK(sentence_of({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
-  CHECK(sentence_of({"--strategy=moon"}).find("there is no strategy \"moon\"; there are: ddp, ") != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
+  CHECK(train_refusal({}) == "ringmaster simulate train: --strategy is missing: say which, such as --strategy 1f1b\n");
+  CHECK(train_refusal({"--strategy=moon"}).find("there is no strategy \"moon\"; there are: ddp, ")
+        != std::string::npos);
+  CHECK(train_refusal({"--strategy=ddp", "--ranks=0"}).find("--ranks") != std::string::npos);
   CHECK(
-    sentence_of({"--strategy=ddp", "--ranks=3"})
+    train_refusal({"--strategy=ddp", "--ranks=3"})
     == "ringmaster simulate train: a global batch of 32 does not divide among 3 data-parallel ranks; 30 or 33 would\n");
-  CHECK(sentence_of({"--strategy=1f1b", "--ranks=8", "--layers=4"})
+  CHECK(train_refusal({"--strategy=1f1b", "--ranks=8", "--layers=4"})
         == "ringmaster simulate train: 8 stages need at least as many layers, not 4; more of --tensor or --data leaves "
            "fewer\n");
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=moon"})
+  CHECK(train_refusal({"--strategy=ddp", "--cost-model=moon"})
           .find("there is no cost model \"moon\"; there are: lab, puzzles")
         != std::string::npos);
 }
@@ -96,7 +97,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"})
           .out.find("does not divide among 3 data-parallel ranks")
         != std::string::npos);
-  CHECK(sentence_of({"--strategy=all", "--trace=x"})
+  CHECK(train_refusal({"--strategy=all", "--trace=x"})
         == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
 }
 
@@ -106,16 +107,16 @@ TEST_CASE("simulate train: a transformer takes its model's layers, and its optio
   CHECK(result.code == 0);
   CHECK(result.out.find(R"("layers":48)") != std::string::npos);
   CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--model=gpt3-13b"})
+  CHECK(train_refusal({"--strategy=ddp", "--model=gpt3-13b"})
         == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"")
+  CHECK(train_refusal({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"")
         != std::string::npos);
 }
 
 TEST_CASE("simulate train: an option that the strategy would not go by is refused") {
   auto problem = [](std::vector<std::string> args) {
     args.insert(args.end(), {"--layers=16", "--global-batch=32"});
-    return sentence_of(args);
+    return train_refusal(args);
   };
   CHECK(problem({"--strategy=ddp", "--tensor=2"})
         == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
@@ -129,10 +130,10 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
   CHECK(
     train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code
     == 0);
-  CHECK(sentence_of({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"})
+  CHECK(train_refusal({"--strategy=ddp", "--ranks=65536", "--layers=65536", "--global-batch=65536"})
           .find("more than can be simulated")
         != std::string::npos);
-  CHECK(sentence_of({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"})
+  CHECK(train_refusal({"--strategy=ddp", "--cost-model=transformer", "--hidden=1000", "--heads=7"})
           .find("does not divide among 7 heads")
         != std::string::npos);
 }
@@ -157,14 +158,15 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
     CHECK(train({strategy, "--micro-batch=2"}).out.find("in micro-batches of 2,") != std::string::npos);
     CHECK(train({strategy}).out.find("micro-batches") == std::string::npos);
   }
-  CHECK(sentence_of({"--strategy=pipeline", "--micro-batch=4"})
+  CHECK(train_refusal({"--strategy=pipeline", "--micro-batch=4"})
         == "ringmaster simulate train: --micro-batch: pipeline on 8 ranks works on all 32 samples of a rank at once\n");
   CHECK(train({"--strategy=pipeline", "--micro-batch=32"}).code == 0); // which is so
-  CHECK(sentence_of({"--strategy=1f1b", "--chunks=2"})
+  CHECK(train_refusal({"--strategy=1f1b", "--chunks=2"})
         == "ringmaster simulate train: --chunks: 1f1b on 8 ranks has one part of the model on each\n");
-  CHECK(sentence_of({"--strategy=zb-v", "--chunks=3"}).find("has two parts of the model on each") != std::string::npos);
+  CHECK(train_refusal({"--strategy=zb-v", "--chunks=3"}).find("has two parts of the model on each")
+        != std::string::npos);
   CHECK(train({"--strategy=ddp-overlap", "--chunks=3"}).code == 0);
-  CHECK(sentence_of({"--strategy=pipeline-fsdp", "--data=2", "--zero=1"})
+  CHECK(train_refusal({"--strategy=pipeline-fsdp", "--data=2", "--zero=1"})
         == "ringmaster simulate train: --zero: pipeline-fsdp on 8 ranks shares a stage as ZeRO's stage 3 does\n");
   // Of what is told to all of them each takes what it has.
   auto table = train({"--strategy=all", "--micro-batch=4", "--chunks=4"}).out;
@@ -173,7 +175,7 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
 }
 
 TEST_CASE("simulate train: a strategy that is nearly one of ours is suggested") {
-  CHECK(sentence_of({"--strategy=gpip"}).find("there is no strategy \"gpip\": did you mean gpipe? There are: ddp, ")
+  CHECK(train_refusal({"--strategy=gpip"}).find("there is no strategy \"gpip\": did you mean gpipe? There are: ddp, ")
         != std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/support/simulated_cluster.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <optional>
 #include <tuple>
@@ -28,10 +29,10 @@ using memcpy_answer = answer_ptr<gpu_sim::MemcpyResponse, byte_block>;
 
 /// A client with several requests under way at once, which reach their receivers in the order of the calls. Device
 /// calls go to the coordinator, as a client's do.
-class client {
+class simulated_client {
 public:
-  explicit client(simulated_cluster& cluster);
-  ~client();
+  explicit simulated_client(simulated_cluster& cluster);
+  ~simulated_client();
 
   /// Asks, and does not wait.
   template <class... Ts, class Handle, class... Xs>
@@ -95,7 +96,6 @@ private:
 /// `size` bytes, each its index plus `first`.
 byte_block counted_bytes(size_t size, int first = 0);
 std::string text_of(const byte_block& block);
-bool contains(const std::string& text, const std::string& part);
 
 /// Virtual time since the clock's start.
 std::chrono::nanoseconds time_of(simulated_cluster& cluster);
