@@ -41,7 +41,8 @@ struct known_node {
 /// Who is there: the nodes, their devices, and which communicators these are in. The coordinator's.
 class device_registry {
 public:
-  explicit device_registry(std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>()) : ids_(std::move(ids)) {}
+  device_registry() : device_registry(std::make_shared<id_ledger>()) {}
+  explicit device_registry(std::shared_ptr<id_ledger> ids) : ids_(std::move(ids)) {}
 
   // -- nodes --
 

@@ -19,10 +19,13 @@ struct collectives_script {
   std::vector<bool> stays; ///< Of what was asked for: whether it is to outlive the client.
 };
 
-/// Refuses collectives of an odd count, by their count, and answers the rest.
+/// Refuses collectives of an odd count, by their count, and answers the rest. One of none meets a communicator that has
+/// just ended.
 caf::behavior refuse_odd_counts(caf::event_based_actor*, std::shared_ptr<collectives_script> said) {
-  return {[said](const proto::CollectiveRequest& x) {
+  return {[said](const proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
             ++said->collectives;
+            if (x.collective().count() == 0)
+              return caf::make_error(caf::sec::request_receiver_down);
             proto::CollectiveResponse answer;
             answer.set_sequence(said->collectives);
             if (x.collective().count() % 2 == 1)
@@ -116,8 +119,34 @@ TEST_CASE("client: a coordinator that is gone is a lost one") {
   CHECK(code_of(host.finish_calls()) == errc::device_lost);
 }
 
+TEST_CASE("client: a communicator that ends before it takes a call is not taken for the coordinator") {
+  refusing_coordinator x;
+  client host{x.system, x.coordinator, 10s};
+  x.said->status.set_error("communicator 5 has been destroyed");
+  x.said->status.set_code(static_cast<uint32_t>(errc::unknown_communicator));
+  proto::CollectiveRequest request;
+  request.set_comm_id(5);
+  auto refused = host.collective(request);
+  REQUIRE(!refused);
+  CHECK(code_of(refused.error()) == errc::unknown_communicator);
+  CHECK(render(refused.error()) == "communicator 5 has been destroyed");
+  x.begin(host, {2, 0, 4}, 4);
+  auto begun = host.finish_calls();
+  CHECK(code_of(begun) == errc::unknown_communicator);
+  CHECK(render(begun) == "communicator 5 has been destroyed");
+}
+
+TEST_CASE("client: a wait may be as long as a time can be, or none") {
+  refusing_coordinator x;
+  client host{x.system, x.coordinator, 10s};
+  x.said->status.set_epoch(1);
+  x.said->status.set_status(gpu_sim::SUCCESS);
+  CHECK(host.wait(communicator_id{5}, caf::timespan::max()));
+  CHECK(host.wait(communicator_id{5}, -5ns));
+}
+
 TEST_CASE("client: let_stay holds for all that is made from then on, and for nothing that was made before") {
-  coordinated x;
+  refusing_coordinator x;
   client host{x.system, x.coordinator, 10s};
   auto make_one_of_each = [&] {
     x.said->stays.clear();

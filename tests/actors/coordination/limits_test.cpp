@@ -183,7 +183,7 @@ TEST_CASE("limits: a device that hangs in an operation is ended, not only taken 
     while (!cluster.scheduler.jobs.empty())
       cluster.step();
     REQUIRE(*end);
-    CHECK(**end == errc::device_lost);
+    CHECK(**end == errc::suspected);
     CHECK(contains(render(**end), "ended on suspicion"));
   }
 }
