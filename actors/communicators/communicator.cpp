@@ -87,9 +87,10 @@ std::string communicator_state::missing_results() const {
   for (size_t rank = 0; rank < epochs_->ranks().size(); ++rank)
     if (auto id = epochs_->ranks()[rank].id(); epochs_->without_results().count(id) != 0)
       ranks.push_back(fmt::format("rank {} (device 0x{:x})", rank, id));
-  return fmt::format("the latest operations have ended, but {} took the place of one that was lost with its results; all "
-                     "other ranks hold theirs",
-                     fmt::join(ranks, ", "));
+  return fmt::format(
+    "the latest operations have ended, but {} took the place of one that was lost with its results; all "
+    "other ranks hold theirs",
+    fmt::join(ranks, ", "));
 }
 
 std::string communicator_state::group_start() {

@@ -164,7 +164,7 @@ private:
   /// In rank order.
   device_handles handles() const;
 
-  std::map<device_id, device_handle> handles_; ///< By device, of those that are members or were.
+  std::map<device_id, device_handle> handles_;                 ///< By device, of those that are members or were.
   std::map<caf::actor_addr, watch::process_number> processes_; ///< By node: its devices are asked together.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;

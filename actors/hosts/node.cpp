@@ -98,8 +98,7 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
     if (auto problem = reach(where))
       result.set_why(render(problem));
     else
-      helper
-        ->request(helper->system().middleman().actor_handle(), limit, caf::connect_atom_v, where.host, where.port)
+      helper->request(helper->system().middleman().actor_handle(), limit, caf::connect_atom_v, where.host, where.port)
         .receive([&](const caf::node_id&, const caf::strong_actor_ptr& x, const std::set<std::string>&) { found = x; },
                  [&](const caf::error& x) { result.set_why(render(x)); });
     if (!found && result.why().empty())
@@ -116,25 +115,28 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
   known->second.trying = false;
   if (peer) {
     known->second.met = peer->address();
+    known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
-    if (std::exchange(known->second.told, false))
-      tell_apart(x.peer(), {});
+    if (known->second.apart) {
+      spdlog::info("there is a direct way to node {} again", x.peer());
+      tell_apart(known->second, {});
+    }
     return;
   }
-  if (!std::exchange(known->second.told, true))
-    tell_apart(x.peer(), x.why());
+  if (!std::exchange(known->second.warned, true))
+    spdlog::warn("there is no direct way to node {}, so that blocks pass through the coordinator's process: {}",
+                 x.peer(), x.why());
+  tell_apart(known->second, x.why());
   self->delayed_send(self, try_again, known->second.where);
 }
 
-void node_state::tell_apart(const std::string& peer, const std::string& why) {
-  if (why.empty())
-    spdlog::info("there is a direct way to node {} again", peer);
-  else
-    spdlog::warn("there is no direct way to node {}, so that blocks pass through the coordinator's process: {}", peer,
-                 why);
+void node_state::tell_apart(known_peer& peer, const std::string& why) {
+  if (peer.apart == !why.empty())
+    return; // it has been told
+  peer.apart = !why.empty();
   proto::NodeApart x;
   x.set_node_id(id_.value);
-  x.set_peer(peer);
+  x.set_peer(peer.where.name());
   x.set_why(why);
   self->send(options.coordinator, std::move(x));
 }
@@ -196,18 +198,17 @@ void node_state::report(const progress_desk::key& request, std::optional<proto::
 void node_state::on_down(const caf::down_msg& x) {
   auto lost = std::find_if(peers_.begin(), peers_.end(), [&](auto& y) { return y.second.met == x.source; });
   if (lost != peers_.end()) {
-    // It may have ended; then the coordinator knows it as well, and no harm is done.
+    // It may have ended: then the coordinator knows it as well, and takes it off the list.
     auto& peer = lost->second;
     peer.met = nullptr;
-    peer.told = true;
-    tell_apart(lost->first, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
-                                        render(x.reason)));
+    tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
+                                 render(x.reason)));
     self->delayed_send(self, std::chrono::seconds{1}, peer.where);
     return;
   }
   if (options.coordinator && x.source == options.coordinator.address())
     self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));
-  else
+  else if (devices && x.source == devices.address())
     self->quit(x.reason ? x.reason : caf::error{caf::exit_reason::unhandled_exception});
 }
 

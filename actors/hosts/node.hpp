@@ -16,7 +16,7 @@ struct node_options {
   caf::timespan period = std::chrono::seconds{10};
   caf::timespan join_limit = std::chrono::seconds{5};
   caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
-  coordinator_actor coordinator; ///< Joins at once if valid; else when it is told to.
+  coordinator_actor coordinator;                               ///< Joins at once if valid; else when it is told to.
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
@@ -46,8 +46,6 @@ public:
   void expire(uint64_t number);
 
 private:
-  /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
-  void tell_apart(const std::string& peer, const std::string& why);
   void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
 
   /// A node that we connect to.
@@ -55,11 +53,15 @@ private:
     proto::NodePeers::Peer where;
     caf::actor_addr met; ///< Monitored; null: there is no connection.
     bool trying = false;
-    bool told = false; ///< The coordinator, that we are apart.
+    bool apart = false;  ///< As the coordinator was told.
+    bool warned = false; ///< The log has been.
   };
 
+  /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
+  void tell_apart(known_peer& peer, const std::string& why);
+
   node_id id_;
-  std::map<std::string, known_peer> peers_; ///< By name.
+  std::map<std::string, known_peer> peers_;      ///< By name.
   std::map<device_id, caf::actor_addr> streams_; ///< Of the devices that live, and of some that did.
   progress_desk progress_;
   std::map<progress_desk::key, communicator_actor> askers_; ///< Of the open requests.

@@ -80,8 +80,8 @@ caf::error reach(const endpoint& there, caf::timespan limit) {
   auto unknown = ::getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
   if (unknown != 0) // CAF says of a host that nobody knows that it refused the connection
     return make_error(errc::invalid_argument,
-                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", there.host, there.host,
-                                  there.port, ::gai_strerror(unknown)));
+                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", there.host,
+                                  there.host, there.port, ::gai_strerror(unknown)));
   std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
   caf::error latest;
   for (auto* address = found; address != nullptr; address = address->ai_next) {

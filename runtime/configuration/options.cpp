@@ -244,9 +244,6 @@ caf::error validate(const options& opts) {
   for (const auto& entry : option_entries(copy))
     if (!std::visit([&](const auto* value) { return is_allowed(entry, *value); }, entry.value))
       return refuse(fmt::format("{}.{}", entry.section, entry.key), value_text(entry), allowed_text(entry));
-  if (opts.suspicion.pause_max < opts.suspicion.late_after)
-    return refuse("suspicion.pause-max", text_of(opts.suspicion.pause_max),
-                  fmt::format("at least suspicion.late-after, which is {}", text_of(opts.suspicion.late_after)));
   if (opts.suspicion.late > opts.suspicion.window)
     return refuse("suspicion.late", text_of(uint64_t{opts.suspicion.late}),
                   fmt::format("at most suspicion.window, which is {}", opts.suspicion.window));

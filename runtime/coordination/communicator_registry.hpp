@@ -28,7 +28,8 @@ struct known_communicator {
 class communicator_registry {
 public:
   /// `alive_max`: at once.
-  explicit communicator_registry(size_t alive_max = 4096, std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>())
+  explicit communicator_registry(size_t alive_max = 4096,
+                                 std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>())
     : alive_max_(alive_max), ids_(std::move(ids)) {}
 
   /// Whether there is room. Errors: too_many, with the numbers.

@@ -47,7 +47,7 @@ private:
 
   highest given_;
   highest marked_;
-  uint64_t floor_ = 0;            ///< Devices of earlier runs have ids up to here.
+  uint64_t floor_ = 0;          ///< Devices of earlier runs have ids up to here.
   std::set<device_id> devices_; ///< Above the floor: wanted ids leave gaps.
 };
 

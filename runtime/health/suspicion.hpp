@@ -20,7 +20,7 @@ public:
   struct options {
     duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
     duration late_after = std::chrono::milliseconds{500};
-    /// A process that is silent as a whole for so long is lost; for less, it has paused. At least `late_after`.
+    /// A process that is silent as a whole for so long is lost; for less, it has paused.
     duration pause_max = std::chrono::milliseconds{2500};
     uint32_t late = 3;   ///< X, 1..window
     uint32_t window = 5; ///< Y, 1..64

@@ -1,5 +1,6 @@
 #include "runtime/health/watch.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -41,7 +42,7 @@ void watch::observe(time_point now) {
 std::string watch::judge(watched& x, time_point now) {
   if (x.process) {
     auto silent = processes_[*x.process].length(now);
-    if (silent > options_.pause_max)
+    if (silent > std::max(options_.pause_max, options_.late_after))
       return fmt::format("its process has not answered for {:.1f} s", seconds(silent));
     if (silent > options_.late_after)
       return {}; // the process has paused; nobody knows what the device would say

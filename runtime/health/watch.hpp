@@ -15,9 +15,9 @@
 namespace ringmaster {
 
 /// Watches the devices of a communicator while they have something to do: whose answers are late, what each says that
-/// it does, and when anybody has last moved. Devices of a process are asked together. One that is late while its process
-/// answers hangs; where the whole process is silent it may only have paused (stopped, swapped out, moved to another
-/// machine), and has until `pause_max`. Pure: the caller passes the time in and sends the requests.
+/// it does, and when anybody has last moved. Devices of a process are asked together. One that is late while its
+/// process answers hangs; where the whole process is silent it may only have paused (stopped, swapped out, moved to
+/// another machine), and has until `pause_max`. Pure: the caller passes the time in and sends the requests.
 class watch {
 public:
   using time_point = suspicion::time_point;

@@ -31,8 +31,8 @@ caf::behavior memory_double(caf::event_based_actor*, std::shared_ptr<memory_scri
             answer.mutable_metadata()->mutable_maxmemaddr()->set_value(device_begin + device_bytes);
             return answer;
           },
-          [said](const gpu_sim::MemcpyRequest& x, const byte_block& block)
-            -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
+          [said](const gpu_sim::MemcpyRequest& x,
+                 const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
             auto in = x.has_hosttodevice();
             auto address = in ? x.hosttodevice().dstmemaddr().value() : x.devicetohost().srcmemaddr().value();
             auto bytes = in ? block.size() : x.devicetohost().numbytes();

@@ -3,9 +3,9 @@
 #include "messages/interfaces.hpp"
 #include "runtime/text/endpoint.hpp"
 
-#include <future>
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
+#include <future>
 
 #include <chrono>
 #include <future>
@@ -29,7 +29,7 @@ private:
     endpoint where;
     std::vector<uint64_t> device_ids = {};
     caf::actor_addr present = {};
-    bool told = false;                       ///< That it is missing.
+    bool told = false;                    ///< That it is missing.
     std::future<caf::error> reached = {}; ///< On a thread of its own: whoever is silent there holds up nobody here.
   };
 

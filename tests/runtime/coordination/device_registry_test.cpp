@@ -28,7 +28,8 @@ TEST_CASE("device_registry: a node's name is its alone, as long as it lives") {
   CHECK(*again > *first); // a number is never used twice
 }
 
-TEST_CASE("device_registry: devices of a node are neighbours, and nodes of a host, in the order of their first device") {
+TEST_CASE(
+  "device_registry: devices of a node are neighbours, and nodes of a host, in the order of their first device") {
   device_registry registry;
   std::map<std::string, node_id> nodes;
   for (std::string name : {"a1", "b1", "a2"}) {

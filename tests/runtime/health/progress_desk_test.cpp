@@ -55,7 +55,8 @@ TEST_CASE("progress_desk: at the limit it reports those who have spoken, and the
   CHECK_FALSE(desk.on_progress(from(3)));
 }
 
-TEST_CASE("progress_desk: a node without any of the devices, or whose devices are all silent, still shows that it lives") {
+TEST_CASE(
+  "progress_desk: a node without any of the devices, or whose devices are all silent, still shows that it lives") {
   progress_desk desk;
   auto nobody = desk.ask(request, {});
   REQUIRE(nobody);
