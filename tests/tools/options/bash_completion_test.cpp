@@ -74,6 +74,17 @@ TEST_CASE("bash completion: what an option's value may be, also behind an equals
   CHECK(has(ringmaster_offers("chart /usr/b"), "/usr/bin"));
 }
 
+TEST_CASE("bash completion: algorithms are those of the kind that stands there, and what a command has beside them") {
+  CHECK(ringmaster_offers("bench all_gather --algorithm ''")
+        == words{"all", "auto", "bruck", "butterfly", "direct", "naive", "ring"});
+  CHECK(ringmaster_offers("bench gather --algorithm = a") == words{"all", "auto"});
+  CHECK(has(ringmaster_offers("bench --algorithm ''"), "scatter_all_gather"));
+  CHECK(ringmaster_offers("draw gather --algorithm ''") == words{"direct", "naive", "tree"});
+  CHECK(ringmaster_offers("completion ''") == words{"bash"});
+  CHECK(ringmaster_offers("help ma") == words{"man"});
+  CHECK(caf_run_offers("--comp") == words{"--completion"});
+}
+
 TEST_CASE("bash completion: behind caf-run's program its own words are left alone") {
   CHECK(caf_run_offers("--local 4 --po") == words{"--port"});
   CHECK(has(caf_run_offers("--local 4 ca"), "cat"));
