@@ -63,6 +63,11 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
   CHECK(has(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
 }
 
+TEST_CASE("draw: pieces are for algorithms that have some, also where the first is drawn") {
+  CHECK(has(run(draw_command, {"all_reduce", "--chunk=1"}).err, "--chunk: ring does not cut its data into pieces"));
+  CHECK(run(draw_command, {"all_reduce", "--algorithm=chain", "--chunk=1"}).code == 0);
+}
+
 TEST_CASE("simulate: all algorithms are what there is without a name, also where all are asked for") {
   CHECK(run(simulate_command, {"gather", "--algorithm=all"}).out == run(simulate_command, {"gather"}).out);
 }
