@@ -49,6 +49,9 @@ install(TARGETS ringmaster caf-run RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
 install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT programs)
 install(FILES CHANGELOG.md LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
+# Where Debian looks for the licence, of each of its packages.
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster" RENAME copyright COMPONENT programs)
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster-dev" RENAME copyright COMPONENT development)
 # Programs look beside themselves and then in /etc, which is where what is installed in /usr has its configuration. One
 # that is there already stays: somebody, or `ringmaster tune`, has written into it.
 install(CODE "set(ringmaster_configuration \"${PROJECT_SOURCE_DIR}/config/caf-application.conf\")" COMPONENT programs)
@@ -65,16 +68,18 @@ install(CODE [[
   endif()]]
   COMPONENT programs)
 
-# Manual pages and completion are what a program itself says of its options.
+# Manual pages and completion are what a program itself says of its options: made when it is built, so that whoever
+# installs writes nothing here.
 function(install_texts program man completion)
   set(texts "${PROJECT_BINARY_DIR}/texts")
-  install(CODE "
-  file(MAKE_DIRECTORY \"${texts}\")
-  execute_process(COMMAND \"$<TARGET_FILE:${program}>\" ${man}
-    OUTPUT_FILE \"${texts}/${program}.1\" COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND \"$<TARGET_FILE:${program}>\" ${completion}
-    OUTPUT_FILE \"${texts}/${program}\" COMMAND_ERROR_IS_FATAL ANY)"
-    COMPONENT programs)
+  file(MAKE_DIRECTORY "${texts}")
+  separate_arguments(man)
+  separate_arguments(completion)
+  add_custom_command(OUTPUT "${texts}/${program}.1" "${texts}/${program}"
+    COMMAND ${program} ${man} > "${texts}/${program}.1"
+    COMMAND ${program} ${completion} > "${texts}/${program}"
+    DEPENDS ${program} VERBATIM)
+  add_custom_target(${program}-texts ALL DEPENDS "${texts}/${program}.1" "${texts}/${program}")
   install(FILES "${texts}/${program}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT programs)
   install(FILES "${texts}/${program}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT programs)
 endfunction()

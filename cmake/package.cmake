@@ -25,9 +25,14 @@ file(WRITE "${PROJECT_BINARY_DIR}/package/conffiles" "/etc/ringmaster/caf-applic
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/conffiles")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
+# The generated headers that are installed want the series of protobuf that has made them.
+string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" protobuf_series "${Protobuf_VERSION}")
+set(protobuf_major ${CMAKE_MATCH_1})
+math(EXPR protobuf_next_minor "${CMAKE_MATCH_2} + 1")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ringmaster-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libcaf-dev (>= 0.17.6), libcaf-dev (<< 0.18), libfmt-dev, libprotobuf-dev, \
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libcaf-dev (>= 0.17.6), libcaf-dev (<< 0.18), libfmt-dev, \
+libprotobuf-dev (>= ${protobuf_series}), libprotobuf-dev (<< ${protobuf_major}.${protobuf_next_minor}), \
 librocksdb-dev, libspdlog-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "cmake (>= 3.22), g++ (>= 4:12), ringmaster")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "headers and libraries to build programs against Ringmaster

@@ -12,6 +12,7 @@
 //
 // Under `caf-run --local 2 -- build/release/examples/all_reduce` the same program uses the devices of two other
 // processes.
+#include "actors/calls/answers.hpp"
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
@@ -27,8 +28,6 @@ constexpr uint32_t ranks = 4;
 constexpr uint64_t count = 1'000'000;
 
 caf::error run(client& host) {
-  if (auto there = host.devices(ranks, std::chrono::seconds{10}); !there)
-    return there.error();
   auto comm = host.comm_init(ranks);
   if (!comm)
     return comm.error();
@@ -58,7 +57,7 @@ caf::error run(client& host) {
   if (!status)
     return status.error();
   if (status->status() != gpu_sim::SUCCESS)
-    return make_error(errc::aborted, status->error());
+    return error_in(*status);
   fmt::print("{} devices, {} float64 each: {}\n", ranks, count, gpu_sim::Status_Name(status->status()));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto device = id_of(comm->devices(static_cast<int>(rank)));
@@ -84,17 +83,19 @@ int main(int argc, char** argv) {
     return 0;
   if (!problem)
     problem = cfg.check_remainder();
+  if (problem) {
+    fmt::print(stderr, "all_reduce: {}\n", render(problem));
+    return code_of(problem) == errc::io_error ? 1 : 2; // 2: what the command line or the file says cannot be
+  }
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
-  if (!problem) {
-    caf::actor_system system{cfg};
-    auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
-    if (home) {
-      client host{system, (*home)->coordinator()};
-      problem = run(host);
-    } else {
-      problem = home.error();
-    }
+  caf::actor_system system{cfg};
+  auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
+  if (home) {
+    client host{system, (*home)->coordinator()};
+    problem = run(host);
+  } else {
+    problem = home.error();
   }
   if (problem)
     fmt::print(stderr, "all_reduce: {}\n", render(problem));

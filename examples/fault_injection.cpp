@@ -9,6 +9,7 @@
 //   status: SUCCESS, epoch 2, devices 0x1 0x2 0x4
 //   why: rank 2 (device 0x3) was lost: killed on request, round 3 of 6 of operation #1 on communicator 1
 //   every survivor holds 1 + 2 + 8 = 11
+#include "actors/calls/answers.hpp"
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
@@ -26,8 +27,6 @@ constexpr uint32_t victim = 2;
 constexpr uint64_t count = 100'000;
 
 caf::error run(client& host) {
-  if (auto there = host.devices(ranks, std::chrono::seconds{10}); !there)
-    return there.error();
   auto comm = host.comm_init(ranks);
   if (!comm)
     return comm.error();
@@ -54,7 +53,7 @@ caf::error run(client& host) {
   if (!status)
     return status.error();
   if (status->status() != gpu_sim::SUCCESS)
-    return make_error(errc::aborted, status->error());
+    return error_in(*status);
   fmt::print("status: {}, epoch {}, devices", gpu_sim::Status_Name(status->status()), status->epoch());
   for (auto& device : status->devices())
     fmt::print(" 0x{:x}", device.deviceid().value());
@@ -80,17 +79,19 @@ int main(int argc, char** argv) {
     return 0;
   if (!problem)
     problem = cfg.check_remainder();
+  if (problem) {
+    fmt::print(stderr, "fault_injection: {}\n", render(problem));
+    return code_of(problem) == errc::io_error ? 1 : 2; // 2: what the command line or the file says cannot be
+  }
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
-  if (!problem) {
-    caf::actor_system system{cfg};
-    auto home = cluster::open(system, opts);
-    if (home) {
-      client host{system, (*home)->coordinator()};
-      problem = run(host);
-    } else {
-      problem = home.error();
-    }
+  caf::actor_system system{cfg};
+  auto home = cluster::open(system, opts);
+  if (home) {
+    client host{system, (*home)->coordinator()};
+    problem = run(host);
+  } else {
+    problem = home.error();
   }
   if (problem)
     fmt::print(stderr, "fault_injection: {}\n", render(problem));

@@ -81,7 +81,7 @@ proof prove_swap(uint32_t world_size, void (*spoil)(std::vector<schedule>&) = nu
 int main(int argc, char** argv) {
   if (argc > 1) {
     const std::string option = argv[1];
-    if (option == "--help" || option == "--version") {
+    if (option == "--help" || option == "-h" || option == "--version") {
       fmt::print("{}", option == "--version"
                          ? version_text("my_algorithm")
                          : "usage: my_algorithm\n\nRegisters an algorithm of your own, and proves it.\n");

@@ -108,8 +108,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args{argv + 1, argv + argc};
   files shown;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--help" || args[i] == "--version") {
-      fmt::print("{}", args[i] == "--help" ? help : version_text("my_strategy"));
+    if (args[i] == "--help" || args[i] == "-h" || args[i] == "--version") {
+      fmt::print("{}", args[i] == "--version" ? version_text("my_strategy") : help);
       return 0;
     }
     if ((args[i] != "--svg" && args[i] != "--trace") || i + 1 == args.size()) {

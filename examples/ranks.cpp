@@ -127,13 +127,15 @@ int main(int argc, char** argv) {
     return 0;
   if (!problem)
     problem = cfg.check_remainder();
+  if (problem) {
+    fmt::print(stderr, "ranks: {}\n", render(problem));
+    return code_of(problem) == errc::io_error ? 1 : 2; // 2: what the command line or the file says cannot be
+  }
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
-  if (!problem) {
-    caf::actor_system system{cfg};
-    auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
-    problem = home ? run(system, (*home)->coordinator()) : home.error();
-  }
+  caf::actor_system system{cfg};
+  auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
+  problem = home ? run(system, (*home)->coordinator()) : home.error();
   if (problem)
     fmt::print(stderr, "ranks: {}\n", render(problem));
   return problem ? 1 : 0;

@@ -37,11 +37,6 @@ Response refusal(errc code, std::string text) {
   return refusal<Response>(make_error(code, std::move(text)));
 }
 
-template <class Response>
-Response refusal(std::string text) {
-  return refusal<Response>(errc::refused, std::move(text));
-}
-
 /// The answer of a request that has worked if there is no `problem`.
 template <class Response>
 Response verdict(const caf::error& problem) {
@@ -49,12 +44,6 @@ Response verdict(const caf::error& problem) {
   result.set_success(!problem);
   set_error_in(result, problem);
   return result;
-}
-
-template <class Response, class Text>
-requires std::is_convertible_v<Text, std::string> Response verdict(Text&& problem) {
-  std::string text = std::forward<Text>(problem);
-  return verdict<Response>(text.empty() ? caf::error{} : make_error(errc::refused, std::move(text)));
 }
 
 } // namespace ringmaster

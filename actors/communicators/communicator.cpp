@@ -3,6 +3,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -295,8 +296,8 @@ std::string communicator_state::explain() const {
     ranks.push_back(fmt::format("rank {} (device 0x{:x}) {}", ranks.size(), x.id(), doing));
   }
   auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
-  return fmt::format("{} operations in flight on communicator {}, epoch {}; {}: {}", queue.size(), options.id.value,
-                     epoch(), first, fmt::join(ranks, ", "));
+  return fmt::format("{} in flight on communicator {}, epoch {}; {}: {}", counted(queue.size(), "operation"),
+                     options.id.value, epoch(), first, fmt::join(ranks, ", "));
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,

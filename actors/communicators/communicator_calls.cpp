@@ -27,8 +27,11 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
 
 void communicator_state::answer_if_it_dies() {
   self->attach_functor([calls = open_calls_, id = options.id.value](const caf::error& reason) {
+    bool cluster_ends = reason == caf::exit_reason::user_shutdown; // the coordinator's reason, whom it follows
     for (auto& call : std::exchange(*calls, {}))
-      call.second.deliver(make_error(errc::aborted, fmt::format("communicator {} has failed: {}", id, render(reason))));
+      call.second.deliver(
+        make_error(cluster_ends ? errc::device_lost : errc::aborted,
+                   fmt::format("communicator {} has {}: {}", id, cluster_ends ? "ended" : "failed", render(reason))));
   });
 }
 

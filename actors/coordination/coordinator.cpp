@@ -19,7 +19,7 @@ auto device_call(coordinator_state& state) {
 }
 
 template <class Response, class Request>
-auto course_call(coordinator_state& state) {
+auto status_or_group_call(coordinator_state& state) {
   return [&state](const Request& x) {
     return ask_communicator<Response>(state, communicator_id{x.commid()}, x, state.options.request_limit);
   };
@@ -128,9 +128,9 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
   using namespace gpu_sim;
   return {
     [&state](const CommInitRequest& x) { return state.comm_init(x); },
-    course_call<GetCommStatusResponse, GetCommStatusRequest>(state),
-    course_call<GroupStartResponse, GroupStartRequest>(state),
-    course_call<GroupEndResponse, GroupEndRequest>(state),
+    status_or_group_call<GetCommStatusResponse, GetCommStatusRequest>(state),
+    status_or_group_call<GroupStartResponse, GroupStartRequest>(state),
+    status_or_group_call<GroupEndResponse, GroupEndRequest>(state),
     [&state](const AllReduceRingRequest& x) { return all_reduce_ring(state, x); },
     [&state](const MemcpyRequest& x) { return copy_memory_within(state, x); },
     [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },

@@ -17,7 +17,7 @@ namespace ringmaster {
 struct coordinator_options {
   communicator_options communicators;                             ///< What every communicator starts with.
   caf::timespan request_limit = std::chrono::seconds{10};         ///< For a device to answer a client.
-  uint64_t host_copies_bytes_max = 256u << 20;                    ///< Host-to-device copies kept for spares.
+  uint64_t host_copies_bytes_max = 1ull << 30;                    ///< Host-to-device copies kept for spares.
   uint32_t communicators_max = 4096;                              ///< Alive at once.
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>(); ///< It outlives the coordinator.
   uint64_t pid = 0;                                               ///< For the journal.

@@ -112,8 +112,9 @@ proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
   proto::CollectiveRequest result;
   result.set_comm_id(x.commid());
   auto& what = *result.mutable_collective();
-  what.set_kind(proto::ALL_REDUCE);
-  what.set_algorithm("ring");
+  const auto& which = course_algorithm();
+  what.set_kind(which.kind);
+  what.set_algorithm(std::string{which.name});
   what.set_datatype(x.datatype());
   what.set_op(x.op());
   what.set_count(x.count());

@@ -26,6 +26,8 @@ namespace {
 
 // Elements go from rank to rank in an order of theirs, whatever block they are in.
 constexpr algorithm_facts same_anywhere{.same_anywhere = true};
+constexpr algorithm_facts in_chunks{.in_chunks = true};
+constexpr algorithm_facts in_chunks_same_anywhere{.same_anywhere = true, .in_chunks = true};
 // The `direct` ones: what `joint_execution` does, with messages.
 constexpr algorithm_facts jointly{.joint = true};
 constexpr algorithm_facts joint_in_rank_order{.joint = true, .same_anywhere = true, .in_rank_order = true};
@@ -44,11 +46,11 @@ std::vector<algorithm> algorithm_catalogue() {
      nullptr,
      {.course_call = true}},
     {"ring_pipelined", proto::ALL_REDUCE, ring_pipelined_all_reduce_cost, plan_ring_pipelined_all_reduce,
-     cost_of_ring_pipelined_all_reduce},
+     cost_of_ring_pipelined_all_reduce, nullptr, in_chunks},
     {"double_tree", proto::ALL_REDUCE, double_tree_all_reduce_cost, plan_double_tree_all_reduce,
-     cost_of_double_tree_all_reduce},
+     cost_of_double_tree_all_reduce, nullptr, in_chunks},
     {"chain", proto::ALL_REDUCE, chain_all_reduce_cost, plan_chain_all_reduce, cost_of_chain_all_reduce, nullptr,
-     same_anywhere},
+     in_chunks_same_anywhere},
     {"tree", proto::ALL_REDUCE, tree_all_reduce_cost, plan_tree_all_reduce, cost_of_tree_all_reduce, nullptr,
      same_anywhere},
     {"butterfly", proto::ALL_REDUCE, butterfly_all_reduce_cost, plan_butterfly_all_reduce, cost_of_butterfly_all_reduce,
@@ -61,16 +63,18 @@ std::vector<algorithm> algorithm_catalogue() {
      joint_in_rank_order},
     {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
      nullptr, joint_same_anywhere},
-    {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce},
-    {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce},
+    {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce,
+     nullptr, in_chunks},
+    {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce, nullptr, in_chunks},
     {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce},
     {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce},
     {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce},
     {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce, nullptr,
      joint_in_rank_order},
     {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
-     cost_of_double_tree_broadcast},
-    {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast},
+     cost_of_double_tree_broadcast, nullptr, in_chunks},
+    {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast, nullptr,
+     in_chunks},
     {"tree", proto::BROADCAST, tree_broadcast_cost, plan_tree_broadcast, cost_of_tree_broadcast},
     {"naive", proto::BROADCAST, naive_broadcast_cost, plan_naive_broadcast, cost_of_naive_broadcast},
     {"scatter_all_gather", proto::BROADCAST, scatter_all_gather_broadcast_cost, plan_scatter_all_gather_broadcast,

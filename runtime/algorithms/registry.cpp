@@ -110,6 +110,13 @@ const algorithm* first_in_rank_order(proto::CollectiveKind kind) {
   return first_of(kind, [](auto& x) { return x.is.in_rank_order; });
 }
 
+const algorithm& course_algorithm() {
+  const auto& all = known_algorithms();
+  auto found = std::find_if(all.begin(), all.end(), [](auto& x) { return x.is.course_call; });
+  assert(found != all.end());
+  return *found;
+}
+
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name,
                                                const plan_request& request) {
   auto chosen = find_algorithm(kind, name);

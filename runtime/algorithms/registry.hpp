@@ -22,6 +22,8 @@ struct algorithm_facts {
   bool in_rank_order = false;
   /// It is what the course protocol's own call, AllReduceRing, runs.
   bool course_call = false;
+  /// Cuts what it moves into pieces of `plan_request::chunk`, which all others pass over.
+  bool in_chunks = false;
 };
 
 /// A collective algorithm: a pure function from the request to the rank's schedule. It is asked for two ranks or more
@@ -61,6 +63,9 @@ bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name);
 /// one of joint operations, or in rank order. nullptr where none is.
 const algorithm* first_joint(proto::CollectiveKind kind);
 const algorithm* first_in_rank_order(proto::CollectiveKind kind);
+
+/// What the course protocol's own call is. There is always one.
+const algorithm& course_algorithm();
 
 /// The schedule of `request.rank`. One rank alone copies its input; a collective without elements does nothing. Errors:
 /// invalid_argument for an unknown algorithm and for what `check_request` or the algorithm refuses.

@@ -110,12 +110,12 @@ std::string text(const proto::RankReport& x) {
 
 std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_took_ns) {
   auto where = operation(x.comm_id(), x.sequence());
-  auto what = fmt::format("{} {} over {} ranks, {} a rank, {}{}", plain(x.algorithm()),
-                          lower(proto::CollectiveKind_Name(x.kind())), x.world_size(), bytes_text(x.bytes()),
-                          span_text(x.started_ns(), x.ended_ns())
-                            + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns))
-                                             : ""),
-                          x.attempts() > 1 ? fmt::format(", attempt {}", x.attempts()) : "");
+  auto what = fmt::format(
+    "{} {} over {}, {} a rank, {}{}", plain(x.algorithm()), lower(proto::CollectiveKind_Name(x.kind())),
+    counted(x.world_size(), "rank"), bytes_text(x.bytes()),
+    span_text(x.started_ns(), x.ended_ns())
+      + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns)) : ""),
+    x.attempts() > 1 ? fmt::format(", attempt {}", x.attempts()) : "");
   if (x.status() == gpu_sim::FAILED)
     return fmt::format("{} failed in epoch {}{} ({})", where, x.epoch(), because(x.error()), what);
   return fmt::format("{} {} in epoch {}: {}", where, x.status() == gpu_sim::SUCCESS ? "succeeded" : "ended undecided",
@@ -169,8 +169,8 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kOperationEnqueued: return text(record.operation_enqueued());
     case Record::kOperationStarted: {
       auto& x = record.operation_started();
-      return fmt::format("{} started in epoch {} over {} ranks", operation(x.comm_id(), x.sequence()), x.epoch(),
-                         x.world_size());
+      return fmt::format("{} started in epoch {} over {}", operation(x.comm_id(), x.sequence()), x.epoch(),
+                         counted(x.world_size(), "rank"));
     }
     case Record::kRankEnded: return text(record.rank_ended());
     case Record::kOperationEnded: return text(record.operation_ended(), opts.ranks_took_ns);

@@ -88,7 +88,7 @@ void attempts::operation_ended(const Record& record) {
   auto i = in_flight_.find(*operation_of(record));
   if (i == in_flight_.end())
     return;
-  if (record.operation_ended().device_ids().empty()) // else its ranks were run together, and none of them reports
+  if (record.operation_ended().device_ids().empty()) // else it was a joint operation, of which no rank reports
     leave_behind(i->first, i->second);
   in_flight_.erase(i);
 }

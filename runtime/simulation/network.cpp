@@ -1,6 +1,7 @@
 #include "runtime/simulation/network.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
 caf::error check_network(const network& net, uint32_t world_size) {
   if (net.hosts == 0 || net.hosts > world_size || world_size % net.hosts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks do not fill {} hosts evenly", world_size, net.hosts));
+                      fmt::format("{} do not fill {} evenly", counted(world_size, "rank"), counted(net.hosts, "host")));
   if (auto problem = check_speed("of a link", net.link))
     return problem;
   if (auto problem = check_speed("inside of a host", net.inside_host))

@@ -16,9 +16,9 @@ TEST_CASE("pauses: any process may be stopped for a second, coordinator and clie
   // All at once: they wait most of the time.
   pause all[] = {{"node", "1"}, {"coordinator", "1"}, {"client", "1"}, {"coordinator", "10"}, {"client", "10"}};
   for (auto& x : all)
-    x.run = std::make_unique<launched_program>(
-      std::vector<std::string>{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "4", "--",
-                               RINGMASTER_PROCESS_PAUSE, x.who, x.seconds});
+    x.run = std::make_unique<launched_program>(std::vector<std::string>{RINGMASTER_CAF_RUN, "--binary",
+                                                                        RINGMASTER_PROGRAM, "--local", "4", "--",
+                                                                        RINGMASTER_PROCESS_PAUSE, x.who, x.seconds});
   for (auto& x : all) {
     CAPTURE(x.who);
     CAPTURE(x.seconds);

@@ -131,7 +131,8 @@ TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") 
   for (auto command : {"node", "info"}) {
     launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
     CHECK(run.finish() == 1);
-    CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1") != std::string::npos);
+    CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")
+          != std::string::npos);
   }
 }
 

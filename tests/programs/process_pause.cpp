@@ -1,5 +1,6 @@
-// A program for caf-run: while operations fly, one process of the cluster is stopped, and goes on after a while. Nothing
-// may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the end.
+// A program for caf-run: while operations fly, one process of the cluster is stopped, and goes on after a while.
+// Nothing may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the
+// end.
 //   process_pause node|coordinator|client SECONDS
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"

@@ -1,5 +1,6 @@
 #include "tools/bench/bench.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -110,7 +111,7 @@ caf::error bench::ended() {
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)
-    return make_error(errc::aborted, status->error());
+    return error_in(*status);
   if (status->epoch() != 1)
     return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
   return caf::none;
@@ -135,6 +136,8 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.count = count_for_size(options_.kind, options_.devices, bytes / element);
   row.bytes = size_count(options_.kind, world(row.count)) * element;
   auto request = request_for(algorithm, row.count);
+  if (row.bytes == 0)
+    row.count = 0; // a barrier's
   if (auto problem = fill(row.count))
     return problem;
   if (auto once = sample(request, 1); !once)

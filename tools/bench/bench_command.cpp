@@ -17,7 +17,9 @@
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -27,9 +29,9 @@ namespace {
 constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
 
 void print_header(std::FILE* out, const bench_options& x) {
-  fmt::print(out, "# {} on {} devices, {}{}, {}, medians of {} samples\n", name_of(x.kind), x.devices,
-             name_of(x.datatype), reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "",
-             x.in_place ? "in place" : "out of place", x.samples);
+  fmt::print(out, "# {} on {} devices, {}{}, {}, {}\n", name_of(x.kind), x.devices, name_of(x.datatype),
+             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place",
+             x.samples == 1 ? "one sample each" : fmt::format("medians of {} samples", x.samples));
 }
 
 void print_columns(std::FILE* out) {
@@ -50,7 +52,12 @@ void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
   std::fflush(out);
 }
 
-void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
+caf::error unwritten(const bench_options& x) {
+  return make_error(errc::io_error, fmt::format("cannot write the rows '{}': {}", x.json, std::strerror(errno)));
+}
+
+/// At once: who measures for an hour should hear in time that the disk is full.
+caf::error write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
   json_writer json;
   json.object()
     .member("kind", name_of(x.kind))
@@ -65,7 +72,10 @@ void write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
   json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
   json.member("wrong", row.wrong);
   json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3).end();
-  fmt::print(to, "{}\n", json.take());
+  auto line = json.take() + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), to) != line.size() || std::fflush(to) != 0)
+    return unwritten(x);
+  return caf::none;
 }
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
@@ -106,7 +116,8 @@ caf::expected<uint64_t> measure_on(bench& group, const bench_options& x, std::FI
       print_row(out, x, *row);
       bus_bandwidth.add(row->busbw);
       if (json != nullptr)
-        write_json(json, x, *row);
+        if (auto problem = write_json(json, x, *row))
+          return problem;
       wrong += row->wrong;
     }
     if (!limit.how.empty())
@@ -164,6 +175,9 @@ class bench_call final : public configured_call {
   void declare_options(option_table& table) override { arguments_.add_to(table); }
 
   caf::error check() override {
+    if (is_told("device.count"))
+      if (auto problem = arguments_.take_device_count(cfg_.values().device.count))
+        return problem;
     auto parsed = arguments_.options();
     if (!parsed)
       return std::move(parsed.error());
@@ -183,14 +197,14 @@ class bench_call final : public configured_call {
       opts.log.level = "warn";
     std::FILE* json = nullptr;
     if (!x_.json.empty() && (json = std::fopen(x_.json.c_str(), "w")) == nullptr)
-      return make_error(errc::io_error, "cannot write " + x_.json);
+      return unwritten(x_);
     auto wrong = measure(opts, to, json);
-    if (json != nullptr)
-      std::fclose(json);
+    if (json != nullptr && std::fclose(json) != 0 && wrong)
+      wrong = unwritten(x_);
     if (!wrong)
       return std::move(wrong.error());
     fmt::print(to.out, "# {}\n# Avg bus bandwidth    : {:.2f}\n",
-               *wrong == 0 ? "every result was right" : fmt::format("{} elements were WRONG", *wrong),
+               *wrong == 0 ? "every result was right" : fmt::format("WRONG: {}", counted(*wrong, "element")),
                bus_bandwidth_.average());
     return *wrong == 0 ? exit_ok : exit_failed;
   }

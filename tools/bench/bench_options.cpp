@@ -5,6 +5,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "tools/options/reduce_op_option.hpp"
 #include "tools/options/schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -15,23 +16,16 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint32_t devices_max = 1024;
+constexpr uint32_t devices_min = 2, devices_max = 1024;
 constexpr uint64_t bytes_max = uint64_t{1} << 50;
 
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
 
-std::vector<std::string> reduce_op_names() {
-  std::vector<std::string> result;
-  for (auto op : {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX, gpu_sim::AVG})
-    result.emplace_back(name_of(op));
-  return result;
-}
-
 /// Of the sizes from `bytes` on, each so many times the one before, the first with an element for each rank.
 uint64_t first_size(const bench_options& x, uint64_t bytes) {
-  if (x.kind != proto::BARRIER)
+  if (has_data(x.kind))
     while (count_for_size(x.kind, x.devices, bytes / size_of(x.datatype)) == 0)
       bytes *= x.factor;
   return bytes;
@@ -46,10 +40,12 @@ void bench_arguments::add_to(option_table& table) {
     "prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last "
     "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
     "all inputs and writes all outputs once, divided by the time.");
-  add_collective_options(table, told_, {.max = devices_max, .min = 2, .option = "--devices"});
+  add_collective_options(table, told_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
-  table.option_named("--devices").otherwise("8; on a cluster of other processes as many as are free there, up to 8");
-  table.option_named("--algorithm")
+  table.option_named("--devices")
+    .otherwise("8, or device.count where the command line has that; on a cluster of other processes as many as are "
+               "free there, up to 8");
+  offer_algorithms(table.option_named("--algorithm"), {"auto", "all"})
     .says("A", "ring, direct, ... ; auto takes the best; all tries every one")
     .otherwise("auto");
   table.bytes("--min-bytes", min_bytes_, bytes_max)
@@ -59,13 +55,9 @@ void bench_arguments::add_to(option_table& table) {
   table.bytes("--max-bytes", max_bytes_, bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
   table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
   add_chunk_and_datatype(table, told_);
-  table.parsed("--op", op_, parse_reduce_op)
-    .also("-o")
-    .says("OP", "{words}")
-    .offers(reduce_op_names())
-    .otherwise("sum");
+  add_reduce_op(table, op_).also("-o");
   add_schedule_option(table, told_.schedule);
-  table.number("--iterations", x.iterations, 0, communicator_options{}.operations_max)
+  table.number("--iterations", x.iterations, 1, communicator_options{}.operations_max)
     .also("-n")
     .says("K", "operations in a sample, enqueued back to back, 1024 at most")
     .otherwise("by size");
@@ -88,12 +80,21 @@ void bench_arguments::add_to(option_table& table) {
                     "draws the rows");
 }
 
+caf::error bench_arguments::take_device_count(uint64_t count) {
+  if (count < devices_min || count > devices_max)
+    return invalid(fmt::format("--device.count={}: the bench takes {} to {} devices", count, devices_min, devices_max));
+  if (told_.ranks && *told_.ranks != count)
+    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *told_.ranks));
+  told_.ranks = static_cast<uint32_t>(count);
+  return caf::none;
+}
+
 caf::error bench_arguments::take_sizes() {
   auto& x = result_;
   if (x.min_bytes > x.max_bytes)
     return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}}) {
-    auto elements = whole_elements(option, bytes, x.datatype);
+    auto elements = whole_elements(option, bytes, x.datatype, least_bytes(x.kind, x.devices, x.datatype));
     if (!elements)
       return std::move(elements.error());
     plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, *elements)};
@@ -124,8 +125,6 @@ caf::error bench_arguments::take_collective() {
   if (x.algorithm != "auto" && x.algorithm != "all")
     if (auto known = find_algorithm(x.kind, x.algorithm); !known)
       return std::move(known.error());
-  if (op_ == gpu_sim::PREMUL_SUM)
-    return invalid("--op premul_sum: it wants a factor of each rank, which the bench has no option for");
   x.peer = request->peer;
   x.chunk_count = request->chunk;
   return take_sizes();
@@ -138,7 +137,7 @@ caf::error bench_arguments::take_schedule() {
   if (!written)
     return std::move(written.error());
   const auto& own = written->request;
-  if (own.world_size < 2 || own.world_size > devices_max)
+  if (own.world_size < devices_min || own.world_size > devices_max)
     return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told_.schedule,
                                own.world_size, devices_max));
   if (!own.counts.empty())
@@ -184,8 +183,15 @@ caf::expected<bench_options> bench_arguments::options() {
   result_.op = op_.value_or(result_.op);
   if (auto problem = told_.schedule.empty() ? take_collective() : take_schedule())
     return problem;
-  if (!reduces(result_.kind) && (op_ || result_.deterministic))
-    return invalid(fmt::format("{}: {} does not reduce", op_ ? "--op" : "--deterministic", name_of(result_.kind)));
+  const auto kind = result_.kind;
+  for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})
+    if (auto problem = given ? check_reduces(option, kind) : caf::error{})
+      return problem;
+  for (auto [option, given] : {std::pair{"--min-bytes", min_bytes_.has_value()},
+                               {"--max-bytes", max_bytes_.has_value()},
+                               {"--in-place", result_.in_place}})
+    if (auto problem = given ? check_has_data(option, kind) : caf::error{})
+      return problem;
   return result_;
 }
 

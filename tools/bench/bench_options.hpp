@@ -46,6 +46,9 @@ proto::Collective collective_of(const bench_options& x, uint64_t count);
 class bench_arguments {
 public:
   void add_to(option_table& table);
+  /// What --device.count says, in place of --devices. Errors: invalid_argument where they differ, and for a number that
+  /// --devices does not take.
+  caf::error take_device_count(uint64_t count);
   /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed;
   /// those of `read_schedule_file` and `check_proof`.
   caf::expected<bench_options> options();

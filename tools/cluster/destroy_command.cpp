@@ -2,9 +2,11 @@
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
+#include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "tools/cluster/cluster_connection.hpp"
+#include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
@@ -15,14 +17,6 @@
 namespace ringmaster {
 
 namespace {
-
-/// The communicators that have devices.
-std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster) {
-  std::set<uint64_t> result;
-  for (auto& x : cluster.devices())
-    result.insert(x.comm_ids().begin(), x.comm_ids().end());
-  return result;
-}
 
 class destroy_call final : public configured_call {
   void declare_options(option_table& table) override {
@@ -64,13 +58,13 @@ class destroy_call final : public configured_call {
     start_log(cfg_.values());
     caf::actor_system system{cfg_};
     auto host = coordinator_for("ringmaster destroy N", system, cfg_.values());
-    if (!host && code_of(host.error()) == errc::invalid_argument)
+    if (!host && coordinator_elsewhere(cfg_.values()).empty())
       return std::move(host.error());
     if (!host)
       end_at_once("ringmaster destroy", host.error(), to.err);
     client user{system, *host};
     if (all_) {
-      auto cluster = user.devices();
+      auto cluster = user.info();
       if (!cluster)
         return std::move(cluster.error());
       communicators_ = communicators_of(*cluster);

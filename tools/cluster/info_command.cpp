@@ -59,7 +59,7 @@ class info_call final : public configured_call {
     start_log(opts);
     caf::actor_system system{cfg_};
     auto host = coordinator_for("ringmaster info", system, opts);
-    if (!host && code_of(host.error()) == errc::invalid_argument)
+    if (!host && coordinator_elsewhere(opts).empty())
       return std::move(host.error());
     if (!host)
       end_at_once("ringmaster info", host.error(), to.err);

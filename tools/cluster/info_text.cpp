@@ -73,7 +73,24 @@ std::string lower(std::string text) {
   return text;
 }
 
-std::string communicator_text(const ClusterInfo::Communicator& x) {
+bool has_ended(const ClusterInfo::Communicator& x) {
+  return x.async_error().find(" has ended") != std::string::npos;
+}
+
+/// One that is kept until somebody destroys it. What it was about to do has failed for the same reason, which is said
+/// once.
+std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x, const std::string& kind) {
+  std::vector<uint64_t> left;
+  for (auto device : x.device_ids())
+    if (std::ranges::any_of(cluster.devices(), [&](auto& y) { return id_of(y) == device; }))
+      left.push_back(device);
+  auto devices = left.empty() ? "none of its devices is left"
+                              : fmt::format("it still has 0x{:x}", fmt::join(left, " 0x"));
+  return fmt::format("communicator {}: ended in epoch {}, {}; {}\n  {}\n", x.comm_id(), x.epoch(), devices, kind,
+                     x.async_error());
+}
+
+std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x) {
   auto ranks = fmt::format("{} on 0x{:x}", counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
                            fmt::join(x.device_ids(), " 0x"));
   auto kind = fmt::format("policy {}{}, {}", lower(proto::FailurePolicy_Name(x.policy())),
@@ -81,6 +98,8 @@ std::string communicator_text(const ClusterInfo::Communicator& x) {
                           x.outlives_client() ? "stays until it is destroyed" : "goes with its client");
   if (!x.silent().empty())
     return fmt::format("communicator {}: {}, {}; it does not say more: {}\n", x.comm_id(), ranks, kind, x.silent());
+  if (has_ended(x))
+    return ended_text(cluster, x, kind);
   auto result = fmt::format("communicator {}: epoch {}, {}, {} in flight; {}\n", x.comm_id(), x.epoch(), ranks,
                             counted(x.operations_in_flight(), "operation"), kind);
   if (!x.async_error().empty())
@@ -111,7 +130,7 @@ bool is_together(const ClusterInfo::Gone& a, const ClusterInfo::Gone& b) {
 /// How it goes on without these devices; empty: that is not known yet.
 std::string state_without(const ClusterInfo& cluster, uint64_t comm_id, const std::vector<uint64_t>& lost) {
   auto known = communicator(cluster, comm_id);
-  if (known == nullptr || known->async_error().find(" has ended") != std::string::npos)
+  if (known == nullptr || has_ended(*known))
     return "ended";
   if (!known->silent().empty())
     return "no answer";
@@ -133,6 +152,13 @@ std::set<std::string> missing_nodes(const ClusterInfo& cluster, std::set<std::st
   return wanted;
 }
 
+std::set<uint64_t> communicators_of(const ClusterInfo& cluster) {
+  std::set<uint64_t> result;
+  for (auto& x : cluster.communicators())
+    result.insert(x.comm_id());
+  return result;
+}
+
 std::string info_text(const ClusterInfo& cluster, const std::string& coordinator, std::chrono::seconds utc_offset) {
   auto free = std::ranges::count_if(cluster.devices(), [](auto& x) { return x.comm_ids().empty(); });
   auto result = fmt::format("coordinator at {}: {}, {} ({} free), {}\n", coordinator,
@@ -146,7 +172,7 @@ std::string info_text(const ClusterInfo& cluster, const std::string& coordinator
   for (auto* x : nodes)
     result += node_text(cluster, *x);
   for (auto& x : cluster.communicators())
-    result += communicator_text(x);
+    result += communicator_text(cluster, x);
   if (!cluster.gone().empty())
     result += "gone\n";
   for (auto& x : cluster.gone())

@@ -12,6 +12,9 @@ namespace ringmaster {
 /// The nodes of `wanted` that are not there with all their devices.
 std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<std::string> wanted);
 
+/// All that there are, also those that have no device any more.
+std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster);
+
 /// For people: each node with its devices and what these do, each communicator, what is gone and why; several lines.
 /// `utc_offset`: of the clock on the reader's wall.
 std::string info_text(const proto::ClusterInfo& cluster, const std::string& coordinator,

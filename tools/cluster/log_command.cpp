@@ -4,6 +4,7 @@
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/trace.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/log_options.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/terminal.hpp"
@@ -136,8 +137,8 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
     return std::move(shown.error());
   if (auto err = write_output_file(opts.trace.string(), trace_of(*shown, *all), "the trace"))
     return err;
-  put(out, fmt::format("Wrote {} records to {}: open it in ui.perfetto.dev or chrome://tracing.\n", shown->size(),
-                       opts.trace.string()));
+  put(out, fmt::format("Wrote {} to {}: open it in ui.perfetto.dev or chrome://tracing.\n",
+                       counted(shown->size(), "record"), opts.trace.string()));
   return caf::none;
 }
 

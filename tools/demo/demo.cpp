@@ -1,5 +1,6 @@
 #include "tools/demo/demo.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "actors/calls/wall_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
@@ -92,7 +93,7 @@ caf::expected<gpu_sim::GetCommStatusResponse> demo::poll(group& g, uint64_t& pol
   for (polls = 1;; ++polls) {
     auto status = user_.status(id_of(g.comm));
     if (status && status->status() == gpu_sim::FAILED)
-      return make_error(errc::aborted, status->error());
+      return error_in(*status);
     if (status && status->status() == gpu_sim::SUCCESS)
       note_alive(g, *status);
     if (!status || status->status() == gpu_sim::SUCCESS)

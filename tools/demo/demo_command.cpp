@@ -42,7 +42,12 @@ options settings_of(const demo_options& story, options opts) {
 
 class demo_call final : public configured_call {
   void declare_options(option_table& table) override { story_.add_to(table); }
-  caf::error check() override { return story_.check(); }
+  caf::error check() override {
+    if (is_told("device.count"))
+      if (auto problem = story_.take_device_count(cfg_.values().device.count))
+        return problem;
+    return story_.check();
+  }
 
   caf::expected<int> run(const console&) override {
     if (story_.seed == 0)

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "tools/options/reduce_op_option.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +10,10 @@ namespace ringmaster {
 
 namespace {
 
-caf::expected<gpu_sim::ReduceOp> parse_demo_op(const std::string& text) {
-  auto op = parse_reduce_op(text);
-  if (op && *op == gpu_sim::PREMUL_SUM)
-    return make_error(errc::invalid_argument, "\"premul_sum\" needs factors, and the demo has none");
-  return op;
+constexpr uint32_t devices_min = 2, devices_max = 64;
+
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
 }
 
 caf::error set_kill(demo_options& result, const std::string& text) {
@@ -35,14 +35,11 @@ caf::error set_kill(demo_options& result, const std::string& text) {
 
 void demo_options::add_to(option_table& table) {
   table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
-  table.number("--devices", told_devices_, 2, 64)
+  table.number("--devices", told_devices_, devices_min, devices_max)
     .says("N", "simulated devices, 2 to 64")
-    .otherwise(std::to_string(devices));
+    .otherwise(fmt::format("{}, or device.count where the command line has that", devices));
   table.number("--elements", elements, 1, uint64_t{1} << 27).says("N", "float64 elements on each, 1 to 134217728");
-  table.parsed("--op", op, parse_demo_op)
-    .says("OP", "{words}")
-    .offers({"sum", "prod", "min", "max", "avg"})
-    .otherwise("sum");
+  add_reduce_op(table, op);
   table.word("--algorithm", algorithm, {"ring", "naive"}).says("A", "{words}");
   table.value("--kill", [this](const std::string& text) { return set_kill(*this, text); })
     .says("WHERE", "random, none, or how many rounds are done when the device dies")
@@ -52,8 +49,17 @@ void demo_options::add_to(option_table& table) {
   table.number("--seed", seed, 1)
     .says("N", "of the inputs and of what is random")
     .otherwise("a new one each time; it is printed");
-  table.closing("The exit status is 0 if every result was right. device.count, device.memory-bytes and "
-                "communicator.policy are the story's own; --node.join=HOST:PORT uses a cluster that runs already.");
+  table.closing("The exit status is 0 if every result was right. device.memory-bytes and communicator.policy "
+                " are the story's own; --node.join=HOST:PORT uses a cluster that runs already.");
+}
+
+caf::error demo_options::take_device_count(uint64_t count) {
+  if (count < devices_min || count > devices_max)
+    return invalid(fmt::format("--device.count={}: the demo takes {} to {} devices", count, devices_min, devices_max));
+  if (told_devices_ && *told_devices_ != count)
+    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *told_devices_));
+  told_devices_ = static_cast<uint32_t>(count);
+  return caf::none;
 }
 
 caf::error demo_options::check() {

@@ -22,6 +22,9 @@ struct demo_options {
   std::optional<uint32_t> kill_rank;
 
   void add_to(option_table& table);
+  /// What --device.count says, in place of --devices. Errors: invalid_argument where they differ, and for a number that
+  /// --devices does not take.
+  caf::error take_device_count(uint64_t count);
   /// Errors: invalid_argument, naming the option, its value and what is allowed.
   caf::error check();
 

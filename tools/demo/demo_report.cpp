@@ -1,6 +1,7 @@
 // The parts of the demo that show what has happened: the moment of the crash, the table, the log.
 #include "tools/demo/demo.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "messages/errc.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -70,7 +71,7 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
     if (!status)
       return std::move(status.error());
     if (status->status() != gpu_sim::SUCCESS)
-      return make_error(errc::aborted, status->error());
+      return error_in(*status);
     note_alive(g, *status);
     if (i >= 2)
       times.push_back(ms_since(start) * 1000);
@@ -106,7 +107,7 @@ caf::error demo::compare_algorithms() {
         return std::move(time_us.error());
       auto algbw = static_cast<double>(count * sizeof(double)) / *time_us / 1e3;
       auto busbw = algbw * 2 * (g->size() - 1) / g->size();
-      fmt::print("   {:>12}  {:<9} {:>12.1f} {:>12.3g} {:>12.3g}\n", bytes_text(count * sizeof(double)), algorithm,
+      fmt::print("   {:>12}  {:<9} {:>12.1f} {:>12.2f} {:>12.2f}\n", bytes_text(count * sizeof(double)), algorithm,
                  *time_us, algbw, busbw);
     }
   fmt::print("   algbw: bytes of a rank / time; busbw: what each device's link carries, algbw x 2 (n - 1) / n\n\n");

@@ -1,5 +1,6 @@
 // The cluster launcher:  caf-run --local 4 -- ./my_program
 // Starts a coordinator and its nodes, runs a program against them, and stops everything. See tools/launch/.
+#include "tools/console/whole_output.hpp"
 #include "tools/launch/launch_command.hpp"
 #include "tools/options/bash_completion.hpp"
 #include "tools/options/man_page.hpp"
@@ -26,10 +27,13 @@ void fill_standard_streams() {
 int main(int argc, char** argv) {
   fill_standard_streams();
   const auto command = launch::launch_command();
-  const std::vector<std::string> args{argv + 1, argv + argc};
-  if (args == std::vector<std::string>{"--man"} || args == std::vector<std::string>{"--completion"}) {
+  std::vector<std::string> args{argv + 1, argv + argc};
+  if (args == std::vector<std::string>{"help"})
+    args = {"--help"};
+  if (args != std::vector<std::string>{"--man"} && args != std::vector<std::string>{"--completion"})
+    return command.run(args);
+  return with_whole_output("caf-run", stdout, stderr, command.failed_status, [&] {
     fmt::print("{}", args[0] == "--man" ? man_page(command) : bash_completion(command));
     return exit_ok;
-  }
-  return command.run(args);
+  });
 }

@@ -46,6 +46,8 @@ void command_line::add_to(option_table& table) {
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
   table.text("--remote-binary", remote_binary).says("PATH", "the same on the other hosts").otherwise("the same path");
   table.text("--ssh", ssh).says("PROGRAM", "starts a node on another host");
+  table.flag("--completion", prints_completion).says("prints a script that lets bash complete all this, and no more");
+  table.flag("--man", prints_manual).says("prints the manual page, and no more");
   table.closing(
     "Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
     "of PROGRAM are its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM; the second one goes to "
@@ -57,6 +59,8 @@ void command_line::add_to(option_table& table) {
 }
 
 caf::error command_line::check() const {
+  if (prints_completion || prints_manual)
+    return wrong(std::string{prints_manual ? "--man" : "--completion"} + " stands alone");
   if ((local_nodes > 0) == !hostfile.empty())
     return wrong("give either --local N or --hostfile FILE");
   if (program.empty())

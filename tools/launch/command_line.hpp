@@ -22,6 +22,8 @@ struct command_line {
   std::string binary;                        ///< `ringmaster` here; empty: the one beside caf-run.
   std::string remote_binary;                 ///< `ringmaster` on the remote hosts; empty: the same path as here.
   std::string ssh = "ssh";
+  bool prints_completion = false,
+       prints_manual = false;       ///< Instead of all this; the program does so where it is alone.
   std::vector<std::string> program; ///< With its arguments; never empty once checked.
 
   /// Adds all that caf-run takes. This must not move then.

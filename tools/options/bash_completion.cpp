@@ -14,7 +14,7 @@ namespace {
 /// words.
 constexpr auto frame = R"sh(
 _{0}() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind=
+  local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind= word
   _{0}_command
   if [ "$command" = --rest ]; then
     mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
@@ -28,7 +28,10 @@ _{0}() {{
   else
     option=${{COMP_WORDS[COMP_CWORD - 1]}}
   fi
-  kind=$(_{0}_value "$command" "$option")
+  for word in "${{COMP_WORDS[@]:1}}"; do
+    [ -n "$kind" ] || kind=$(_{0}_value "$command" "$option|$word")
+  done
+  [ -n "$kind" ] || kind=$(_{0}_value "$command" "$option")
   if [ -z "$kind" ]; then
     case $current in
       -*) kind="words $(_{0}_options "$command")" ;;
@@ -87,10 +90,14 @@ std::string quoted(std::string_view text) {
   return result + '\'';
 }
 
+std::string words_kind(const std::vector<std::string>& words) {
+  return fmt::format("words {}", fmt::join(words, " "));
+}
+
 /// "words ring tree", "file", "any".
 std::string kind_of(const option& x) {
   switch (x.offered()) {
-    case option::offer::words: return fmt::format("words {}", fmt::join(x.words(), " "));
+    case option::offer::words: return words_kind(x.words());
     case option::offer::file: return "file";
     case option::offer::directory: return "directory";
     case option::offer::nothing: break;
@@ -120,7 +127,7 @@ public:
     if (free != nullptr)
       without_dash.insert(without_dash.end(), free->words().begin(), free->words().end());
     if (!without_dash.empty())
-      values_ += line(name + "|", fmt::format("words {}", fmt::join(without_dash, " ")));
+      values_ += line(name + "|", words_kind(without_dash));
     else if (free != nullptr)
       values_ += line(name + "|", x.program.empty() ? "command" : kind_of(*free)); // a program runs others
     for (auto& inner : x.below)
@@ -128,7 +135,7 @@ public:
   }
 
   void add_words(const std::string& place, const std::vector<std::string>& words) {
-    values_ += line(place, fmt::format("words {}", fmt::join(words, " ")));
+    values_ += line(place, words_kind(words));
   }
 
   std::string functions(const std::string& name) const {
@@ -144,8 +151,11 @@ private:
   }
 
   void add_value(const std::string& name, const option& x, const std::string& kind) {
-    for (auto& each : x.names())
+    for (auto& each : x.names()) {
+      for (auto& [word, words] : x.words_beside())
+        values_ += line(name + "|" + each + "|" + word, words_kind(words));
       values_ += line(name + "|" + each, kind);
+    }
   }
 
   std::string options_, values_;
@@ -172,8 +182,12 @@ std::string bash_completion(const program& of) {
     for (auto& inner : x.below)
       pairs.push_back(quoted(inner.name));
   }
+  for (auto& x : of.own_commands()) {
+    names.push_back(x.name);
+    all.add(x, x.name);
+  }
   all.add_words("help|help", names);
-  names.insert(names.end(), {"help", "--help", "--version"});
+  names.insert(names.end(), {"--help", "--version"});
   all.add_words("|", names);
   all.add_words(fmt::format("|{}", of.name()), names);
   auto name = function_name(of.name());

@@ -5,10 +5,12 @@
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace ringmaster {
 
@@ -29,12 +31,17 @@ std::string kinds_with_root() {
 
 } // namespace
 
-std::vector<std::string> algorithm_names() {
-  std::vector<std::string> result;
-  for (auto& x : algorithms())
-    if (std::find(result.begin(), result.end(), x.name) == result.end())
-      result.emplace_back(x.name);
-  return result;
+option& offer_algorithms(option& target, const std::vector<std::string>& words) {
+  auto all = words;
+  std::map<std::string, std::vector<std::string>> by_kind;
+  for (auto& x : algorithms()) {
+    if (std::find(all.begin(), all.end(), x.name) == all.end())
+      all.emplace_back(x.name);
+    by_kind.try_emplace(std::string{name_of(x.kind)}, words).first->second.emplace_back(x.name);
+  }
+  for (auto& [kind, names] : by_kind)
+    target.offers_beside(kind, std::move(names));
+  return target.offers(std::move(all));
 }
 
 option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& target) {
@@ -54,7 +61,7 @@ option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& targ
 }
 
 void add_collective_options(option_table& table, collective_options& opts, const ranks_range& ranks) {
-  table.text("--algorithm", opts.algorithm).says("A", "one of the kind's algorithms").offers(algorithm_names());
+  offer_algorithms(table.text("--algorithm", opts.algorithm).says("A", "one of the kind's algorithms"));
   add_kind_and_ranks(table, opts, ranks);
 }
 
@@ -105,21 +112,68 @@ caf::error check_has_peer(proto::CollectiveKind kind) {
   return invalid(fmt::format("--peer: {} has no peer; send_recv has one", name_of(kind)));
 }
 
-caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type) {
-  auto element = size_of(type);
-  if (auto rest = bytes % element; rest != 0)
-    return invalid(fmt::format("{} {}: not a whole number of {} elements of {} bytes; {} or {} would be", option, bytes,
-                               name_of(type), element, bytes - rest, bytes - rest + element));
-  return bytes / element;
+bool has_data(proto::CollectiveKind kind) {
+  return size_count(kind, {.world_size = 1, .count = 1}) != 0;
 }
 
-caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, plan_request request,
-                           proto::DataType type) {
-  if (request.count != 0 || kind == proto::BARRIER)
+caf::error check_has_data(const char* option, proto::CollectiveKind kind) {
+  if (has_data(kind))
     return caf::none;
-  request.count = 1;
-  return invalid(fmt::format("{} {}: less than an element of {} for each of {} ranks; {} would be one", option, bytes,
-                             name_of(type), request.world_size, size_count(kind, request) * size_of(type)));
+  return invalid(fmt::format("{}: {} moves no data", option, name_of(kind)));
+}
+
+caf::error check_reduces(const char* option, proto::CollectiveKind kind) {
+  if (reduces(kind))
+    return caf::none;
+  return invalid(fmt::format("{}: {} does not reduce", option, name_of(kind)));
+}
+
+caf::error check_has_chunks(proto::CollectiveKind kind, const std::string& algorithm) {
+  std::string names;
+  auto known = false;
+  for (auto& x : algorithms())
+    if (x.kind == kind) {
+      known |= x.name == algorithm;
+      if (x.is.in_chunks && x.name == algorithm)
+        return caf::none;
+      if (x.is.in_chunks)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", x.name);
+    }
+  if (names.empty())
+    return invalid(fmt::format("--chunk: no algorithm of {} cuts its data into pieces", name_of(kind)));
+  if (!known)
+    return caf::none;
+  return invalid(fmt::format("--chunk: {} does not cut its data into pieces; {} of {} do", algorithm, names,
+                             name_of(kind)));
+}
+
+caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type, uint64_t least) {
+  const auto element = size_of(type);
+  least = std::max(least, element);
+  const auto rest = bytes % element;
+  if (rest == 0)
+    return bytes / element;
+  const auto below = bytes - rest;
+  auto right = below < least ? fmt::format("{}", std::max(below + element, least))
+                             : fmt::format("{} or {}", below, below + element);
+  return invalid(fmt::format("{} {}: not a whole number of {} elements of {} bytes; {} would be", option, bytes,
+                             name_of(type), element, right));
+}
+
+uint64_t least_bytes(proto::CollectiveKind kind, uint32_t ranks, proto::DataType type) {
+  return size_count(kind, {.world_size = ranks, .count = 1}) * size_of(type);
+}
+
+caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, const plan_request& request,
+                           proto::DataType type) {
+  if (request.count != 0 || !has_data(kind))
+    return caf::none;
+  const auto least = least_bytes(kind, request.world_size, type);
+  if (least == size_of(type))
+    return invalid(fmt::format("{} {}: less than an element of {}, which has {}", option, bytes, name_of(type),
+                               counted(least, "byte")));
+  return invalid(fmt::format("{} {}: less than an element of {} for each of {}; {} would be one", option, bytes,
+                             name_of(type), counted(request.world_size, "rank"), least));
 }
 
 caf::expected<plan_request> request_of(const collective_options& opts) {
@@ -132,13 +186,20 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   if (opts.peer)
     if (auto problem = check_has_peer(*opts.kind))
       return problem;
-  auto elements = whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype);
+  if (opts.bytes)
+    if (auto problem = check_has_data("--bytes", *opts.kind))
+      return problem;
+  if (opts.chunk || opts.chunk_bytes)
+    if (auto problem = check_has_chunks(*opts.kind, opts.algorithm))
+      return problem;
+  const auto ranks = opts.ranks.value_or(8);
+  auto elements = whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype,
+                                 least_bytes(*opts.kind, ranks, opts.datatype));
   if (!elements)
     return std::move(elements.error());
   auto chunk = whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype);
   if (!chunk)
     return std::move(chunk.error());
-  const auto ranks = opts.ranks.value_or(8);
   proto::Collective what;
   what.set_root(opts.root.value_or(0));
   what.set_peer(opts.peer.value_or((what.root() + 1) % ranks));

@@ -40,23 +40,34 @@ void add_collective_options(option_table& table, collective_options& opts, const
 void add_size_options(option_table& table, collective_options& opts);
 void add_chunk_and_datatype(option_table& table, collective_options& opts);
 
-/// The names of all algorithms, each once.
-std::vector<std::string> algorithm_names();
+/// What a shell offers for the name of an algorithm: those of the kind that stands there, or of all kinds, each once;
+/// and these words beside them.
+option& offer_algorithms(option& target, const std::vector<std::string>& words = {});
 
-/// Errors: invalid_argument for a --root, or a --peer, where the kind has none.
+/// Whether it has elements, and so a size.
+bool has_data(proto::CollectiveKind kind);
+
+// Whether an option means anything for the collective. Errors: invalid_argument, naming the option and the kind.
 caf::error check_has_root(proto::CollectiveKind kind);
 caf::error check_has_peer(proto::CollectiveKind kind);
+caf::error check_has_data(const char* option, proto::CollectiveKind kind);
+caf::error check_reduces(const char* option, proto::CollectiveKind kind);
+/// --chunk. One algorithm of the kind's that has pieces is enough where `algorithm` names none of them.
+caf::error check_has_chunks(proto::CollectiveKind kind, const std::string& algorithm);
 
 /// How many elements are so many bytes. Errors: invalid_argument where they are no whole number, naming the option and
-/// what would be right.
-caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type);
+/// what would be right, which is never less than `least` bytes, nor than an element.
+caf::expected<uint64_t> whole_elements(const char* option, uint64_t bytes, proto::DataType type, uint64_t least = 0);
 
-/// Errors: invalid_argument where so many bytes, of which the request was made, are less than an element of each rank.
-caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, plan_request request,
+/// The bytes of one element, or of one for each rank where each has a block of its own.
+uint64_t least_bytes(proto::CollectiveKind kind, uint32_t ranks, proto::DataType type);
+
+/// Errors: invalid_argument where so many bytes, of which the request was made, are less than `least_bytes`.
+caf::error check_not_empty(const char* option, uint64_t bytes, proto::CollectiveKind kind, const plan_request& request,
                            proto::DataType type);
 
-/// Errors: invalid_argument where no kind was given, for a root or a peer that the kind has not, as of `whole_elements`
-/// and `check_not_empty`, and for what `check_request` refuses.
+/// Errors: invalid_argument where no kind was given, for an option that means nothing for the collective, as of
+/// `whole_elements` and `check_not_empty`, and for what `check_request` refuses.
 caf::expected<plan_request> request_of(const collective_options& opts);
 
 /// The named algorithm, or all of the kind. Errors: as of `find_algorithm`.

@@ -1,8 +1,11 @@
 #include "tools/options/configured_call.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ringmaster {
 
@@ -41,7 +44,8 @@ void configured_call::declare(option_table& table) {
 option& configured_call::key_option(option_table& table, const std::string& name, const std::string& key) {
   return table
     .value(name,
-           [&table, key](const std::string& text) -> caf::error {
+           [this, &table, name, key](const std::string& text) -> caf::error {
+             told_options_.push_back({name, key, text});
              table.configure_by(fmt::format("--{}={}", key, text));
              return caf::none;
            })
@@ -49,12 +53,33 @@ option& configured_call::key_option(option_table& table, const std::string& name
 }
 
 caf::expected<bool> configured_call::configure(const option_table& table) {
-  auto args = table.for_configuration();
+  told_ = table.for_configuration();
+  auto args = told_;
   if (!conf_.empty())
     args.push_back("--config-file=" + conf_);
   if (auto problem = cfg_.read(std::move(args), find_configuration()))
-    return problem;
+    return as_typed(problem);
   return !cfg_.cli_helptext_printed;
+}
+
+caf::error configured_call::as_typed(const caf::error& problem) const {
+  constexpr std::string_view middle = "; it must be ", unless = ", or empty";
+  const auto text = render(problem);
+  for (auto& x : told_options_) {
+    const auto at = text.find(middle);
+    if (at == text.npos
+        || !(text.starts_with(fmt::format("--{}={}: ", x.key, x.value)) || text.starts_with(x.key + " is ")))
+      continue;
+    auto right = text.substr(at + middle.size());
+    if (right.ends_with(unless)) // who wants it empty leaves the option out
+      right.resize(right.size() - unless.size());
+    return make_error(code_of(problem), fmt::format("{}: \"{}\" is not {}", x.name, x.value, right));
+  }
+  return problem;
+}
+
+bool configured_call::is_told(const std::string& key) const {
+  return std::any_of(told_.begin(), told_.end(), [&](auto& x) { return x.starts_with("--" + key + "="); });
 }
 
 std::string configured_call::configuration_origin() const {

@@ -4,6 +4,7 @@
 #include "tools/options/tool_command.hpp"
 
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -20,13 +21,25 @@ protected:
   /// An option that stands for a key of the configuration, whose default is the key's.
   option& key_option(option_table& table, const std::string& name, const std::string& key);
 
+  /// Whether the command line has the key itself: "--device.count=4".
+  bool is_told(const std::string& key) const;
+
   /// "FILE", or "no file, the defaults".
   std::string configuration_origin() const;
 
   configuration cfg_;
 
 private:
+  /// The same problem, of an option where the person has written one in place of the key.
+  caf::error as_typed(const caf::error& problem) const;
+
+  /// An option that stood there for a key.
+  struct told_option {
+    std::string name, key, value;
+  };
   std::string conf_;
+  std::vector<told_option> told_options_;
+  std::vector<std::string> told_; ///< What stood there for the configuration.
 };
 
 } // namespace ringmaster

@@ -111,6 +111,8 @@ std::string man_page(const program& of) {
                             roff(of.name()));
   for (auto& x : of.commands())
     text += entry(x.name, x.summary);
+  for (auto& x : of.own_commands())
+    text += entry(x.name, x.summary);
   text += paragraphs(of.closing()) + ".SH THE COMMANDS' OPTIONS\n";
   for (auto& x : of.commands())
     add_command(text, x);

@@ -56,6 +56,11 @@ option& option::offers(std::vector<std::string> words) {
   return *this;
 }
 
+option& option::offers_beside(std::string word, std::vector<std::string> words) {
+  words_beside_[std::move(word)] = std::move(words);
+  return *this;
+}
+
 option& option::offers_files() {
   offer_ = offer::file;
   return *this;

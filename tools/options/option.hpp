@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ public:
   option& many();
   /// What it may be, or, for an open set, what it often is.
   option& offers(std::vector<std::string> words);
+  /// The same where the line has that word among those without a dash.
+  option& offers_beside(std::string word, std::vector<std::string> words);
   option& offers_files();
   option& offers_directories();
 
@@ -46,6 +49,7 @@ public:
   std::string usage() const;
   offer offered() const noexcept { return offer_; }
   const std::vector<std::string>& words() const noexcept { return words_; }
+  const std::map<std::string, std::vector<std::string>>& words_beside() const noexcept { return words_beside_; }
 
 private:
   friend class option_table;
@@ -53,8 +57,9 @@ private:
   std::vector<std::string> names_; ///< Empty: of what stands without a dash.
   std::string value_word_, purpose_, otherwise_;
   std::vector<std::string> words_;
+  std::map<std::string, std::vector<std::string>> words_beside_;
   offer offer_ = offer::nothing;
-  bool flag_ = false, needed_ = false, many_ = false;
+  bool flag_ = false, needed_ = false, many_ = false, given_ = false;
   setter set_;
 };
 

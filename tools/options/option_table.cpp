@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace ringmaster {
 
@@ -174,6 +175,8 @@ caf::error option_table::read_option(std::span<const std::string> args, size_t& 
     return invalid(fmt::format("{} needs a value; {}", name, see_help()));
   if (!known->flag_ && !joined)
     value = args[++i];
+  if (std::exchange(known->given_, true) && !known->flag_ && !known->many_)
+    return invalid(fmt::format("{} is given twice", known->name()));
   if (auto problem = known->set_(value))
     return make_error(code_of(problem) == errc::ok ? errc::invalid_argument : code_of(problem),
                       fmt::format("{}: {}", name, render(problem)));
@@ -181,6 +184,9 @@ caf::error option_table::read_option(std::span<const std::string> args, size_t& 
 }
 
 caf::error option_table::read(std::span<const std::string> args) {
+  for (auto& each : groups_)
+    for (auto& x : each.options)
+      x.given_ = false;
   for (size_t i = 0; i < args.size(); ++i) {
     const auto& arg = args[i];
     auto divides = arg == "--" && rest_ != nullptr;

@@ -19,16 +19,20 @@ public:
   const std::string& about() const noexcept { return about_; }
   const std::string& closing() const noexcept { return closing_; }
   const std::vector<tool_command>& commands() const noexcept { return commands_; }
+  /// help, completion, man and version, which every program has; they must not outlive it.
+  std::vector<tool_command> own_commands() const;
   std::string help() const;
+  /// Of a command, and words below it; the program's own help where there are none. Errors: invalid_argument for one
+  /// that there is not.
+  caf::expected<std::string> help_of(std::vector<std::string> command) const;
+  std::string version() const;
 
-  /// Finds the command and hands it its arguments. `help`, `help NAME`, --help and --version are always there; and
-  /// `completion bash` and `man`, which the help does not list. Returns the exit status.
+  /// Finds the command and hands it its arguments; --help and --version are those commands, too. Returns the exit
+  /// status.
   int run(std::vector<std::string> args, std::FILE* out = stdout, std::FILE* err = stderr) const;
 
 private:
-  int run_help(std::span<const std::string> about, std::FILE* out, std::FILE* err) const;
-  const tool_command* find(const std::string& name) const;
-  int unknown(const std::string& name, std::FILE* err) const;
+  caf::error unknown(const std::string& name) const;
 
   std::string name_, about_, closing_;
   std::vector<tool_command> commands_;

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/version_text.hpp"
+#include "tools/console/whole_output.hpp"
 #include "tools/options/help_text.hpp"
 
 #include <fmt/format.h>
@@ -31,6 +32,10 @@ int tool_command::run(std::span<const std::string> args, std::FILE* out, std::FI
                             [&](auto& x) { return !args.empty() && x.last_word() == args.front(); });
   if (inner != below.end())
     return inner->run(args.subspan(1), out, err);
+  return with_whole_output(full_name(), out, err, failed_status, [&] { return run_call(args, out, err); });
+}
+
+int tool_command::run_call(std::span<const std::string> args, std::FILE* out, std::FILE* err) const {
   auto failed = [&](const caf::error& problem) {
     std::fflush(out);
     fmt::print(err, "{}: {}\n", full_name(), render(problem));

@@ -69,8 +69,12 @@ struct tool_command {
   std::string full_name() const { return program.empty() ? name : program + " " + name; }
   /// What a call takes; for showing only, since its targets are gone.
   option_table table() const;
-  /// Reads the arguments, which are those behind the name, and does it; or prints the help or the version.
+  /// Reads the arguments, which are those behind the name, and does it; or prints the help or the version. Output that
+  /// could not be written whole is an error.
   int run(std::span<const std::string> args, std::FILE* out = stdout, std::FILE* err = stderr) const;
+
+private:
+  int run_call(std::span<const std::string> args, std::FILE* out, std::FILE* err) const;
 };
 
 } // namespace ringmaster

@@ -34,6 +34,9 @@ caf::expected<drawing> drawing_of(collective_options told) {
   if (!chosen)
     return std::move(chosen.error());
   const auto& which = *chosen->front();
+  if (told.chunk)
+    if (auto problem = check_has_chunks(which.kind, std::string{which.name}))
+      return problem;
   auto story = walk(which.kind, which.name, *request);
   if (!story)
     return std::move(story.error());

@@ -29,7 +29,7 @@ caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
     return false;
   }
   fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
-  fmt::print(out, "{} rounds\n", found.rounds);
+  fmt::print(out, "{}\n", counted(found.rounds, "round"));
   for (size_t rank = 0; rank < read->ranks.size(); ++rank)
     fmt::print(out, "rank {}: {} sent in {}, {} received in {}\n", rank, counted(found.elements_sent[rank], "element"),
                counted(found.messages_sent[rank], "message"), found.elements_received[rank],

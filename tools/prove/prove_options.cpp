@@ -49,7 +49,7 @@ void prove_options::add_to(option_table& table) {
     "still be read. Compares rounds, elements and messages with what the algorithm says that it costs. Without a "
     "KIND, all of them.");
   add_kind(table, kind);
-  table.text("--algorithm", algorithm).says("A", "one algorithm, or all").offers(algorithm_names());
+  offer_algorithms(table.text("--algorithm", algorithm).says("A", "one algorithm, or all"), {"all"});
   add_list(table, "--ranks", ranks, 1, world_size_max)
     .says("LIST", "world sizes, such as 4, 1..64 or 2,4,8..16")
     .otherwise("1 to 64 and samples up to 1024");

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/rank_order/rank_order.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/prove/prove_cases.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +10,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <ctime>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace ringmaster {
@@ -48,15 +52,20 @@ std::string compare_cost(const algorithm& of, const plan_request& request, const
   auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
   if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)
     return {};
-  return fmt::format("the schedules take {} rounds, {} elements and {} messages at the busiest rank, but the cost says "
+  return fmt::format("the schedules take {}, {} and {} at the busiest rank, but the cost says "
                      "{}, {} and {}",
-                     found.rounds, elements, messages, cost->rounds, cost->elements, cost->messages);
+                     counted(found.rounds, "round"), counted(elements, "element"), counted(messages, "message"),
+                     cost->rounds, cost->elements, cost->messages);
 }
 
-void run(const algorithm& of, const prove_options& opts, proof_job& job) {
+/// `watch` is told which part of the job is done.
+void run(const algorithm& of, const prove_options& opts, proof_job& job, const std::function<void(double)>& watch) {
   auto start = thread_time();
   std::vector<schedule> without_chunk;
-  for (const auto& request : job.cases) {
+  for (size_t i = 0; i < job.cases.size(); ++i) {
+    const auto& request = job.cases[i];
+    auto done = [&](double part) { watch((static_cast<double>(i) + part) / static_cast<double>(job.cases.size())); };
+    done(0);
     auto ranks = schedules_of(of.kind, of.name, request, opts);
     if (!ranks && opts.deterministic && plan(of.kind, of.name, request)) {
       job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
@@ -69,6 +78,7 @@ void run(const algorithm& of, const prove_options& opts, proof_job& job) {
     }
     if (request.chunk != 0 && *ranks == without_chunk)
       continue; // the algorithm makes no chunks, or none so small: proved already
+    done(0.3);  // of planning
     auto found = prove(of.kind, request, *ranks, opts.seed, order_of(opts));
     ++job.proofs;
     if (!found.fault.empty()) {
@@ -103,24 +113,79 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
   return result;
 }
 
+/// Two worlds whose proofs take little of the whole, and are as the largest one's.
+std::set<uint32_t> sample_worlds(const std::vector<uint32_t>& worlds) {
+  std::set<uint32_t> result;
+  for (auto part : {4, 16})
+    if (auto above = std::upper_bound(worlds.begin(), worlds.end(), worlds.back() / part); above != worlds.begin())
+      result.insert(*std::prev(above));
+  return result;
+}
+
+/// What the jobs of one algorithm take, as far as those that are done tell.
+class job_times {
+public:
+  void learn(uint32_t world_size, double seconds_a_case) { measured_[world_size] = seconds_a_case; }
+
+  /// Of a case in a world of that size. Before anything is known: schedules of all ranks grow with the world's square.
+  double seconds(uint32_t world_size) const {
+    constexpr double first_guess_s = 2e-7, usual_power = 2;
+    const double n = world_size;
+    if (measured_.empty())
+      return first_guess_s * n * n;
+    auto near = measured_.upper_bound(world_size);
+    if (near != measured_.begin())
+      --near;
+    auto smaller = near;
+    while (smaller != measured_.begin() && 2 * smaller->first > near->first)
+      --smaller;
+    auto power = usual_power;
+    if (2 * smaller->first <= near->first && smaller->second > 0 && near->second > 0)
+      power = std::clamp(std::log(near->second / smaller->second) / std::log(1.0 * near->first / smaller->first), 1.0,
+                         4.0);
+    return near->second * std::pow(n / near->first, power);
+  }
+
+private:
+  std::map<uint32_t, double> measured_;
+};
+
 /// Takes the jobs' results, in any order and from any thread, and tells of each algorithm when all before it are
 /// through.
 class proof_ledger {
 public:
   proof_ledger(std::vector<algorithm_proofs>& all, std::vector<proof_job>& jobs, const prove_watch& watch)
-    : all_(all), jobs_(jobs), watch_(watch), open_(all.size()) {
-    for (auto& x : jobs) {
-      ++open_[x.algorithm];
-      work_ += work_of(x);
+    : all_(all), jobs_(jobs), watch_(watch), open_(all.size()), times_(all.size()), of_job_(jobs.size()),
+      parts_(jobs.size()) {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      ++open_[jobs[i].algorithm];
+      of_job_[i] = guess(i);
     }
+    sum_up();
   }
 
-  /// The job has been done.
-  void enter(const proof_job& job) {
+  /// So much of the job has been done.
+  void reach(size_t job, double part) {
     std::lock_guard lock{mutex_};
-    done_ += work_of(job);
+    done_ += of_job_[job] * (part - parts_[job]);
+    parts_[job] = part;
+    tell();
+  }
+
+  /// All of it.
+  void enter(size_t index) {
+    const auto& job = jobs_[index];
+    std::lock_guard lock{mutex_};
+    const auto seconds = std::chrono::duration<double>(job.time).count();
+    times_[job.algorithm].learn(job.world_size, seconds / static_cast<double>(job.cases.size()));
+    for (size_t i = 0; i < jobs_.size(); ++i)
+      if (jobs_[i].algorithm == job.algorithm && parts_[i] < 1)
+        of_job_[i] = guess(i);
+    of_job_[index] = seconds;
+    parts_[index] = 1;
+    sum_up();
     --open_[job.algorithm];
-    watch_.done(done_ / work_);
+    tell();
     for (; told_ < all_.size() && open_[told_] == 0; ++told_) {
       add_up(told_);
       watch_.row(all_[told_]);
@@ -128,17 +193,29 @@ public:
   }
 
 private:
-  /// Schedules of all ranks grow with the square of the world.
-  static double work_of(const proof_job& x) {
-    return static_cast<double>(x.cases.size()) * x.world_size * x.world_size;
+  double guess(size_t job) const {
+    return times_[jobs_[job].algorithm].seconds(jobs_[job].world_size) * static_cast<double>(jobs_[job].cases.size());
   }
 
-  /// From the smallest world on, which is the last job.
+  void sum_up() {
+    done_ = whole_ = 0;
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      done_ += of_job_[i] * parts_[i];
+      whole_ += of_job_[i];
+    }
+  }
+
+  void tell() { watch_.done(whole_ > 0 ? done_ / whole_ : 1); }
+
+  /// From the smallest world on.
   void add_up(size_t algorithm) {
     auto& sum = all_[algorithm];
-    for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) {
-      if (job->algorithm != algorithm)
-        continue;
+    std::vector<proof_job*> its;
+    for (auto& job : jobs_)
+      if (job.algorithm == algorithm)
+        its.push_back(&job);
+    std::ranges::sort(its, {}, &proof_job::world_size);
+    for (auto* job : its) {
       sum.worlds.push_back(job->world_size);
       sum.proofs += job->proofs;
       sum.declined += job->declined;
@@ -156,8 +233,11 @@ private:
   std::vector<algorithm_proofs>& all_;
   std::vector<proof_job>& jobs_;
   const prove_watch& watch_;
-  std::vector<size_t> open_; ///< Jobs of each.
-  double work_ = 0, done_ = 0;
+  std::vector<size_t> open_;     ///< Jobs of each.
+  std::vector<job_times> times_; ///< Of each.
+  std::vector<double> of_job_;   ///< Seconds that a job takes, or has taken.
+  std::vector<double> parts_;    ///< Done of it.
+  double done_ = 0, whole_ = 0;  ///< Of all jobs, seconds.
   size_t told_ = 0;
 };
 
@@ -173,7 +253,7 @@ addition_order order_of(const prove_options& opts) {
 }
 
 std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
-  auto text = fmt::format("{} ranks", request.world_size);
+  auto text = counted(request.world_size, "rank");
   constexpr size_t shown_max = 36; // numbers
   if (request.counts.size() > shown_max)
     text += fmt::format(", {} uneven counts", request.counts.size());
@@ -197,18 +277,21 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
   std::vector<proof_job> jobs;
   caf::error refused;
   auto worlds = prove_worlds(opts);
-  for (size_t i = 0; i < result->size(); ++i)
-    for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first: what is left in the end is short
-      if (auto cases = prove_cases((*result)[i].of->kind, *n, opts, refused); !cases.empty())
-        jobs.emplace_back(i, *n, std::move(cases));
+  const auto samples = sample_worlds(worlds);
+  for (auto sampled : {true, false}) // which tell soon what the others will take
+    for (size_t i = 0; i < result->size(); ++i)
+      for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first: what is left in the end is short
+        if (samples.contains(*n) == sampled)
+          if (auto cases = prove_cases((*result)[i].of->kind, *n, opts, refused); !cases.empty())
+            jobs.emplace_back(i, *n, std::move(cases));
   if (jobs.empty())
     return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
   proof_ledger ledger{*result, jobs, watch};
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (auto i = next.fetch_add(1); i < jobs.size(); i = next.fetch_add(1)) {
-      run(*(*result)[jobs[i].algorithm].of, opts, jobs[i]);
-      ledger.enter(jobs[i]);
+      run(*(*result)[jobs[i].algorithm].of, opts, jobs[i], [&](double part) { ledger.reach(i, part); });
+      ledger.enter(i);
     }
   };
   std::vector<std::jthread> threads;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace ringmaster {
 
@@ -51,9 +52,11 @@ void add_network_options(option_table& table, simulate_options& x) {
     .otherwise("1us");
   table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("300GB/s");
   table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); })
-    .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower; may be repeated");
+    .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower")
+    .many();
   table.value("--broken-link", [&net](auto& text) { return add_link(net, text, false); })
-    .says("A-B", "it carries nothing: says who waits for whom; may be repeated");
+    .says("A-B", "it carries nothing: says who waits for whom")
+    .many();
   table.bandwidth("--reduction-rate", net.reduction_rate)
     .says("B", "of one rank, so much of the incoming block")
     .otherwise("it takes no time");
@@ -69,7 +72,7 @@ void simulate_options::add_to(option_table& table) {
     "which chain of messages it waits for.");
   add_collective_options(table, collective, {.max = ranks_max});
   table.positional().needed();
-  table.option_named("--algorithm").otherwise("all of them, one a line");
+  offer_algorithms(table.option_named("--algorithm"), {"all"}).otherwise("all of them, one a line");
   add_size_options(table, collective);
   add_schedule_option(table, collective.schedule);
   add_network_options(table, *this);
@@ -96,6 +99,13 @@ caf::error simulate_options::check() {
                   intra_latency ? "--intra-latency" : "--intra-bandwidth"));
   net.inside_host.latency = intra_latency.value_or(net.inside_host.latency);
   net.inside_host.bandwidth = intra_bandwidth.value_or(net.inside_host.bandwidth);
+  if (collective.algorithm == "all")
+    collective.algorithm.clear();
+  if (auto kind = collective.kind)
+    for (auto [option, given] :
+         {std::pair{"--deterministic", deterministic}, {"--reduction-rate", std::isfinite(net.reduction_rate)}})
+      if (auto problem = given ? check_reduces(option, *kind) : caf::error{})
+        return problem;
   if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())
     return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
   return caf::none;

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json_writer.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -46,8 +47,8 @@ double bytes_of(const memory_options& x, const activation_row& row) {
 }
 
 std::string text_of(const memory_options& x, double parameters) {
-  auto text = fmt::format("{:.4g} billion parameters on each of {} data-parallel ranks\n{:>6} {:>14} {:>12}\n",
-                          parameters / giga, x.ranks, "ZeRO", "B/parameter", "GB");
+  auto text = fmt::format("{:.4g} billion parameters on each of {}\n{:>6} {:>14} {:>12}\n", parameters / giga,
+                          counted(x.ranks, "data-parallel rank"), "ZeRO", "B/parameter", "GB");
   for (uint32_t stage = 0; stage <= 3; ++stage)
     text += fmt::format("{:>6} {:>14.4f} {:>12.1f}\n", stage, zero_bytes(stage, x.ranks),
                         zero_bytes(stage, x.ranks) * parameters / giga);

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/training/transformer/transformer_costs.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/training/known_cost_models.hpp"
 #include "tools/training/plan_report.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -22,7 +23,7 @@ constexpr uint64_t plan_operations_max = 1'000'000'000; ///< Of one.
 constexpr uint64_t operations_max = 150'000'000;        ///< Of the simulations that confirm: some ten seconds and more.
 
 struct plan_options {
-  std::string cost_model = "transformer";
+  const known_cost_model* costs = *parse_planned_cost_model("transformer");
   std::optional<uint32_t> gpus, layers;
   std::optional<uint32_t> global_batch;
   std::optional<uint64_t> memory;
@@ -37,13 +38,13 @@ caf::error refused(std::string why) {
 
 caf::error check_options(plan_options& x) {
   if (!x.gpus)
-    return refused(x.cost_model == "transformer" ? "--gpus is missing: say how many, such as --gpus 1024"
-                                                 : "--ranks is missing: say how many, such as --ranks 32");
+    return refused(x.costs->laboratory == nullptr ? "--gpus is missing: say how many, such as --gpus 1024"
+                                                  : "--ranks is missing: say how many, such as --ranks 32");
   if (!x.global_batch)
     return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
-  if (x.cost_model != "transformer") {
+  if (x.costs->laboratory != nullptr) {
     if (auto given = x.transformer.given(); !given.empty())
-      return refused(fmt::format("{} is of a transformer, not of --cost-model {}", given, x.cost_model));
+      return refused(fmt::format("{} is of a transformer, not of --cost-model {}", given, x.costs->name));
     return x.layers ? caf::none : refused("--layers is missing: say how many, such as --layers 64");
   }
   if (x.memory)
@@ -129,7 +130,7 @@ search_outcome search(const search_question& asked, uint64_t memory_limit) {
 }
 
 int plan_laboratory(const plan_options& opts, std::FILE* out) {
-  search_question asked{*cost_model_of(opts.cost_model), *opts.gpus, *opts.layers, *opts.global_batch};
+  search_question asked{&opts.costs->laboratory(), *opts.gpus, *opts.layers, *opts.global_batch};
   auto found = search(asked, opts.memory.value_or(UINT64_MAX));
   fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
   return found.best.empty() ? exit_failed : 0;
@@ -147,7 +148,10 @@ class plan_call final : public command_call {
       "next ones lose, and the Pareto front of time and memory. A laboratory's model: every strategy, with sides, "
       "micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule out. "
       "Prints the ten best, plain data parallel beside them, and the front.");
-    table.word("--cost-model", x.cost_model, {"transformer", "lab", "puzzles"}).says("M", "{words}");
+    table.parsed("--cost-model", x.costs, parse_planned_cost_model)
+      .says("M", "{words}")
+      .offers(cost_model_names(true))
+      .otherwise(std::string{x.costs->name});
     table.number("--gpus", x.gpus, 1, 65536).also("--ranks").says("N", "1 to 65536");
     table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
     table.number("--global-batch", x.global_batch, 1, 1 << 30).says("B", "sequences or samples of a step");
@@ -162,7 +166,7 @@ class plan_call final : public command_call {
   caf::error check() override { return check_options(opts_); }
 
   caf::expected<int> run(const console& to) override {
-    return opts_.cost_model == "transformer" ? plan_gpus(opts_, to.out, to.err) : plan_laboratory(opts_, to.out);
+    return opts_.costs->laboratory == nullptr ? plan_gpus(opts_, to.out, to.err) : plan_laboratory(opts_, to.out);
   }
 
   plan_options opts_;

@@ -1,6 +1,7 @@
 #include "tools/training/plan_report.hpp"
 
 #include "runtime/text/json_writer.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ std::string rejected_lines(const transformer_plans& found, double room) {
 
 std::string pareto_lines(const transformer_plans& found) {
   std::string text = fmt::format(
-    "\nThe Pareto front of time and memory ({} plans{}):\n{}\n", found.pareto.size(),
+    "\nThe Pareto front of time and memory ({}{}):\n{}\n", counted(found.pareto.size(), "plan"),
     found.pareto.size() > pareto_shown ? fmt::format(", {} of them shown", pareto_shown) : "", plan_header);
   for (size_t i = 0; i < std::min(pareto_shown, found.pareto.size()); ++i) {
     const auto last = found.pareto.size() - 1;
@@ -135,10 +136,11 @@ void write_json(json_writer& json, const search_question& asked, const searched&
 std::string report_of(const plan_question& asked, const transformer_plans& found,
                       const std::vector<confirmed_plan>& best) {
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
-  auto text = fmt::format("{} ({:.1f} billion parameters) on {} x {}, a global batch of {} sequences of {}\n"
-                          "{} plans, of which {} fit in {:.1f} GB\n",
+  auto text = fmt::format("{} ({:.1f} billion parameters) on {} x {}, a global batch of {} of {}\n"
+                          "{}, of which {} fit in {:.1f} GB\n",
                           asked.trained.name, parameters_of(asked.trained) / giga, asked.devices, asked.system.name,
-                          asked.global_batch, asked.trained.sequence, found.evaluated, found.fitting, room / giga);
+                          counted(asked.global_batch, "sequence"), asked.trained.sequence,
+                          counted(found.evaluated, "plan"), found.fitting, room / giga);
   if (found.best.empty())
     return text
            + (found.too_large.empty() ? "\nNo plan divides the model and the batch among so many devices.\n"
@@ -176,9 +178,9 @@ std::string json_of(const plan_question& asked, const transformer_plans& found,
 }
 
 std::string report_of(const search_question& asked, const search_outcome& found) {
-  auto text = fmt::format("{} layers, a global batch of {} on {} ranks, cost model {}: {} candidates, {} simulated",
-                          asked.layers, asked.global_batch, asked.ranks, asked.costs->name(), found.candidates,
-                          found.simulated);
+  auto text = fmt::format("{}, a global batch of {} on {}, cost model {}: {}, {} simulated",
+                          counted(asked.layers, "layer"), asked.global_batch, counted(asked.ranks, "rank"),
+                          asked.costs->name(), counted(found.candidates, "candidate"), found.simulated);
   if (const auto rest = found.candidates - found.simulated - found.open; rest > 0)
     text += fmt::format("; {} are slower or larger by lower bounds", rest);
   if (found.open > 0)

@@ -4,6 +4,7 @@
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/transformer/measured_costs.hpp"
 #include "tools/options/nearest_word.hpp"
@@ -51,13 +52,27 @@ std::vector<std::string> strategy_names() {
   return result;
 }
 
-caf::expected<std::string> parse_cost_model(const std::string& text) {
-  if (text == "transformer" || text == "measured")
-    return text;
-  auto known = cost_model_of(text);
-  if (!known)
-    return make_error(errc::invalid_argument, render(known.error()) + ", transformer, measured");
-  return text;
+std::string known_costs() {
+  std::string result;
+  for (auto& x : known_cost_models())
+    result += fmt::format("{}{}: {}", result.empty() ? "" : "; ", x.name, x.what);
+  return result;
+}
+
+/// Of a rank's samples; those beside the number told that would.
+caf::error check_divides(const train_options& x, uint64_t micro_batch) {
+  const auto samples = x.trained.global_batch / x.which->shape(x.trained, x.ranks).data;
+  if (samples % micro_batch == 0)
+    return caf::none;
+  auto below = std::min(micro_batch, samples), above = micro_batch;
+  while (samples % below != 0)
+    --below;
+  while (above < samples && samples % above != 0)
+    ++above;
+  const auto right = above > samples || above == below ? fmt::to_string(below) : fmt::format("{} or {}", below, above);
+  return make_error(errc::invalid_argument,
+                    fmt::format("--micro-batch {}: {} on {} has {} on each rank; {} would divide them", micro_batch,
+                                x.which->name, counted(x.ranks, "rank"), counted(samples, "sample"), right));
 }
 
 /// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are
@@ -72,12 +87,15 @@ caf::error cut_option(train_options& x) {
     x.chunks.reset();
   auto refused = [&](const char* option, std::string why) {
     return make_error(errc::invalid_argument,
-                      fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+                      fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
   m.micro_batch = default_micro_batch(*x.which, m, x.ranks);
   if (!cuts && x.micro_batch.value_or(m.micro_batch) != m.micro_batch)
     return refused("--micro-batch", fmt::format("works on all {} samples of a rank at once", m.micro_batch));
   m.micro_batch = x.micro_batch.value_or(m.micro_batch);
+  if (cuts && x.micro_batch)
+    if (auto problem = check_divides(x, *x.micro_batch))
+      return problem;
   m.chunks = x.chunks.value_or(training::model{}.chunks);
   const auto chunks = chunks_of(*x.which, m);
   if (x.chunks && !takes_chunks && *x.chunks != chunks)
@@ -91,12 +109,14 @@ caf::error unused_option(const train_options& x) {
   const auto shape = x.which->shape(m, x.ranks);
   auto refused = [&](const char* option, std::string why) {
     return make_error(errc::invalid_argument,
-                      fmt::format("{}: {} on {} ranks {}", option, x.which->name, x.ranks, why));
+                      fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
   if (m.tensor != 0 && m.tensor != shape.tensor)
-    return refused("--tensor", fmt::format("has {} tensor-parallel ones", shape.tensor));
+    return refused("--tensor", shape.tensor == 1 ? "has no tensor-parallel ones"
+                                                 : fmt::format("has {} tensor-parallel ones", shape.tensor));
   if (m.data != 0 && m.data != shape.data)
-    return refused("--data", fmt::format("has {} data-parallel ones", shape.data));
+    return refused("--data", shape.data == 1 ? "has no data-parallel ones"
+                                             : fmt::format("has {} data-parallel ones", shape.data));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && x.which->shares != sharing::stages)
@@ -126,11 +146,11 @@ caf::error too_large(const train_options& x) {
 
 /// Options of another cost model.
 caf::error misplaced_option(const train_options& x) {
-  const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
+  const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
       return make_error(errc::invalid_argument,
-                        fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_model_name));
+                        fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_kind->name));
   if (here && x.transformer.told)
     return make_error(errc::invalid_argument,
                       "--system is of --cost-model transformer; measured is about this machine");
@@ -139,7 +159,7 @@ caf::error misplaced_option(const train_options& x) {
 
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x) {
-  const bool here = x.cost_model_name == "measured", transformer = here || x.cost_model_name == "transformer";
+  const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
   auto trained = x.transformer.model(x.layers);
   if (!trained)
     return std::move(trained.error());
@@ -152,7 +172,7 @@ caf::error choose_costs(train_options& x) {
     if (auto found = problem(x))
       return found;
   if (!transformer) {
-    x.costs = *cost_model_of(x.cost_model_name);
+    x.costs = &x.cost_kind->laboratory();
     return caf::none;
   }
   const auto shape = x.which->shape(x.trained, x.ranks);
@@ -188,7 +208,9 @@ void add_strategy_options(option_table& table, train_options& x) {
              x.which = *which;
              return caf::none;
            })
-    .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes")
+    .says("S",
+          "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes; with a "
+          "--micro-batch ddp and ddp-accumulate are the same, but for where the sums are reduced")
     .offers(strategy_names())
     .needed();
   table.number("--ranks", x.ranks, 1, 65536).says("N", "1 to 65536");
@@ -219,12 +241,10 @@ void train_options::add_to(option_table& table) {
               "model. Prints time, memory, MFU, and what each rank did. The strategies:\n\n"
               + known_strategies());
   add_strategy_options(table, *this);
-  table.parsed("--cost-model", cost_model_name, parse_cost_model)
-    .says("M", "lab: seconds, on a GPU of 1000 TFLOP/s; puzzles: Sasha Rush's abstract units; transformer: a GPT on a "
-               "system, seconds and bytes; measured: on hosts like this one, a rank each, with the collectives' costs "
-               "that `ringmaster tune` wrote into the configuration")
-    .offers({"lab", "puzzles", "transformer", "measured"})
-    .otherwise("lab");
+  table.parsed("--cost-model", cost_kind, parse_cost_model)
+    .says("M", known_costs())
+    .offers(cost_model_names(false))
+    .otherwise(std::string{cost_kind->name});
   table.flag("--json", json).says("one object instead of the text");
   table.file("--trace", trace)
     .says("FILE", "a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the "

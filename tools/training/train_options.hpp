@@ -2,6 +2,7 @@
 
 #include "runtime/training/pictures/train_trace.hpp"
 #include "runtime/training/strategies/strategies.hpp"
+#include "tools/training/known_cost_models.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <memory>
@@ -15,7 +16,7 @@ struct train_options {
   const training::known_strategy* which = nullptr;
   training::model trained{.layers = 32, .global_batch = 32};
   uint32_t ranks = 8;
-  std::string cost_model_name = "lab";
+  const known_cost_model* cost_kind = &known_cost_models().front();
   const training::cost_model* costs = nullptr;
   std::shared_ptr<const training::cost_model> own_costs;
   std::optional<uint32_t> layers;

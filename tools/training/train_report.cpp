@@ -1,5 +1,6 @@
 #include "tools/training/train_report.hpp"
 
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   auto& costs = *x.costs;
   auto& peak = found.ranks[found.peak_rank];
   auto* which = strategy_of(x.strategy);
-  auto text = fmt::format("{} on {} ranks: {} layers, a global batch of {}{}, cost model {}\n", x.strategy, x.ranks,
-                          x.trained.layers, x.trained.global_batch,
+  auto text = fmt::format("{} on {}: {}, a global batch of {}{}, cost model {}\n", x.strategy, counted(x.ranks, "rank"),
+                          counted(x.trained.layers, "layer"), x.trained.global_batch,
                           x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
   if (which != nullptr)
     if (const auto shape = which->shape(x.trained, x.ranks); shape.tensor > 1 || shape.pipeline > 1)

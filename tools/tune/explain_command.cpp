@@ -106,7 +106,7 @@ std::string why_picked(const std::vector<candidate>& all, bool network) {
     return fmt::format("picked: {}; {} takes as long, and is listed later\n", best.which->name, next.which->name);
   std::string reasons;
   auto less = [&](double mine, double other, const char* what) {
-    if (mine < other)
+    if (other - mine > 0.01 * (next.time.total_s() - best.time.total_s())) // less is no reason
       reasons += fmt::format("{}{} less {}", reasons.empty() ? "" : " and ", seconds_text(other - mine), what);
   };
   less(best.time.latency_s, next.time.latency_s, network ? "in latencies" : "in steps and messages");
@@ -180,6 +180,9 @@ class explain_call final : public configured_call {
     opts_.origin = cfg_.origin_of("costs");
     if (auto problem = take_network(opts_))
       return problem;
+    if (opts_.reduction_rate && opts_.collective.kind)
+      if (auto problem = check_reduces("--reduction-rate", *opts_.collective.kind))
+        return problem;
     if (auto ranks = opts_.collective.ranks.value_or(0); !opts_.network && ranks > process_ranks_max)
       return make_error(errc::invalid_argument,
                         fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",

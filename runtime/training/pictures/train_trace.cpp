@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -58,6 +59,22 @@ void write_arrow(json_writer& json, const event& x, uint64_t id, const cost_mode
   json.end();
 }
 
+/// What the whole would take, whoever asks: by events from everywhere.
+uint64_t bytes_of_trace(const training_outcome& found, const cost_model& costs) {
+  constexpr size_t sampled = 1000;
+  const auto step = std::max<size_t>(found.events.size() / sampled, 1);
+  json_writer json;
+  json.list();
+  uint64_t count = 0;
+  for (size_t i = 0; i < found.events.size(); i += step, ++count) {
+    const auto& x = found.events[i];
+    write_operation(json, x, costs);
+    if (x.what == op::send || x.what == op::receive)
+      write_arrow(json, x, i, costs);
+  }
+  return json.size() * found.events.size() / std::max<uint64_t>(count, 1);
+}
+
 } // namespace
 
 caf::expected<std::string> trace_of(const training_outcome& found, const cost_model& costs, uint64_t bytes_max) {
@@ -76,8 +93,7 @@ caf::expected<std::string> trace_of(const training_outcome& found, const cost_mo
       return make_error(errc::out_of_range,
                         fmt::format("the trace of {} operations on {} ranks would take some {}, and at most {} were "
                                     "asked for: take fewer ranks, layers or micro-batches, or a higher limit",
-                                    found.events.size(), found.ranks.size(),
-                                    bytes_text(json.size() * found.events.size() / (&x - found.events.data() + 1)),
+                                    found.events.size(), found.ranks.size(), bytes_text(bytes_of_trace(found, costs)),
                                     bytes_text(bytes_max)));
     if (x.what != op::send && x.what != op::receive)
       continue;

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/schedule.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -94,8 +95,8 @@ range layers_of(const model& m, uint32_t part, uint32_t parts) {
 caf::error check_data_parallel(const model& m, uint32_t parts) {
   if (m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} does not divide among {} data-parallel ranks; {}{} would",
-                                  m.global_batch, parts,
+                      fmt::format("a global batch of {} does not divide among {}; {}{} would", m.global_batch,
+                                  counted(parts, "data-parallel rank"),
                                   m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
                                   (m.global_batch / parts + 1) * parts));
   return caf::none;

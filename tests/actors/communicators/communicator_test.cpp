@@ -119,7 +119,7 @@ TEST_CASE("communicator: a wait that ends at its limit says which rank does what
   wait.set_timeout_ns(1000 * 1000 * 1000);
   auto late = host.wait_for(host.ask<gpu_sim::GetCommStatusResponse>(cluster.host, wait));
   CHECK(late.status() == gpu_sim::IN_PROGRESS);
-  CHECK(contains(late.error(), "waited 1.0 s: 1 operations in flight on communicator 1, epoch 1; first is #1: rank 0"));
+  CHECK(contains(late.error(), "waited 1.0 s: 1 operation in flight on communicator 1, epoch 1; first is #1: rank 0"));
   CHECK(contains(late.error(), "rank 1 (device 0x2) busy with a receive"));
   CHECK(contains(late.error(), "waiting for rank"));
   wait.set_timeout_ns(UINT64_MAX);

@@ -179,7 +179,8 @@ TEST_CASE("clients: info tells of each communicator how it is, and what is gone 
   CHECK(info.gone(1).id() == second.commid());
 }
 
-TEST_CASE("clients: of two nodes of one name the second is refused, and ends with a sentence; the same one may come again") {
+TEST_CASE(
+  "clients: of two nodes of one name the second is refused, and ends with a sentence; the same one may come again") {
   simulation_options how;
   how.journaled = true;
   how.devices = 0;

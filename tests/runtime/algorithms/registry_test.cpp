@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -51,6 +52,21 @@ bool is_same_on_every_place(const algorithm& which, uint32_t ranks, uint64_t cou
 }
 
 } // namespace
+
+TEST_CASE("registry: those in chunks go by the chunk, and no other does") {
+  for (auto& which : algorithms()) {
+    CAPTURE(which.name);
+    plan_request request{.world_size = 4, .count = 64, .peer = 1};
+    auto as_it_likes = plan_all(which.kind, which.name, request);
+    request.chunk = 1;
+    CHECK((*plan_all(which.kind, which.name, request) != *as_it_likes) == which.is.in_chunks);
+  }
+}
+
+TEST_CASE("registry: the course's own call is one algorithm") {
+  CHECK(std::ranges::count_if(algorithms(), [](auto& x) { return x.is.course_call; }) == 1);
+  CHECK(course_algorithm().kind == proto::ALL_REDUCE);
+}
 
 TEST_CASE("registry: what is the same anywhere adds every element of a buffer up in one order") {
   size_t same = 0;

@@ -112,6 +112,20 @@ TEST_CASE("info text: a lost node's devices and their communicators are told whe
   CHECK(loss_text(free, "node-3") == "devices 0x3 0x4, which were free");
 }
 
+TEST_CASE("info text: a communicator that has ended has no ranks, and says why once") {
+  auto cluster = cluster_with_a_loss();
+  auto& group = *cluster.mutable_communicators(0);
+  group.set_async_error("communicator 7 has ended: no device is left");
+  group.set_error("communicator 7 has ended: no device is left");
+  CHECK(info_text(cluster, "h:1", {})
+          .find("communicator 7: ended in epoch 3, it still has 0x5 0x1; policy shrink, goes with its client\n"
+                "  communicator 7 has ended: no device is left\ngone\n")
+        != std::string::npos);
+  cluster.clear_devices();
+  CHECK(info_text(cluster, "h:1", {}).find("ended in epoch 3, none of its devices is left; ") != std::string::npos);
+  CHECK(communicators_of(cluster) == std::set<uint64_t>{7}); // it is there to be destroyed
+}
+
 TEST_CASE("info text: JSON has the names of the fields, zeros as well") {
   auto json = json_of(cluster_with_a_loss());
   for (auto part : {R"("name":"node-9")", R"("epoch":"3")", R"("operations_in_flight":1)",

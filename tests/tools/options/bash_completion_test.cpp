@@ -38,7 +38,7 @@ word_list caf_run_offers(const std::string& quoted) {
   return offered(RINGMASTER_CAF_RUN, "--completion", "caf-run " + quoted);
 }
 
-bool has(const word_list& all, const std::string& word) {
+bool offers(const word_list& all, const std::string& word) {
   return std::find(all.begin(), all.end(), word) != all.end();
 }
 
@@ -47,17 +47,17 @@ bool has(const word_list& all, const std::string& word) {
 TEST_CASE("bash completion: commands, and those below one") {
   CHECK(ringmaster_offers("pr") == word_list{"prove"});
   auto all = ringmaster_offers("''");
-  CHECK(has(all, "bench"));
-  CHECK(has(all, "help"));
+  CHECK(offers(all, "bench"));
+  CHECK(offers(all, "help"));
   CHECK(ringmaster_offers("help pu") == word_list{"puzzles"});
   CHECK(ringmaster_offers("simulate tr") == word_list{"train"});
-  CHECK(has(ringmaster_offers("simulate ''"), "all_reduce"));
+  CHECK(offers(ringmaster_offers("simulate ''"), "all_reduce"));
 }
 
 TEST_CASE("bash completion: the options of the command that is there") {
   CHECK(ringmaster_offers("prove --de") == word_list{"--deterministic"});
   CHECK(ringmaster_offers("simulate train --stra") == word_list{"--strategy"});
-  CHECK(!has(ringmaster_offers("simulate --"), "--strategy"));
+  CHECK(!offers(ringmaster_offers("simulate --"), "--strategy"));
   CHECK(ringmaster_offers("bench --device.c") == word_list{"--device.count="});
   CHECK(caf_run_offers("--dev") == word_list{"--devices-per-node"});
 }
@@ -70,13 +70,24 @@ TEST_CASE("bash completion: what an option's value may be, also behind an equals
   CHECK(ringmaster_offers("explain --transport =") == word_list{"network", "process"});
   CHECK(ringmaster_offers("bench all_r") == word_list{"all_reduce"});
   CHECK(ringmaster_offers("bench --devices 1") == word_list{""}); // a number: nothing to offer
-  CHECK(has(ringmaster_offers("log /"), "/usr"));
-  CHECK(has(ringmaster_offers("chart /usr/b"), "/usr/bin"));
+  CHECK(offers(ringmaster_offers("log /"), "/usr"));
+  CHECK(offers(ringmaster_offers("chart /usr/b"), "/usr/bin"));
+}
+
+TEST_CASE("bash completion: algorithms are those of the kind that stands there, and what a command has beside them") {
+  CHECK(ringmaster_offers("bench all_gather --algorithm ''")
+        == word_list{"all", "auto", "bruck", "butterfly", "direct", "naive", "ring"});
+  CHECK(ringmaster_offers("bench gather --algorithm = a") == word_list{"all", "auto"});
+  CHECK(offers(ringmaster_offers("bench --algorithm ''"), "scatter_all_gather"));
+  CHECK(ringmaster_offers("draw gather --algorithm ''") == word_list{"direct", "naive", "tree"});
+  CHECK(ringmaster_offers("completion ''") == word_list{"bash"});
+  CHECK(ringmaster_offers("help ma") == word_list{"man"});
+  CHECK(caf_run_offers("--comp") == word_list{"--completion"});
 }
 
 TEST_CASE("bash completion: behind caf-run's program its own words are left alone") {
   CHECK(caf_run_offers("--local 4 --po") == word_list{"--port"});
-  CHECK(has(caf_run_offers("--local 4 ca"), "cat"));
+  CHECK(offers(caf_run_offers("--local 4 ca"), "cat"));
   CHECK(caf_run_offers("--local 4 -- ringmaster --po") != word_list{"--port"});
   CHECK(caf_run_offers("--local = 4 prog --po") != word_list{"--port"});
 }

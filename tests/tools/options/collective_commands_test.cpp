@@ -60,6 +60,20 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
   CHECK(contains(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
 }
 
+TEST_CASE("draw: pieces are for algorithms that have some, also where the first is drawn") {
+  CHECK(has(run(draw_command, {"all_reduce", "--chunk=1"}).err, "--chunk: ring does not cut its data into pieces"));
+  CHECK(run(draw_command, {"all_reduce", "--algorithm=chain", "--chunk=1"}).code == 0);
+}
+
+TEST_CASE("simulate: all algorithms are what there is without a name, also where all are asked for") {
+  CHECK(run(simulate_command, {"gather", "--algorithm=all"}).out == run(simulate_command, {"gather"}).out);
+}
+
+TEST_CASE("explain: what a barrier does not do is no reason, and what it has not is refused") {
+  CHECK(!contains(run(explain_command, {"barrier"}).out, "less copying"));
+  CHECK(run(explain_command, {"barrier", "--bytes=64"}).err == "ringmaster explain: --bytes: barrier moves no data\n");
+}
+
 TEST_CASE("simulate: a broken link is an error that says who waits") {
   auto result = run(simulate_command, {"all_reduce", "--algorithm", "ring", "--ranks", "3", "--broken-link", "0-1"});
   CHECK(result.code == 1);
@@ -107,6 +121,16 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
         == "ringmaster simulate: there is no option --byte; did you mean --bytes? Or see ringmaster simulate --help\n");
   CHECK(refused({"all_reduce", "--fast"})
         == "ringmaster simulate: there is no option --fast; see ringmaster simulate --help\n");
+  CHECK(refused({"all_reduce", "--bytes", "3"})
+        == "ringmaster simulate: --bytes 3: not a whole number of float32 elements of 4 bytes; 4 would be\n");
+  CHECK(refused({"all_gather", "--bytes", "10"})
+        == "ringmaster simulate: --bytes 10: not a whole number of float32 elements of 4 bytes; 32 would be\n");
+  CHECK(refused({"all_reduce", "--bytes", "0"})
+        == "ringmaster simulate: --bytes 0: less than an element of float32, which has 4 bytes\n");
+  CHECK(refused({"barrier", "--bytes", "64"}) == "ringmaster simulate: --bytes: barrier moves no data\n");
+  for (auto* option : {"--deterministic", "--reduction-rate=1GB/s"})
+    CHECK(contains(refused({"broadcast", option}), ": broadcast does not reduce\n"));
+  CHECK(contains(refused({"all_reduce", "--algorithm", "ring", "--chunk", "64K"}), "--chunk: ring does not cut"));
   CHECK(contains(refused({"reduce_all"}), "there is no collective \"reduce_all\"; there are: all_reduce, "));
 }
 

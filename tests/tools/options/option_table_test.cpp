@@ -1,9 +1,14 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/captured_command.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
+#include "tools/bench/bench_command.hpp"
+#include "tools/bench/bench_options.hpp"
+#include "tools/cluster/info_command.hpp"
 #include "tools/cluster/log_options.hpp"
+#include "tools/cluster/node_commands.hpp"
 #include "tools/demo/demo_options.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/nearest_word.hpp"
@@ -145,8 +150,20 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
   CHECK(bench_refusal({"all_gather", "--deterministic"}) == "--deterministic: all_gather does not reduce");
   CHECK(bench_refusal({"all_gather", "--min-bytes", "8"})
         == "--min-bytes 8: less than an element of float32 for each of 8 ranks; 32 would be one");
-  CHECK(bench_refusal({"--min-bytes", "0"})
-        == "--min-bytes 0: less than an element of float32 for each of 8 ranks; 4 would be one");
+  CHECK(bench_refusal({"--min-bytes", "0"}) == "--min-bytes 0: less than an element of float32, which has 4 bytes");
+  CHECK(bench_refusal({"--min-bytes", "3"})
+        == "--min-bytes 3: not a whole number of float32 elements of 4 bytes; 4 would be");
+  for (auto* option : {"--min-bytes=8", "--max-bytes=8", "--in-place"})
+    CHECK(bench_refusal({"barrier", option}).ends_with(": barrier moves no data"));
+  CHECK(bench_refusal({"barrier"}) == "");
+  CHECK(bench_refusal({"--chunk=64K"}) == "");
+  CHECK(bench_refusal({"--chunk=64K", "--algorithm=all"}) == "");
+  CHECK(bench_refusal({"--chunk=64K", "--algorithm=direct"})
+        == "--chunk: direct does not cut its data into pieces; ring_pipelined, double_tree, chain of all_reduce do");
+  CHECK(bench_refusal({"all_gather", "--chunk=64K"})
+        == "--chunk: no algorithm of all_gather cuts its data into pieces");
+  CHECK(bench_refusal({"--iterations=0"}) == "--iterations: \"0\" is not an integer from 1 to 1024");
+  CHECK(bench_refusal({"--op=nix"}) == "--op: \"nix\" is none of sum, prod, min, max, avg");
   CHECK(bench_of({"all_gather"})->min_bytes == 64); // 8 is less, and the next one is 8 times as much
   CHECK(bench_of({"-b", "1K", "-e2M", "-f", "2", "-n=7", "-w", "0"})->max_bytes == 2 << 20);
   CHECK(bench_refusal({"--devices", "1"}) == "--devices: \"1\" is not an integer from 2 to 1024");
@@ -154,6 +171,38 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "there is no option --max-bites; did you mean --max-bytes? Or see ringmaster bench --help");
   CHECK(bench_refusal({"all_reduce", "reduce"})
         == "one collective at a time: \"all_reduce\" and \"reduce\" were given");
+}
+
+TEST_CASE("bench and demo: device.count on the command line is as --devices, and must not differ from it") {
+  bench_arguments read, both;
+  option_table table{"ringmaster bench"}, other{"ringmaster bench"};
+  read.add_to(table);
+  CHECK(!read.take_device_count(4));
+  CHECK(read.options()->devices == 4);
+  CHECK(read.options()->devices_given);
+  CHECK(render(read.take_device_count(1)) == "--device.count=1: the bench takes 2 to 1024 devices");
+  both.add_to(other);
+  CHECK(!other.read(arguments{"--devices=8"}));
+  CHECK(!both.take_device_count(8));
+  CHECK(render(both.take_device_count(4)) == "--device.count=4 and --devices 8: give one of them");
+  demo_options story;
+  CHECK(!story.take_device_count(3));
+  CHECK(read_into(story, {}) == "");
+  CHECK(story.devices == 3);
+  auto refused = run_command(bench_command(), {"--device.count=4", "--devices=8"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "ringmaster bench: --device.count=4 and --devices 8: give one of them\n");
+}
+
+TEST_CASE("configured call: an option that stands for a key is named as it was typed") {
+  CHECK(run_command(node_command(), {"--devices", "1.5"}).err
+        == "ringmaster node: --devices: \"1.5\" is not an integer from 0 to 1024\n");
+  CHECK(run_command(coordinator_command(), {"--port=x"}).err
+        == "ringmaster coordinator: --port: \"x\" is not an integer from 0 to 65535\n");
+  CHECK(run_command(info_command(), {"--join", "127.0.0.1"}).err
+        == "ringmaster info: --join: \"127.0.0.1\" is not \"host:port\" with a port from 1 to 65535\n");
+  CHECK(run_command(node_command(), {"--device.count=1.5"}).err.find("device.count is 1.5; it must be")
+        != std::string::npos);
 }
 
 TEST_CASE("demo options: read, and refused with a sentence") {
@@ -174,7 +223,7 @@ TEST_CASE("demo options: read, and refused with a sentence") {
   CHECK(demo_refusal({"--kill-rank", "8"}) == "--kill-rank is 8, but 8 devices have ranks 0 to 7");
   CHECK(demo_refusal({"--kill=none", "--kill-rank", "1"}) == "--kill-rank: with --kill none nobody dies");
   CHECK(demo_refusal({"--algorithm", "tree"}) == "--algorithm: \"tree\" is none of ring, naive");
-  CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, and the demo has none");
+  CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, for which there is no option");
   CHECK(demo_refusal({"--element", "9"})
         == "there is no option --element; did you mean --elements? Or see ringmaster demo --help");
 }
@@ -183,4 +232,15 @@ TEST_CASE("info: a number of devices that is none is refused before anybody is w
   launch::launched_program info{{RINGMASTER_PROGRAM, "info", "--join", "127.0.0.1:1", "--devices", "many"}};
   CHECK(info.finish() == 2);
   CHECK(info.error == "ringmaster info: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
+}
+
+TEST_CASE("info, destroy, node: a host that there is not is no fault of the command line") {
+  for (auto& words : std::vector<arguments>{{"info"}, {"destroy", "all"}, {"node", "--device.memory-bytes=64K"}}) {
+    auto line = words;
+    line.insert(line.begin(), RINGMASTER_PROGRAM);
+    line.insert(line.end(), {"--join", "no-such-host.invalid:7077"});
+    launch::launched_program program{line};
+    CHECK(program.finish() == 1);
+    CHECK(program.error.find("no-such-host.invalid") != std::string::npos);
+  }
 }

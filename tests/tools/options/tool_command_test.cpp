@@ -123,15 +123,43 @@ TEST_CASE("program: lists its commands, hands them their arguments, and says whi
   auto none = in_house({});
   CHECK(none.code == 2);
   CHECK(none.out == in_house({"help"}).out);
-  CHECK(none.out
-        == "usage: house COMMAND [options]\n\nkeeps a house\n\n  paint  paints walls\n  sweep  sweeps floors\n"
-           "  help   this text; help COMMAND says what a command takes, as COMMAND --help does\n\nBe careful.\n");
+  CHECK(
+    none.out
+    == "usage: house COMMAND [options]\n\nkeeps a house\n\n  paint       paints walls\n  sweep       sweeps floors\n"
+       "  help        this text; help COMMAND says what a command takes, as COMMAND --help does\n"
+       "  completion  a script that lets bash complete all this: source <(house completion bash)\n"
+       "  man         the manual page: house man | man -l -\n"
+       "  version     which versions these are, as --version\n\nBe careful.\n");
   CHECK(in_house({"paint", "north"}).out == "red 2 times, 65536\n");
   CHECK(in_house({"help", "paint"}).out == run_command(paint(), {"--help"}).out);
   auto unknown = in_house({"paimt"});
   CHECK(unknown.code == 2);
   CHECK(unknown.err
         == "house: there is no command \"paimt\"; did you mean paint? `house help` lists those there are\n");
+}
+
+TEST_CASE("program: its own commands have help, and refuse what they do not take") {
+  CHECK(contains(in_house({"help", "man"}).out, "usage: house man\n"));
+  CHECK(contains(in_house({"help", "completion"}).out, "usage: house completion bash"));
+  CHECK(contains(in_house({"completion", "bash"}).out, "complete -F _house house"));
+  for (auto& [args, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+         {{"completion"}, "house completion: for which shell? completion bash is what there is\n"},
+         {{"completion", "zsh"}, "house completion: \"zsh\": there is a script for bash only\n"},
+         {{"man", "paint"}, "house man: \"paint\" is no option; see house man --help\n"},
+         {{"--version", "x"}, "house version: \"x\" is no option; see house version --help\n"},
+         {{"help", "paint", "twice"}, "house help: house paint has no command \"twice\" below it\n"}}) {
+    auto refused = in_house(args);
+    CHECK(refused.code == 2);
+    CHECK(refused.out == "");
+    CHECK(refused.err == sentence);
+  }
+}
+
+TEST_CASE("tool command: what is given once is refused a second time; a flag and what may be repeated is not") {
+  auto twice = run_command(paint(), {"north", "--colour=red", "-c", "blue"});
+  CHECK(twice.code == 2);
+  CHECK(twice.err == "house paint: --colour is given twice\n");
+  CHECK(run_command(paint(), {"north", "south", "--dry", "--dry"}).code == 0);
 }
 
 TEST_CASE("tool command: one below another goes by its last word") {

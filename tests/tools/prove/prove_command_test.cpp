@@ -6,6 +6,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/prove/prove_cases.hpp"
+#include "tools/prove/prove_run.hpp"
 
 #include <doctest/doctest.h>
 
@@ -45,6 +46,23 @@ TEST_CASE("prove command: proofs of one algorithm are counted and hold") {
   CHECK(end.err == "");
   auto one = prove_with({"all_reduce", "--algorithm", "ring", "--ranks=3", "--count", "9"});
   CHECK(contains(one.out, "\n1 proof, which holds ("));
+}
+
+TEST_CASE("prove command: tells how far it is from within a world, and comes to the end") {
+  prove_options opts;
+  opts.kind = proto::ALL_REDUCE;
+  opts.algorithm = "ring";
+  opts.ranks = {64};
+  opts.counts = {1, 2, 3, 4};
+  opts.jobs = 1;
+  std::vector<double> parts;
+  auto rows = 0;
+  prove_watch watch{[&](double part) { parts.push_back(part); }, [&](const algorithm_proofs&) { ++rows; }};
+  REQUIRE(prove_algorithms(opts, watch));
+  CHECK(rows == 1);
+  CHECK(std::ranges::count_if(parts, [](double x) { return x > 0 && x < 1; }) >= 4); // it is one job
+  CHECK(std::ranges::is_sorted(parts));
+  CHECK(parts.back() == doctest::Approx(1));
 }
 
 TEST_CASE("prove command: every algorithm that there is holds and costs what it says") {

@@ -119,7 +119,7 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
     return train_refusal(args);
   };
   CHECK(problem({"--strategy=ddp", "--tensor=2"})
-        == "ringmaster simulate train: --tensor: ddp on 8 ranks has 1 tensor-parallel ones\n");
+        == "ringmaster simulate train: --tensor: ddp on 8 ranks has no tensor-parallel ones\n");
   CHECK(problem({"--strategy=zero1", "--data=2"})
         == "ringmaster simulate train: --data: zero1 on 8 ranks has 8 data-parallel ones\n");
   CHECK(problem({"--strategy=1f1b", "--zero=3"}).find("--zero: 1f1b on 8 ranks has no data-parallel ones")
@@ -168,6 +168,11 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
   CHECK(train({"--strategy=ddp-overlap", "--chunks=3"}).code == 0);
   CHECK(train_refusal({"--strategy=pipeline-fsdp", "--data=2", "--zero=1"})
         == "ringmaster simulate train: --zero: pipeline-fsdp on 8 ranks shares a stage as ZeRO's stage 3 does\n");
+  for (auto [micro, right] : {std::pair{"16", "4"}, {"3", "2 or 4"}})
+    CHECK(train_refusal({"--strategy=ddp", "--ranks=4", "--global-batch=16", std::string{"--micro-batch="} + micro})
+          == fmt::format("ringmaster simulate train: --micro-batch {}: ddp on 4 ranks has 4 samples on each rank; {} "
+                         "would divide them\n",
+                         micro, right));
   // Of what is told to all of them each takes what it has.
   auto table = train({"--strategy=all", "--micro-batch=4", "--chunks=4"}).out;
   CHECK(table.find("--micro-batch:") == std::string::npos);
@@ -196,6 +201,9 @@ TEST_CASE(
   CHECK(refused.code == 1);
   CHECK(refused.err.find("ringmaster simulate train: --trace-limit: the trace of ") == 0);
   CHECK(refused.err.find(" and at most 10 KiB were asked for") != std::string::npos);
+  limited.back() = "--trace-limit=20K";
+  auto part = [](const std::string& text) { return text.substr(0, text.find(" and at most")); };
+  CHECK(part(run_command(simulate_command(), limited).err) == part(refused.err)); // it is the same trace
   CHECK(!std::filesystem::exists(file));
   CHECK(run_command(simulate_command(), args).code == 0);
   CHECK(std::filesystem::exists(file));
