@@ -1,16 +1,13 @@
 #include "client/cluster.hpp"
 
 #include "actors/configuration/log.hpp"
-#include "actors/hosts/reach.hpp"
+#include "actors/hosts/connections.hpp"
 #include "client/client.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"
 
-#include <caf/io/middleman.hpp>
-#include <caf/io/middleman_actor.hpp>
 #include <caf/scoped_actor.hpp>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <set>
@@ -195,28 +192,13 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
   auto target = parse_endpoint(where);
   if (!target)
     return std::move(target.error());
-  constexpr caf::timespan reach_limit = std::chrono::seconds{3};
-  if (auto problem = reach(*target, std::min(limit, reach_limit)))
-    return make_error(code_of(problem), fmt::format("there is no coordinator: {}", render(problem)));
-  caf::scoped_actor self{system};
-  caf::expected<coordinator_actor> result = caf::sec::cannot_connect_to_node;
-  self->request(system.middleman().actor_handle(), limit, caf::connect_atom_v, target->host, target->port)
-    .receive(
-      [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
-        if (handle && system.assignable<coordinator_actor>(signature))
-          result = caf::actor_cast<coordinator_actor>(handle);
-        else
-          result = make_error(errc::invalid_argument,
-                              fmt::format("{} answers, but it is no ringmaster coordinator of this version", where));
-      },
-      [&](const caf::error& problem) {
-        result = make_error(
-          problem == caf::sec::request_timeout ? errc::timed_out : errc::unreachable,
-          fmt::format("{} accepts connections, but no coordinator answers there within {:.0f} s ({}); is `ringmaster "
-                      "coordinator` running there, and the port right?",
-                      where, std::chrono::duration<double>{limit}.count(), render(problem)));
-      });
-  return result;
+  auto found = connect_to(system, *target, limit);
+  if (!found)
+    return make_error(code_of(found.error()), fmt::format("there is no coordinator: {}", render(found.error())));
+  if (!found->handle || !system.assignable<coordinator_actor>(found->signature))
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} answers, but it is no ringmaster coordinator of this version", where));
+  return caf::actor_cast<coordinator_actor>(found->handle);
 }
 
 } // namespace ringmaster

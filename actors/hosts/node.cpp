@@ -1,12 +1,10 @@
 #include "actors/hosts/node.hpp"
 
 #include "actors/calls/answers.hpp"
-#include "actors/hosts/reach.hpp"
+#include "actors/hosts/connections.hpp"
 #include "messages/wire_ids.hpp"
 
 #include <caf/blocking_actor.hpp>
-#include <caf/io/middleman.hpp>
-#include <caf/io/middleman_actor.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -91,19 +89,14 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
     return;
   // On a thread of its own: whoever is silent there holds up nobody here.
   self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
-    endpoint where{peer.host(), static_cast<uint16_t>(peer.port())};
     proto::NodeApart result;
     result.set_peer(peer.name());
-    caf::strong_actor_ptr found;
-    if (auto problem = reach(where))
-      result.set_why(render(problem));
-    else
-      helper->request(helper->system().middleman().actor_handle(), limit, caf::connect_atom_v, where.host, where.port)
-        .receive([&](const caf::node_id&, const caf::strong_actor_ptr& x, const std::set<std::string>&) { found = x; },
-                 [&](const caf::error& x) { result.set_why(render(x)); });
-    if (!found && result.why().empty())
+    auto found = connect_to(helper->system(), {peer.host(), static_cast<uint16_t>(peer.port())}, limit);
+    if (!found)
+      result.set_why(render(found.error()));
+    else if (!found->handle)
       result.set_why("no node listens there");
-    helper->send(us, std::move(result), std::move(found));
+    helper->send(us, std::move(result), found ? found->handle : nullptr);
   });
 }
 

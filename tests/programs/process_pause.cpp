@@ -45,7 +45,7 @@ caf::expected<pid_t> process_of(client& host, const std::string& who) {
 
 /// Stops the process and lets it go on after that time, from a process of its own: this one may be the one that stands.
 pid_t pause(pid_t process, double seconds) {
-  auto story = fmt::format("kill -STOP {0}; sleep {1}; kill -CONT {0}", process, seconds);
+  auto story = fmt::format("sleep 0.2; kill -STOP {0}; sleep {1}; kill -CONT {0}", process, seconds);
   auto child = ::fork();
   if (child == 0) {
     ::execl("/bin/sh", "sh", "-c", story.c_str(), nullptr);

@@ -1,8 +1,6 @@
 #include "tools/cluster/adoption.hpp"
 
-#include "actors/hosts/reach.hpp"
-
-#include <caf/io/middleman.hpp>
+#include "actors/hosts/connections.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -33,26 +31,29 @@ void adoption::try_missing() {
 }
 
 void adoption::adopt(listed_node& x) {
-  if (!x.reached.valid()) {
-    x.reached = std::async(std::launch::async, [where = x.where] { return reach(where); });
+  if (!x.found.valid()) {
+    constexpr auto limit = std::chrono::seconds{5};
+    x.found = std::async(std::launch::async,
+                         [&system = system_, where = x.where, limit] { return connect_to(system, where, limit); });
     return;
   }
-  if (x.reached.wait_for(std::chrono::seconds{0}) != std::future_status::ready)
+  if (x.found.wait_for(std::chrono::seconds{0}) != std::future_status::ready)
     return;
-  if (auto problem = x.reached.get())
-    return missed(x, problem);
-  auto found = system_.middleman().remote_actor<node_actor>(x.where.host, x.where.port);
+  auto found = x.found.get();
   if (!found)
     return missed(x, found.error());
-  self_->monitor(*found);
-  x.present = found->address();
+  if (!found->handle || !system_.assignable<node_actor>(found->signature))
+    return missed(x, make_error(errc::invalid_argument, "what answers is no ringmaster node of this version"));
+  auto node = caf::actor_cast<node_actor>(found->handle);
+  self_->monitor(node);
+  x.present = node.address();
   x.told = false;
   proto::Adopt join;
   join.set_host(x.where.host);
   join.set_port(x.where.port);
   for (auto id : x.device_ids)
     join.add_device_ids(id);
-  self_->send(*found, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator_));
+  self_->send(node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator_));
 }
 
 void adoption::missed(listed_node& x, const caf::error& why) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/hosts/connections.hpp"
 #include "messages/interfaces.hpp"
 #include "runtime/text/endpoint.hpp"
 
@@ -29,8 +30,8 @@ private:
     endpoint where;
     std::vector<uint64_t> device_ids = {};
     caf::actor_addr present = {};
-    bool told = false;                    ///< That it is missing.
-    std::future<caf::error> reached = {}; ///< On a thread of its own: whoever is silent there holds up nobody here.
+    bool told = false;                                      ///< That it is missing.
+    std::future<caf::expected<published_actor>> found = {}; ///< A try that is under way.
   };
 
   void adopt(listed_node& x);

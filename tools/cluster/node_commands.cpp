@@ -1,6 +1,7 @@
 #include "tools/cluster/node_commands.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "actors/hosts/connections.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/memory/memory_directory.hpp"
@@ -82,7 +83,7 @@ class coordinator_call final : public configured_call {
     if (!parts)
       return std::move(parts.error());
     auto& coordinator = (*parts)->coordinator();
-    auto port = system.middleman().publish(coordinator, opts.coordinator.port, opts.coordinator.host.c_str(), true);
+    auto port = listen_for(coordinator, system, opts.coordinator.host, opts.coordinator.port);
     if (!port)
       return make_error(
         errc::io_error,
@@ -142,7 +143,7 @@ class node_call final : public configured_call {
     auto settings = node_settings(opts, memory->path());
     auto name = settings.name;
     auto self_node = system.spawn(node, std::move(settings));
-    auto port = system.middleman().publish(self_node, opts.node.listen_port, opts.node.listen_host.c_str(), true);
+    auto port = listen_for(self_node, system, opts.node.listen_host, opts.node.listen_port);
     if (!port) {
       caf::anon_send_exit(self_node, caf::exit_reason::user_shutdown);
       return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,

@@ -61,7 +61,8 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
 }
 
 TEST_CASE("draw: pieces are for algorithms that have some, also where the first is drawn") {
-  CHECK(contains(run(draw_command, {"all_reduce", "--chunk=1"}).err, "--chunk: ring does not cut its data into pieces"));
+  CHECK(contains(run(draw_command, {"all_reduce", "--chunk=1"}).err,
+                 "--chunk: ring does not cut its data into pieces"));
   CHECK(run(draw_command, {"all_reduce", "--algorithm=chain", "--chunk=1"}).code == 0);
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/actor_cast.hpp>
+#include <caf/actor_control_block.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
+#include <caf/timespan.hpp>
+
+#include <set>
+#include <string>
+
+namespace ringmaster {
+
+// How processes find each other over CAF's protocol, in place of `middleman().publish` and `remote_actor`, for two
+// faults of CAF 0.17's own way:
+//   Its connecting has no limit, and all connections that a process wants wait for one that is under way.
+//   It knows a connection by the number of its socket, and forgets one that was closed only when all messages before it
+//   are taken apart. If a new connection has got the number meanwhile, that one is forgotten: its peer, whom nothing
+//   has happened to, is told to be gone, and what is asked over it is never answered. Here numbers rise, and come again
+//   only after hundreds of others.
+
+/// What answers at an endpoint.
+struct published_actor {
+  caf::strong_actor_ptr handle; ///< Null: nothing is published there.
+  std::set<std::string> signature;
+};
+
+/// Connects, and waits `limit` at most; blocks. Errors: invalid_argument, for a name that nobody knows; unreachable,
+/// with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not answer.
+caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit);
+
+/// Lets others connect to `whom` at `host` (empty: any address) and `port` (0: any that is free). Returns the port.
+/// Errors: io_error.
+caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
+                                   std::set<std::string> signature, const std::string& host, uint16_t port);
+
+template <class Handle>
+caf::expected<uint16_t> listen_for(const Handle& whom, caf::actor_system& system, const std::string& host,
+                                   uint16_t port) {
+  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,124 @@
+// Over real sockets, on loopback.
+#include "actors/hosts/connections.hpp"
+
+#include "messages/errc.hpp"
+#include "messages/type_ids.hpp"
+#include "tests/support/text_search.hpp"
+
+#include <caf/all.hpp>
+#include <caf/io/middleman.hpp>
+#include <doctest/doctest.h>
+
+#include <arpa/inet.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A process's actor system, as far as it can be one here.
+struct process {
+  struct configuration : caf::actor_system_config {
+    configuration() {
+      set("scheduler.max-threads", 1);
+      load<caf::io::middleman>();
+      add_message_types<caf::id_block::ringmaster>();
+    }
+  };
+
+  configuration settings;
+  caf::actor_system system{settings};
+};
+
+caf::behavior echo(caf::event_based_actor*) {
+  return {[](uint64_t x) { return x; }};
+}
+
+struct listening_process : process {
+  caf::actor whom = system.spawn(echo);
+  uint16_t port = *listen_for(whom, system, "127.0.0.1", 0);
+  ~listening_process() { caf::anon_send_exit(whom, caf::exit_reason::user_shutdown); }
+};
+
+/// The numbers of the sockets that are open.
+std::set<int> sockets() {
+  std::set<int> result;
+  for (auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry, gone).string().starts_with("socket:"))
+      result.insert(std::stoi(entry.path().filename()));
+  }
+  return result;
+}
+
+/// A port of a socket that is bound and, unless `accepts`, does not listen.
+struct bound_port {
+  explicit bound_port(bool accepts) : fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&own), size) == 0);
+    REQUIRE((!accepts || ::listen(fd, 8) == 0));
+    REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0);
+    port = ::ntohs(own.sin_port);
+  }
+  ~bound_port() { ::close(fd); }
+
+  int fd;
+  uint16_t port = 0;
+};
+
+} // namespace
+
+TEST_CASE("connections: what is published is found, with its interface, and answers") {
+  listening_process there;
+  process here;
+  auto found = connect_to(here.system, {"localhost", there.port}, 5s);
+  REQUIRE_MESSAGE(found, render(found.error()));
+  CHECK(found->signature == there.system.message_types(there.whom));
+  caf::scoped_actor self{here.system};
+  uint64_t answer = 0;
+  self->request(caf::actor_cast<caf::actor>(found->handle), 5s, uint64_t{7})
+    .receive([&](uint64_t x) { answer = x; }, [](const caf::error&) {});
+  CHECK(answer == 7);
+}
+
+TEST_CASE(
+  "connections: no number of a socket comes again soon, since CAF would take the new connection for the old one") {
+  listening_process there;
+  std::set<int> seen = sockets();
+  for (int round = 0; round < 5; ++round) {
+    process here;
+    REQUIRE(connect_to(here.system, {"127.0.0.1", there.port}, 5s));
+    int fresh = 0;
+    for (auto fd : sockets())
+      fresh += seen.insert(fd).second ? 1 : 0;
+    CHECK(fresh == 2); // both ends
+  }
+}
+
+TEST_CASE("connections: nobody there, nobody known and nobody who answers are told apart") {
+  process here;
+  bound_port silent{false};
+  auto refused = connect_to(here.system, {"127.0.0.1", silent.port}, 5s);
+  REQUIRE(!refused);
+  CHECK(code_of(refused.error()) == errc::unreachable);
+  CHECK(contains(render(refused.error()), fmt::format("127.0.0.1:{} (127.0.0.1:{}) cannot be reached from 127.0.0.1:",
+                                                      silent.port, silent.port)));
+  CHECK(contains(render(refused.error()), "nobody listens there: is the process running, and the port right?"));
+  auto unknown = connect_to(here.system, {"no-such-host.invalid", 1}, 5s);
+  REQUIRE(!unknown);
+  CHECK(code_of(unknown.error()) == errc::invalid_argument);
+  bound_port mute{true};
+  auto no_answer = connect_to(here.system, {"127.0.0.1", mute.port}, 100ms);
+  REQUIRE(!no_answer);
+  CHECK(code_of(no_answer.error()) == errc::timed_out);
+  CHECK(contains(render(no_answer.error()), "accepts connections and does not answer"));
+}
