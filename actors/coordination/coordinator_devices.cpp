@@ -67,6 +67,7 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
   record.mutable_node_left()->set_node_id(id.value);
   record.mutable_node_left()->set_name(its_name);
   record.mutable_node_left()->set_cause(cause);
+  record.mutable_node_left()->set_lost(!left);
   journal(std::move(record));
   proto::ClusterInfo::Gone gone;
   gone.set_what(proto::ClusterInfo::Gone::NODE);

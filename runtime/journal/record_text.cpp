@@ -149,7 +149,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     }
     case Record::kNodeLeft: {
       auto& x = record.node_left();
-      return fmt::format("{} left{}", node_text(x), because(x.cause()));
+      return fmt::format("{} {}{}", node_text(x), x.lost() ? "was lost" : "left", because(x.cause()));
     }
     case Record::kDeviceJoined: return text(record.device_joined());
     case Record::kDeviceLeft:

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 
 using namespace ringmaster::launch;
 
@@ -161,4 +162,42 @@ TEST_CASE("processes: devices that the coordinator's configuration lists are fou
   CHECK(info.finish() == 0);
   for (auto id : {"device 0xb ", "device 0xc ", "device 0x15 "})
     CHECK(info.output.find(id) != std::string::npos);
+}
+
+TEST_CASE("processes: no id is used twice after a coordinator that was killed, in the same journal") {
+  ringmaster::test::temporary_directory dir;
+  auto journal = (dir.path() / "journal").string();
+  auto ids_of_a_run = [&](int signal) {
+    launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--journal", journal}};
+    REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+    auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+    launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2"}};
+    launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "2"}};
+    CHECK(info.finish() == 0);
+    std::set<uint64_t> result;
+    for (size_t at = 0; (at = info.output.find("device 0x", at)) != std::string::npos; ++at)
+      result.insert(std::stoull(info.output.substr(at + 9), nullptr, 16));
+    ::kill(coordinator.child.pid(), signal);
+    coordinator.finish();
+    CHECK(node.finish() == 1); // it says that the coordinator is gone
+    return result;
+  };
+  using ids = std::set<uint64_t>;
+  CHECK(ids_of_a_run(SIGKILL) == ids{1, 2});
+  CHECK(ids_of_a_run(SIGTERM) == ids{1025, 1026}); // above what might have been given
+  CHECK(ids_of_a_run(SIGKILL) == ids{1027, 1028}); // that one ended in order
+}
+
+TEST_CASE("processes: two nodes that lose each other, but not the coordinator, finish what is under way") {
+  launched_program probe{{"ss", "-K", "dst", "127.0.0.1", "dport", "=", "1"}};
+  if (probe.finish() != 0) {
+    MESSAGE("skipped: this system does not let connections be cut (ss -K)");
+    return;
+  }
+  launched_program run{under_caf_run({RINGMASTER_PROCESS_PAUSE, "connections", "1"})};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  CHECK(status == 0);
+  CHECK(run.output.find("nothing is lost") != std::string::npos);
 }

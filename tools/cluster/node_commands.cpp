@@ -5,6 +5,7 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/memory/memory_directory.hpp"
+#include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/cluster/cluster_connection.hpp"
@@ -104,6 +105,24 @@ class coordinator_call final : public configured_call {
   std::string port_file_;
 };
 
+/// By which others are told to reach this node.
+caf::expected<std::string> address_for_others(const options& opts) {
+  if (opts.node.listen_host != "auto")
+    return opts.node.listen_host;
+  if (opts.node.join.empty())
+    return make_error(errc::invalid_argument, "--listen-host auto takes the address that leads to the coordinator: say "
+                                              "which with --join, or give an address");
+  auto coordinator = parse_endpoint(opts.node.join);
+  if (!coordinator)
+    return std::move(coordinator.error());
+  return own_address_towards(*coordinator);
+}
+
+/// All addresses of the family of this one.
+std::string any_address(const std::string& like) {
+  return like.find(':') == std::string::npos ? "0.0.0.0" : "::";
+}
+
 class node_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about("A process with devices that joins a coordinator, or waits for one that lists it. Ends with SIGTERM or "
@@ -114,7 +133,8 @@ class node_call final : public configured_call {
     key_option(table, "--name", "node.name").says("NAME", "in logs").otherwise("host and process id");
     key_option(table, "--listen", "node.listen-port")
       .says("PORT", "where other nodes and coordinators reach this one, 0 for any free port");
-    key_option(table, "--listen-host", "node.listen-host").says("H", "on which address");
+    key_option(table, "--listen-host", "node.listen-host")
+      .says("H", "on which address; auto: on all, and others are told the one that leads to the coordinator");
   }
 
   caf::error check() override {
@@ -140,10 +160,14 @@ class node_call final : public configured_call {
         end_at_once("ringmaster node", found.error(), to.err);
       host = std::move(*found);
     }
+    auto address = address_for_others(opts);
+    if (!address)
+      end_at_once("ringmaster node", address.error(), to.err);
     auto settings = node_settings(opts, memory->path());
     auto name = settings.name;
     auto self_node = system.spawn(node, std::move(settings));
-    auto port = listen_for(self_node, system, opts.node.listen_host, opts.node.listen_port);
+    auto port = listen_for(self_node, system, *address == opts.node.listen_host ? *address : any_address(*address),
+                           opts.node.listen_port);
     if (!port) {
       caf::anon_send_exit(self_node, caf::exit_reason::user_shutdown);
       return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
@@ -151,14 +175,14 @@ class node_call final : public configured_call {
     }
     caf::scoped_actor self{system};
     self->monitor(self_node);
-    spdlog::info("node {} at {}:{} with {} {}; configuration: {}", name, opts.node.listen_host, *port,
+    spdlog::info("node {} at {}:{} with {} {}; configuration: {}", name, *address, *port,
                  counted(opts.device.count, "device"),
                  host ? "joins " + opts.node.join
                       : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)",
                  configuration_origin());
     if (host) {
       proto::Adopt join;
-      join.set_host(opts.node.listen_host);
+      join.set_host(*address);
       join.set_port(*port);
       self->send(self_node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(host));
     }

@@ -1,6 +1,7 @@
 #include "tools/launch/cluster_launch.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/own_address.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
@@ -58,19 +59,34 @@ cluster_launch::cluster_launch(command_line line, std::vector<node_place> places
   : line_(std::move(line)), places_(std::move(places)), scratch_(std::move(scratch)), watch_(watch) {}
 
 int cluster_launch::run() {
-  auto all_local = std::all_of(places_.begin(), places_.end(), [](const auto& place) { return place.local; });
-  auto host = all_local ? "127.0.0.1" : line_.address.empty() ? own_host_name() : line_.address;
   join_deadline_ = now() + line_.timeout;
-  auto ran = start_coordinator(host) && start_nodes() && await_joined() && run_program();
+  auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && run_program();
   stop_all();
   if (ran && program_->status())
     return program_->status()->shell_status();
   return stop_signal_ != 0 ? 128 + stop_signal_ : failed_status;
 }
 
+bool cluster_launch::all_local() const {
+  return std::all_of(places_.begin(), places_.end(), [](const auto& place) { return place.local; });
+}
+
+/// Where all nodes, those of this host included, reach the coordinator. This host's name may mean 127.0.1.1 here.
+std::string cluster_launch::own_address() const {
+  if (all_local())
+    return "127.0.0.1";
+  if (!line_.address.empty())
+    return line_.address;
+  for (auto& place : places_)
+    if (!place.local)
+      if (auto address = own_address_towards({place.host, 22}); address && !address->starts_with("127."))
+        return *address;
+  return own_host_name();
+}
+
 bool cluster_launch::start_coordinator(const std::string& host) {
   auto port_file = scratch_->path() + "/port";
-  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file, host == "127.0.0.1")});
+  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file, all_local())});
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;
@@ -87,7 +103,7 @@ bool cluster_launch::start_coordinator(const std::string& host) {
                             : fmt::format("the coordinator did not listen within {}", in_seconds(line_.timeout)));
     return false;
   }
-  address_ = fmt::format("{}:{}", host, port);
+  address_ = fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
   return true;
 }
 
@@ -95,7 +111,7 @@ bool cluster_launch::start_nodes() {
   for (auto& place : places_) {
     // ssh carries no signals: what stops a remote node is the end of its input.
     auto input = place.local ? child_spec::input_kind::none : child_spec::input_kind::pipe;
-    auto* node = start(place.name, {.arguments = node_command(line_, place, address_), .input = input});
+    auto* node = start(place.name, {.arguments = node_command(line_, place, address_, all_local()), .input = input});
     if (node == nullptr)
       return false;
     nodes_.push_back(node);

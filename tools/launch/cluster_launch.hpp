@@ -37,6 +37,8 @@ public:
 private:
   using time_point = process_watch::clock::time_point;
 
+  bool all_local() const;
+  std::string own_address() const;
   bool start_coordinator(const std::string& host);
   bool start_nodes();
   bool await_joined();

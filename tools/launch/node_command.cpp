@@ -31,14 +31,16 @@ argument_list coordinator_command(const command_line& line, const std::string& p
   return result;
 }
 
-argument_list node_command(const command_line& line, const node_place& place, const std::string& address) {
+argument_list node_command(const command_line& line, const node_place& place, const std::string& address,
+                           bool all_local) {
   auto& binary = place.local || line.remote_binary.empty() ? line.binary : line.remote_binary;
   argument_list node{binary,   "node",    "--join", address, "--devices", std::to_string(place.devices),
                      "--name", place.name};
   add_conf(line, node);
+  if (!all_local) // whoever is here must be reached from there as well; and names may mean a host to itself only
+    node.insert(node.end(), {"--listen-host", "auto"});
   if (place.local)
     return node;
-  node.insert(node.end(), {"--listen-host", place.host}); // where the other nodes reach it
   std::string words;
   for (auto& word : node)
     words.append(words.empty() ? "" : " ").append(shell_quote(word));

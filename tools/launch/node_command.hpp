@@ -17,7 +17,8 @@ argument_list coordinator_command(const command_line& line, const std::string& p
 
 /// `ringmaster node`, joining the coordinator at `address` ("HOST:PORT"); for a remote host, what ssh is to run.
 /// The remote shell ends the node when its standard input ends, which it does however this launcher ends.
-argument_list node_command(const command_line& line, const node_place& place, const std::string& address);
+argument_list node_command(const command_line& line, const node_place& place, const std::string& address,
+                           bool all_local);
 
 /// `ringmaster info`, which waits until all nodes have joined; `limit` is rounded up to seconds.
 argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,

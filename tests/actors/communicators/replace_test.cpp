@@ -138,6 +138,49 @@ TEST_CASE("replace: where the only spare dies while it gets its inputs, one that
   }
 }
 
+TEST_CASE("replace: SUCCESS is not said where a spare took the place of one that was lost with its result") {
+  auto rounds = plan(proto::ALL_REDUCE, "ring", {.world_size = 3, .count = 13})->rounds;
+  for (std::vector<uint32_t> victims : {std::vector<uint32_t>{1}, {0, 2}})
+    for (bool in_place : {true, false})
+      for (uint64_t seed = 1; seed <= 10; ++seed) {
+        CAPTURE(victims.size());
+        CAPTURE(in_place);
+        CAPTURE(seed);
+        simulated_cluster cluster{with_spares(seed, 2)};
+        auto what = three_ranks();
+        what.in_place = in_place;
+        all_reduce_trial trial{cluster, what};
+        for (auto victim : victims) // when it is told that all have finished
+          cluster.inject(trial.device(victim), fault(proto::FaultRequest::KILL, rounds + 1));
+        REQUIRE(trial.launch() == "");
+        auto status = cluster.wait(1);
+        REQUIRE(status.status() == gpu_sim::FAILED);
+        CHECK(static_cast<errc>(status.code()) == errc::device_lost);
+        REQUIRE(status.devices_size() == 3);
+        for (uint32_t rank = 0; rank < 3; ++rank) {
+          CAPTURE(rank);
+          auto now = status.devices(static_cast<int>(rank)).deviceid().value();
+          auto lost = std::count(victims.begin(), victims.end(), rank) != 0;
+          CHECK((now != trial.device(rank)) == lost);
+          CHECK(contains(status.error(), fmt::format("rank {} (device 0x{:x})", rank, now)) == lost);
+          CHECK(contains(status.asyncerror(), fmt::format("(device 0x{:x}) was lost", trial.device(rank))) == lost);
+          if (!lost)
+            CHECK(result_of(trial, status, rank) == trial.expected({0, 1, 2}));
+        }
+        // The next ones are asked for by themselves.
+        for (uint32_t rank = 0; rank < 3; ++rank) {
+          auto input = trial.inputs[rank];
+          auto& device = status.devices(static_cast<int>(rank));
+          cluster.copy_in(device.deviceid().value(), device.minmemaddr().value() + 72, byte_block::of(std::move(input)));
+        }
+        trial.options.in_place = true;
+        REQUIRE(launch_now(trial, status) == "");
+        auto next = cluster.wait(1);
+        CHECK(next.status() == gpu_sim::SUCCESS);
+        CHECK(next.error() == "");
+      }
+}
+
 TEST_CASE("replace: where there is no spare the communicator is aborted and says why") {
   simulated_cluster cluster{with_spares(1, 0)};
   all_reduce_trial trial{cluster, three_ranks()};

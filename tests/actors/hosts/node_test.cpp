@@ -94,6 +94,26 @@ TEST_CASE("node: a device that dies comes back as another one") {
   x.cluster.run_until([&] { return x.device_ids() == ids{41, 42}; });
 }
 
+TEST_CASE("node: one that loses all its devices to a suspicion, again and again, starts them again and does not end") {
+  one_node x;
+  x.adopt({});
+  x.run_until_there_are(3);
+  uint64_t highest = 3;
+  for (int round = 0; round < 4; ++round) { // 12 ends, of which 5 would be too many in 10 s
+    for (auto id : x.device_ids()) {
+      proto::MemberLost lost;
+      lost.set_device_id(id);
+      lost.set_cause("its process has not answered for 2.6 s");
+      lost.set_noticed_by("suspicion");
+      lost.set_fence(true);
+      caf::anon_send(x.cluster.host, lost);
+    }
+    x.cluster.run_until([&] { return x.device_ids().size() == 3 && x.device_ids().front() > highest; });
+    highest = x.device_ids().back();
+  }
+  CHECK(x.info().nodes_size() == 1);
+}
+
 TEST_CASE("node: without a list it has as many devices as it was made for") {
   one_node x;
   x.adopt({});

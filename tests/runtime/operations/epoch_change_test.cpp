@@ -634,3 +634,39 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
   CHECK(op->slots[1].input_bytes == 0);
   CHECK(op->drop({2}) == "");
 }
+
+TEST_CASE("epoch change: where members may have lost each other's words, what runs runs again over all of them") {
+  using decision_kind = epoch_change;
+  epoch_change epochs{{1}, proto::SHRINK, devices(3)};
+  CHECK(epochs.way_lost("nodes a and b have no direct way").empty()); // nothing is under way
+  auto& op = epochs.operations().add(sum_of(epochs.ranks()));
+  op.epoch = epochs.epoch();
+  op.attempts = 1;
+  auto told = epochs.way_lost("nodes a and b have no direct way");
+  REQUIRE(told.size() == 1);
+  auto stop = std::get<decision_kind::stop_streams>(told[0]);
+  CHECK(stop.epoch == epoch_number{2});
+  CHECK(stop.devices.size() == 3);
+  CHECK(stop.cancelled.empty());
+  CHECK(epochs.way_lost("once more").empty()); // they are being stopped
+  for (uint64_t id : {1, 2, 3})
+    told = epochs.quiesced({id}, {2});
+  REQUIRE(told.size() == 1);
+  auto opened = std::get<decision_kind::epoch_opened>(told[0]);
+  CHECK(opened.reason == "nodes a and b have no direct way");
+  CHECK(opened.rerun == std::vector{op.sequence});
+  CHECK(epochs.ranks().size() == 3);
+  CHECK(epochs.async_error().empty()); // nobody was lost
+}
+
+TEST_CASE("epoch change: all losses are named, of very many the latest and how many there were before") {
+  epoch_change epochs{{1}, proto::SHRINK, devices(30)};
+  for (uint64_t id = 1; id <= 2; ++id)
+    epochs.lost({id}, "killed");
+  CHECK(epochs.async_error()
+        == "rank 0 (device 0x1) was lost: killed; rank 1 (device 0x2) was lost: killed");
+  for (uint64_t id = 3; id <= 20; ++id)
+    epochs.lost({id}, "killed");
+  CHECK(epochs.async_error().starts_with("after 4 earlier losses: rank 4 (device 0x5) was lost: killed; "));
+  CHECK(epochs.async_error().ends_with("rank 19 (device 0x14) was lost: killed"));
+}

@@ -230,9 +230,8 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
   auto hostfile = cluster.scripts.write("hosts", "localhost name=near\nbeta.example slots=3 name=far # remote\n");
   launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example", "--", "sh",
                                         "-c", "echo $RINGMASTER_COORDINATOR; read x; exit 4"}));
-  CHECK(run.await_output("[near] up: node --join alpha.example:4711 --devices 2 --name near\n"));
-  CHECK(
-    run.await_output("[far] up: node --join alpha.example:4711 --devices 3 --name far --listen-host beta.example\n"));
+  CHECK(run.await_output("[near] up: node --join alpha.example:4711 --devices 2 --name near --listen-host auto\n"));
+  CHECK(run.await_output("[far] up: node --join alpha.example:4711 --devices 3 --name far --listen-host auto\n"));
   CHECK(run.await_output("alpha.example:4711\n"));
   run.child.stop();
   CHECK(run.finish() == 4);

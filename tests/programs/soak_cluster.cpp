@@ -1,0 +1,166 @@
+#include "tests/programs/soak_cluster.hpp"
+
+#include <fmt/format.h>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ringmaster::soak {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// -1: it runs, or was waited for before.
+int status_of(pid_t process) {
+  int status = 0;
+  return ::waitpid(process, &status, WNOHANG) == process ? status : -1;
+}
+
+std::string end_text(int status) {
+  return WIFSIGNALED(status) ? fmt::format("by signal {}", WTERMSIG(status))
+                             : fmt::format("with status {}", WEXITSTATUS(status));
+}
+
+} // namespace
+
+soak_cluster::soak_cluster(size_t nodes) : scratch_(std::move(*launch::scratch_directory::make())) {
+  auto port_file = scratch_.path() + "/port";
+  coordinator_.emplace(member{"coordinator", start("coordinator", {"coordinator", "--port", "0", "--port-file", port_file,
+                                                                   "--journal", scratch_.path() + "/journal"})});
+  uint32_t port = 0;
+  for (auto give_up = steady::now() + std::chrono::seconds{20}; port == 0 && steady::now() < give_up;) {
+    std::ifstream{port_file} >> port;
+    std::this_thread::sleep_for(milliseconds{10});
+  }
+  if (port == 0) {
+    fmt::print(stderr, "soak: the coordinator did not listen within 20 s: see {}/coordinator.log\n", scratch_.path());
+    std::exit(1);
+  }
+  address_ = fmt::format("127.0.0.1:{}", port);
+  while (nodes_.size() < nodes)
+    nodes_.push_back(start_node());
+}
+
+soak_cluster::~soak_cluster() {
+  calm();
+  for (auto& x : nodes_)
+    x.process.stop();
+  coordinator_->process.stop();
+}
+
+launch::child_process soak_cluster::start(const std::string& name, std::vector<std::string> arguments) {
+  auto command = fmt::format("exec \"$0\" \"$@\" > {}/{}.log 2>&1", scratch_.path(), name);
+  std::vector<std::string> all{"sh", "-c", command, RINGMASTER_PROGRAM};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  auto child = launch::child_process::start({.arguments = all, .output = launch::child_spec::output_kind::inherited});
+  if (!child) {
+    fmt::print(stderr, "soak: {} cannot be started\n", RINGMASTER_PROGRAM);
+    std::exit(1);
+  }
+  return std::move(*child);
+}
+
+soak_cluster::member soak_cluster::start_node() {
+  auto name = fmt::format("node-{}", ++nodes_started_);
+  return {name, start(name, {"node", "--join", address_, "--devices", "2", "--name", name})};
+}
+
+void soak_cluster::pause(member& x, milliseconds length) {
+  x.process.signal(SIGSTOP);
+  x.goes_on = steady::now() + length;
+  event_ = true;
+  ++counts_.pauses;
+}
+
+void soak_cluster::kill(member& x) {
+  x.process.signal(SIGKILL);
+  ::waitpid(x.process.pid(), nullptr, 0);
+  x.goes_on.reset();
+  x.replaced = steady::now() + std::chrono::seconds{2};
+  event_ = true;
+  ++counts_.kills;
+}
+
+void soak_cluster::advance(std::mt19937_64& random) {
+  std::scoped_lock lock{guard_};
+  look_for_end(*coordinator_);
+  for (auto& x : nodes_)
+    look_for_end(x);
+  auto now = steady::now();
+  auto wake = [&](member& x) {
+    if (x.goes_on && *x.goes_on <= now) {
+      x.process.signal(SIGCONT);
+      x.goes_on.reset();
+    }
+  };
+  wake(*coordinator_);
+  for (auto& x : nodes_) {
+    wake(x);
+    if (x.replaced && *x.replaced <= now)
+      x = start_node();
+  }
+  if (now < next_event_)
+    return;
+  next_event_ = now + milliseconds{1000 + random() % 3000};
+  auto& victim = nodes_[random() % nodes_.size()];
+  if (victim.goes_on || victim.replaced)
+    return;
+  constexpr milliseconds lengths[] = {milliseconds{300}, milliseconds{1000}, milliseconds{3000}};
+  switch (random() % 8) {
+    case 0:
+    case 1:
+    case 2: return pause(victim, lengths[random() % 3]);
+    case 3:
+    case 4:
+    case 5: return kill(victim);
+    case 6:
+      if (!coordinator_->goes_on)
+        pause(*coordinator_, lengths[random() % 3]);
+      return;
+    default: return;
+  }
+}
+
+void soak_cluster::calm() {
+  std::scoped_lock lock{guard_};
+  coordinator_->process.signal(SIGCONT);
+  coordinator_->goes_on.reset();
+  for (auto& x : nodes_)
+    if (!x.replaced) {
+      x.process.signal(SIGCONT);
+      x.goes_on.reset();
+    }
+}
+
+void soak_cluster::look_for_end(member& x) {
+  auto status = x.replaced ? -1 : status_of(x.process.pid());
+  if (status == -1)
+    return;
+  fmt::print("LOST: {} ended {} though nobody had ended it: see {}/{}.log\n", x.name, end_text(status), scratch_.path(),
+             x.name);
+  ++counts_.lost;
+  x.goes_on.reset();
+  x.replaced = steady::now();
+}
+
+soak_cluster::counts soak_cluster::so_far() const {
+  std::scoped_lock lock{guard_};
+  return counts_;
+}
+
+bool soak_cluster::take_event() {
+  std::scoped_lock lock{guard_};
+  return std::exchange(event_, false);
+}
+
+uint64_t soak_cluster::coordinator_bytes() const {
+  std::scoped_lock lock{guard_};
+  std::ifstream file{fmt::format("/proc/{}/statm", coordinator_->process.pid())};
+  uint64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+} // namespace ringmaster::soak
