@@ -59,7 +59,7 @@ caf::expected<std::string> story_of(client& host, const std::string& who, double
   return fmt::format("sleep 0.2; kill -STOP {0}; sleep {1}; kill -CONT {0}", *process, seconds);
 }
 
-pid_t begin(const std::string& story) {
+pid_t start_shell(const std::string& story) {
   auto child = ::fork();
   if (child == 0) {
     ::execl("/bin/sh", "sh", "-c", story.c_str(), nullptr);
@@ -75,7 +75,8 @@ caf::error run_once(client& host, const gpu_sim::AllReduceRingRequest& request, 
   auto status = host.wait(communicator_id{request.commid()}, std::chrono::seconds{30});
   if (!status)
     return status.error();
-  return status->status() == gpu_sim::SUCCESS && (epoch_may_change || status->epoch() == 1) && status->devices_size() == 8
+  return status->status() == gpu_sim::SUCCESS && (epoch_may_change || status->epoch() == 1)
+             && status->devices_size() == 8
            ? caf::error{}
            : wrong(status->ShortDebugString());
 }
@@ -113,7 +114,7 @@ caf::error run(client& host, const std::string& who, double seconds) {
   auto story = story_of(host, who, seconds);
   if (!story)
     return story.error();
-  auto child = begin(*story);
+  auto child = start_shell(*story);
   uint64_t operations = 0;
   int ended = 0;
   auto longest = steady::duration{};
@@ -133,8 +134,8 @@ caf::error run(client& host, const std::string& who, double seconds) {
     return info.error();
   if (ended != child || info->nodes_size() != 4 || info->devices_size() != 8 || info->gone_size() != 0)
     return wrong(info->ShortDebugString());
-  fmt::print("{} stood still for {} s: nothing is lost, {} operations are right, the longest took {:.1f} s\n", who, seconds,
-             operations, std::chrono::duration<double>{longest}.count());
+  fmt::print("{} stood still for {} s: nothing is lost, {} operations are right, the longest took {:.1f} s\n", who,
+             seconds, operations, std::chrono::duration<double>{longest}.count());
   return caf::none;
 }
 

@@ -1,5 +1,5 @@
-// A cluster of processes of this host that is ill-treated for a long time: operations run without a pause, while nodes are
-// killed and replaced, and nodes and the coordinator are stopped and go on. Every operation must be right over the
+// A cluster of processes of this host that is ill-treated for a long time: operations run without a pause, while nodes
+// are killed and replaced, and nodes and the coordinator are stopped and go on. Every operation must be right over the
 // ranks that its answer names, or be refused with its reason; no call may take longer than its limit; no process may
 // end that nobody has ended; memory stays level. Ends with 0 where that was so.
 //   soak [--minutes N] [--seed S]
@@ -47,6 +47,19 @@ public:
   work(client& host, soak_cluster& cluster, std::mt19937_64& random, tally& result)
     : host_(host), cluster_(cluster), random_(random), result_(result) {}
 
+private:
+  template <class Call>
+  auto timed(Call call) {
+    constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit
+    auto begun = steady::now();
+    auto answer = call();
+    auto took = duration<double>{steady::now() - begun}.count();
+    result_.longest_s = std::max(result_.longest_s, took);
+    result_.hung += took > limit_s ? 1 : 0;
+    return answer;
+  }
+
+public:
   /// Some operations on a communicator of all devices that are free.
   void round() {
     auto there = timed([&] { return host_.devices(2, seconds{20}); });
@@ -63,7 +76,7 @@ public:
     auto count = counts[random_() % 4];
     for (int i = 0; i < 10 && run(*comm, count); ++i) {
     }
-    timed([&] { return caf::expected<bool>{!host_.destroy(id_of(*comm))}; });
+    timed([&] { return host_.destroy(id_of(*comm)); });
   }
 
 private:
@@ -83,7 +96,8 @@ private:
       auto& device = status->devices(rank);
       auto base = device.minmemaddr().value();
       auto problem = timed([&]() -> caf::expected<bool> {
-        if (auto x = host_.copy_to_device(id_of(device), base, byte_block::of(std::vector<double>(count, std::exp2(rank)))))
+        if (auto x = host_.copy_to_device(id_of(device), base,
+                                          byte_block::of(std::vector<double>(count, std::exp2(rank)))))
           return x;
         return true;
       });
@@ -141,17 +155,6 @@ private:
     ++result_.reasons[without_numbers(render(why))];
   }
 
-  template <class Call>
-  auto timed(Call call) {
-    constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit
-    auto begun = steady::now();
-    auto answer = call();
-    auto took = duration<double>{steady::now() - begun}.count();
-    result_.longest_s = std::max(result_.longest_s, took);
-    result_.hung += took > limit_s ? 1 : 0;
-    return answer;
-  }
-
   client& host_;
   soak_cluster& cluster_;
   std::mt19937_64& random_;
@@ -165,10 +168,11 @@ void report(const tally& x, const soak_cluster& cluster, double minutes) {
   auto at = [&](double part) {
     return recoveries.empty() ? 0 : recoveries[static_cast<size_t>(part * static_cast<double>(recoveries.size() - 1))];
   };
-  fmt::print("{:6.1f} min: {} right, {} refused, {} wrong; {} kills, {} pauses; recoveries {:.2f} s median, {:.2f} s at "
-             "most; longest call {:.1f} s, {} over its limit; {} lost; coordinator {} MiB\n",
-             minutes, x.right, x.refused, x.wrong, events.kills, events.pauses, at(0.5), at(1), x.longest_s, x.hung,
-             events.lost, cluster.coordinator_bytes() >> 20);
+  fmt::print(
+    "{:6.1f} min: {} right, {} refused, {} wrong; {} kills, {} pauses; recoveries {:.2f} s median, {:.2f} s at "
+    "most; longest call {:.1f} s, {} over its limit; {} lost; coordinator {} MiB\n",
+    minutes, x.right, x.refused, x.wrong, events.kills, events.pauses, at(0.5), at(1), x.longest_s, x.hung, events.lost,
+    cluster.coordinator_bytes() >> 20);
   std::fflush(stdout);
 }
 

@@ -27,8 +27,9 @@ std::string end_text(int status) {
 
 soak_cluster::soak_cluster(size_t nodes) : scratch_(std::move(*launch::scratch_directory::make())) {
   auto port_file = scratch_.path() + "/port";
-  coordinator_.emplace(member{"coordinator", start("coordinator", {"coordinator", "--port", "0", "--port-file", port_file,
-                                                                   "--journal", scratch_.path() + "/journal"})});
+  coordinator_.emplace(member{"coordinator",
+                              start("coordinator", {"coordinator", "--port", "0", "--port-file", port_file, "--journal",
+                                                    scratch_.path() + "/journal"})});
   uint32_t port = 0;
   for (auto give_up = steady::now() + std::chrono::seconds{20}; port == 0 && steady::now() < give_up;) {
     std::ifstream{port_file} >> port;

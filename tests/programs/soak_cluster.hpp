@@ -46,7 +46,7 @@ private:
   struct member {
     std::string name;
     launch::child_process process;
-    std::optional<steady::time_point> goes_on{}; ///< It is stopped until then.
+    std::optional<steady::time_point> goes_on{};  ///< It is stopped until then.
     std::optional<steady::time_point> replaced{}; ///< It was killed, and another one starts then.
   };
 

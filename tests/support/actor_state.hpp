@@ -28,4 +28,13 @@ inline communicator_actor communicator_of(simulated_cluster& cluster, uint64_t i
   return caf::actor_cast<communicator_actor>(known->handle);
 }
 
+/// One that never answers: what it is told stays in its mailbox.
+inline caf::actor deaf(simulated_cluster& cluster) {
+  auto skip_all = [](caf::event_based_actor* self, int) -> caf::behavior {
+    self->set_default_handler(caf::skip);
+    return {[](atom::flush) {}};
+  };
+  return cluster.sys.spawn(skip_all, 0); // without arguments CAF's header forms a reference to none
+}
+
 } // namespace ringmaster::test

@@ -103,7 +103,8 @@ bool cluster_launch::start_coordinator(const std::string& host) {
                             : fmt::format("the coordinator did not listen within {}", in_seconds(line_.timeout)));
     return false;
   }
-  address_ = fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
+  address_ = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                                 : fmt::format("[{}]:{}", host, port);
   return true;
 }
 

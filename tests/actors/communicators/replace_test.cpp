@@ -171,7 +171,8 @@ TEST_CASE("replace: SUCCESS is not said where a spare took the place of one that
         for (uint32_t rank = 0; rank < 3; ++rank) {
           auto input = trial.inputs[rank];
           auto& device = status.devices(static_cast<int>(rank));
-          cluster.copy_in(device.deviceid().value(), device.minmemaddr().value() + 72, byte_block::of(std::move(input)));
+          cluster.copy_in(device.deviceid().value(), device.minmemaddr().value() + 72,
+                          byte_block::of(std::move(input)));
         }
         trial.options.in_place = true;
         REQUIRE(launch_now(trial, status) == "");

@@ -32,14 +32,6 @@ proto::AllocateRequest some_bytes() {
   return result;
 }
 
-/// One that never answers: what it is told stays in its mailbox.
-caf::actor deaf(simulated_cluster& cluster) {
-  return cluster.sys.spawn([](caf::event_based_actor* self) -> caf::behavior {
-    self->set_default_handler(caf::skip);
-    return {[](atom::flush) {}};
-  });
-}
-
 /// How an actor has ended; none: it has not.
 template <class Handle>
 std::shared_ptr<std::optional<caf::error>> watched(const Handle& handle) {

@@ -36,12 +36,12 @@ struct process {
   caf::actor_system system{settings};
 };
 
-caf::behavior echo(caf::event_based_actor*) {
-  return {[](uint64_t x) { return x; }};
+caf::behavior echo(caf::event_based_actor*, uint64_t more) {
+  return {[more](uint64_t x) { return x + more; }};
 }
 
 struct listening_process : process {
-  caf::actor whom = system.spawn(echo);
+  caf::actor whom = system.spawn(echo, uint64_t{1});
   uint16_t port = *listen_for(whom, system, "127.0.0.1", 0);
   ~listening_process() { caf::anon_send_exit(whom, caf::exit_reason::user_shutdown); }
 };
@@ -87,7 +87,7 @@ TEST_CASE("connections: what is published is found, with its interface, and answ
   uint64_t answer = 0;
   self->request(caf::actor_cast<caf::actor>(found->handle), 5s, uint64_t{7})
     .receive([&](uint64_t x) { answer = x; }, [](const caf::error&) {});
-  CHECK(answer == 7);
+  CHECK(answer == 8);
 }
 
 TEST_CASE(

@@ -1,5 +1,6 @@
 #include "actors/hosts/node.hpp"
 
+#include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
 
 using namespace ringmaster;
@@ -131,12 +132,9 @@ TEST_CASE("node: ends with its coordinator, and its devices with it") {
 
 TEST_CASE("node: one that nobody lets join gives up, and says for how long it has waited") {
   one_node x;
-  auto deaf = x.cluster.sys.spawn([](caf::event_based_actor* self) -> caf::behavior {
-    self->set_default_handler(caf::skip);
-    return {[](atom::flush) {}};
-  });
-  caf::anon_send(x.cluster.host_node, proto::Adopt{}, caf::actor_cast<caf::strong_actor_ptr>(deaf));
+  auto silent = deaf(x.cluster);
+  caf::anon_send(x.cluster.host_node, proto::Adopt{}, caf::actor_cast<caf::strong_actor_ptr>(silent));
   CHECK(contains(x.end(), "the coordinator did not let node one join within 5.0 s"));
   CHECK(time_of(x.cluster) >= 5s);
-  caf::anon_send_exit(deaf, caf::exit_reason::kill);
+  caf::anon_send_exit(silent, caf::exit_reason::kill);
 }

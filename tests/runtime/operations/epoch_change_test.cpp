@@ -639,7 +639,7 @@ TEST_CASE("epoch change: where members may have lost each other's words, what ru
   using decision_kind = epoch_change;
   epoch_change epochs{{1}, proto::SHRINK, devices(3)};
   CHECK(epochs.way_lost("nodes a and b have no direct way").empty()); // nothing is under way
-  auto& op = epochs.operations().add(sum_of(epochs.ranks()));
+  auto& op = epochs.operations().add(sum_of(epochs.ranks()), 0);
   op.epoch = epochs.epoch();
   op.attempts = 1;
   auto told = epochs.way_lost("nodes a and b have no direct way");
@@ -663,8 +663,7 @@ TEST_CASE("epoch change: all losses are named, of very many the latest and how m
   epoch_change epochs{{1}, proto::SHRINK, devices(30)};
   for (uint64_t id = 1; id <= 2; ++id)
     epochs.lost({id}, "killed");
-  CHECK(epochs.async_error()
-        == "rank 0 (device 0x1) was lost: killed; rank 1 (device 0x2) was lost: killed");
+  CHECK(epochs.async_error() == "rank 0 (device 0x1) was lost: killed; rank 1 (device 0x2) was lost: killed");
   for (uint64_t id = 3; id <= 20; ++id)
     epochs.lost({id}, "killed");
   CHECK(epochs.async_error().starts_with("after 4 earlier losses: rank 4 (device 0x5) was lost: killed; "));
