@@ -170,26 +170,35 @@ caf::io::middleman_actor make_connector(caf::actor_system& system) {
 } // namespace
 
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit) {
-  auto connects = make_connector(system);
+  auto until = std::chrono::steady_clock::now() + limit;
   caf::scoped_actor self{system};
-  caf::expected<published_actor> result = published_actor{};
-  self->request(connects, limit, caf::connect_atom_v, there.host, there.port)
-    .receive(
-      [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
-        *result = {handle, signature};
-      },
-      [&](caf::error& problem) {
-        if (code_of(problem) != errc::ok)
-          result = std::move(problem);
-        else
-          result = make_error(problem == caf::sec::request_timeout ? errc::timed_out : errc::unreachable,
-                              fmt::format("{}:{} accepts connections and does not answer as a process of ringmaster "
-                                          "would within {:.1f} s: {}",
-                                          there.host, there.port, std::chrono::duration<double>{limit}.count(),
-                                          render(problem)));
-      });
-  self->send_exit(connects, caf::exit_reason::kill);
-  return result;
+  for (;;) {
+    auto connects = make_connector(system);
+    caf::error problem;
+    published_actor found;
+    self
+      ->request(connects, std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0}),
+                caf::connect_atom_v, there.host, there.port)
+      .receive(
+        [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
+          found = {handle, signature};
+        },
+        [&](caf::error& x) { problem = std::move(x); });
+    self->send_exit(connects, caf::exit_reason::kill);
+    if (!problem)
+      return found;
+    if (code_of(problem) != errc::ok)
+      return problem;
+    // CAF gives up whoever has not answered by its next heartbeat, however long that is: he may only stand still.
+    bool too_early = problem == caf::sec::connection_timeout && std::chrono::steady_clock::now() < until;
+    if (!too_early)
+      return make_error(
+        problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout ? errc::timed_out
+                                                                                        : errc::unreachable,
+        fmt::format("{}:{} accepts connections and does not answer as a process of ringmaster would "
+                    "within {:.1f} s: {}",
+                    there.host, there.port, std::chrono::duration<double>{limit}.count(), render(problem)));
+  }
 }
 
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -16,6 +17,12 @@ using std::chrono::milliseconds;
 int status_of(pid_t process) {
   int status = 0;
   return ::waitpid(process, &status, WNOHANG) == process ? status : -1;
+}
+
+std::string text_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
 }
 
 std::string end_text(int status) {
@@ -139,8 +146,8 @@ void soak_cluster::look_for_end(member& x) {
   auto status = x.replaced ? -1 : status_of(x.process.pid());
   if (status == -1)
     return;
-  fmt::print("LOST: {} ended {} though nobody had ended it: see {}/{}.log\n", x.name, end_text(status), scratch_.path(),
-             x.name);
+  fmt::print("LOST: {} ended {} though nobody had ended it; it said:\n{}", x.name, end_text(status),
+             text_of(fmt::format("{}/{}.log", scratch_.path(), x.name)));
   ++counts_.lost;
   x.goes_on.reset();
   x.replaced = steady::now();

@@ -27,6 +27,8 @@ struct process {
   struct configuration : caf::actor_system_config {
     configuration() {
       set("scheduler.max-threads", 1);
+      set("middleman.heartbeat-interval", caf::timespan{50ms});
+      set("middleman.connection-timeout", caf::timespan{10s});
       load<caf::io::middleman>();
       add_message_types<caf::id_block::ringmaster>();
     }
@@ -102,6 +104,17 @@ TEST_CASE(
       fresh += seen.insert(fd).second ? 1 : 0;
     CHECK(fresh == 2); // both ends
   }
+}
+
+TEST_CASE("connections: whoever does not answer at once is waited for, as long as was said, heartbeats or not") {
+  process here;
+  bound_port mute{true};
+  auto begun = std::chrono::steady_clock::now();
+  auto no_answer = connect_to(here.system, {"127.0.0.1", mute.port}, 400ms);
+  auto took = std::chrono::steady_clock::now() - begun;
+  REQUIRE(!no_answer);
+  CHECK(code_of(no_answer.error()) == errc::timed_out);
+  CHECK(took >= 400ms); // with a heartbeat every 50 ms
 }
 
 TEST_CASE("connections: nobody there, nobody known and nobody who answers are told apart") {
