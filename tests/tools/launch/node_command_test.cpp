@@ -76,7 +76,7 @@ TEST_CASE("node_command: the remote command survives two shells") {
   CHECK(shell.finish() == 4);
   CHECK(shell.output
         == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' "
-           "\"one\">\n<--listen-host>\n<far>\n");
+           "\"one\">\n<--listen-host>\n<auto>\n");
 }
 
 TEST_CASE("node_command: the remote node ends when the input of its shell does") {
