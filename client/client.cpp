@@ -85,8 +85,8 @@ caf::error client::free(device_id device, uint64_t address) {
   return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
-// A message is sent as a whole: a large one would hold up all others on its way, heartbeats included, and for a second
-// on a link of 1 Gb/s it takes 100 MB. So a copy goes in pieces, of which a few are under way.
+// A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
+// second on a link of 1 Gb/s. So a copy goes in pieces, of which a few are under way.
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,

@@ -142,9 +142,8 @@ void communicator_state::carry_out(epoch_change::spare_wanted& x) {
 }
 
 void communicator_state::take_spare(const proto::SpareResponse& x, const device_handle& handle, device_id lost) {
-  if (x.success() && !epochs_->ending()) {
+  if (x.success() && !epochs_->ending())
     add_member(id_of(x.device()), handle);
-  }
   change([&] { return epochs_->spare(x, lost); });
 }
 

@@ -1,9 +1,7 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
 // and checks what becomes of the operation and the communicator.
 //   node_fault kill|freeze|freeze-idle
-#include "actors/configuration/configuration.hpp"
-#include "client/client.hpp"
-#include "client/cluster.hpp"
+#include "tests/programs/cluster_program.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,15 +10,12 @@
 #include <thread>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
 constexpr uint64_t count = 1 << 19; // 4 MiB a rank: long enough to be interrupted
 using steady = std::chrono::steady_clock;
-
-caf::error wrong(const std::string& text) {
-  return make_error(errc::corrupt, text);
-}
 
 /// Waits until only `devices` are there.
 caf::error await_loss(client& host, int devices, std::chrono::seconds limit) {
@@ -97,19 +92,7 @@ caf::error run(client& host, int signal, bool idle) {
 
 int main(int argc, char** argv) {
   std::string how = argc > 1 ? argv[1] : "";
-  configuration cfg;
-  caf::error problem = cfg.read({}, std::nullopt);
-  if (!problem) {
-    caf::actor_system system{cfg};
-    auto home = cluster::open(system, cfg.values());
-    if (home) {
-      client host{system, (*home)->coordinator()};
-      problem = run(host, how == "kill" ? SIGKILL : SIGSTOP, how == "freeze-idle");
-    } else {
-      problem = home.error();
-    }
-  }
-  if (problem)
-    fmt::print("node_fault: {}\n", render(problem));
-  return problem ? 1 : 0;
+  return run_on_cluster("node_fault", [&](client& host) {
+    return run(host, how == "kill" ? SIGKILL : SIGSTOP, how == "freeze-idle");
+  });
 }

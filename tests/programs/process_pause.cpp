@@ -2,9 +2,7 @@
 // Nothing may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the
 // end.
 //   process_pause node|coordinator|client SECONDS
-#include "actors/configuration/configuration.hpp"
-#include "client/client.hpp"
-#include "client/cluster.hpp"
+#include "tests/programs/cluster_program.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -14,16 +12,13 @@
 #include <unistd.h>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 
 namespace {
 
 constexpr uint64_t count = 1 << 16; // 512 KiB a rank
 constexpr double right = 255;       // 2^0 + ... + 2^7
 using steady = std::chrono::steady_clock;
-
-caf::error wrong(const std::string& text) {
-  return make_error(errc::corrupt, text);
-}
 
 caf::expected<pid_t> process_of(client& host, const std::string& who) {
   if (who == "client")
@@ -144,19 +139,5 @@ caf::error run(client& host, const std::string& who, double seconds) {
 int main(int argc, char** argv) {
   std::string who = argc > 1 ? argv[1] : "";
   auto seconds = argc > 2 ? std::atof(argv[2]) : 1;
-  configuration cfg;
-  caf::error problem = cfg.read({}, std::nullopt);
-  if (!problem) {
-    caf::actor_system system{cfg};
-    auto home = cluster::open(system, cfg.values());
-    if (home) {
-      client host{system, (*home)->coordinator()};
-      problem = run(host, who, seconds);
-    } else {
-      problem = home.error();
-    }
-  }
-  if (problem)
-    fmt::print("process_pause: {}\n", render(problem));
-  return problem ? 1 : 0;
+  return run_on_cluster("process_pause", [&](client& host) { return run(host, who, seconds); });
 }
