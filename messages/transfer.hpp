@@ -5,6 +5,7 @@
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
 #include "messages/ids.hpp"
+#include "messages/memory_place.hpp"
 #include "messages/protobuf_inspect.hpp"
 
 #include <caf/actor_control_block.hpp>
@@ -18,7 +19,7 @@
 
 namespace ringmaster {
 
-class device_memory; // runtime/memory/device_memory.hpp
+class mapped_memory; // runtime/memory/mapped_memory.hpp
 
 /// Names one block on its way from one stream to another.
 struct transfer_key {
@@ -32,12 +33,14 @@ struct transfer_key {
   friend auto operator<=>(const transfer_key&, const transfer_key&) = default;
 };
 
-/// Where bytes lie on a device. `memory` is set only while the message stays in the process of the device.
+/// Where bytes lie on a device. `memory` is set only while the message stays in the process of the device; `place`, for
+/// all others, may be null: then nobody is to reach it.
 struct device_window {
   device_id device;
   uint64_t address = 0;
   uint64_t bytes = 0;
-  std::shared_ptr<device_memory> memory;
+  std::shared_ptr<mapped_memory> memory;
+  std::shared_ptr<const memory_place> place = {};
 };
 
 /// SENDER -> RECEIVER: here is the block; read it, then tell me. The range stays as it is until `taken`.
@@ -88,7 +91,7 @@ struct joint_arrival {
   epoch_number epoch;
   sequence_number sequence;
   device_id device;
-  std::shared_ptr<device_memory> memory;
+  std::shared_ptr<mapped_memory> memory;
 };
 
 /// How others reach a device, the stream that runs its collectives, and the node that hosts it.
@@ -96,6 +99,7 @@ struct device_handle {
   caf::strong_actor_ptr device;
   caf::strong_actor_ptr stream;
   caf::strong_actor_ptr node{}; ///< Null: a device without one.
+  std::shared_ptr<const memory_place> memory{};
 };
 
 /// The handles of a communicator's members, in rank order.
@@ -125,9 +129,24 @@ typename Inspector::result_type inspect(Inspector& f, transfer_key& x) {
   return f(caf::meta::type_name("transfer_key"), x.channel, x.epoch, x.sequence, x.source, x.destination, x.index);
 }
 
+/// What is shared within a process goes as a value to another one; null as an empty one.
+template <class Inspector, class T, class... Ts>
+typename Inspector::result_type inspect_with(Inspector& f, std::shared_ptr<const T>& shared, Ts&&... xs) {
+  auto value = shared ? *shared : T{};
+  if constexpr (Inspector::reads_state) {
+    return f(std::forward<Ts>(xs)..., value);
+  } else {
+    auto take = [&]() -> caf::error {
+      shared = value == T{} ? nullptr : std::make_shared<const T>(std::move(value));
+      return caf::none;
+    };
+    return f(std::forward<Ts>(xs)..., value, caf::meta::load_callback(take));
+  }
+}
+
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_window& x) {
-  return f(caf::meta::type_name("device_window"), x.device, x.address, x.bytes);
+  return inspect_with(f, x.place, caf::meta::type_name("device_window"), x.device, x.address, x.bytes);
 }
 
 template <class Inspector>
@@ -162,7 +181,7 @@ typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
-  return f(caf::meta::type_name("device_handle"), x.device, x.stream, x.node);
+  return inspect_with(f, x.memory, caf::meta::type_name("device_handle"), x.device, x.stream, x.node);
 }
 
 /// What is shared within a process goes as values to another one.

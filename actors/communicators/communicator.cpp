@@ -33,6 +33,8 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   joint_.emplace(self, joint_run::options{options.movers, options.turn}, *epochs_,
                  joint_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
                                       [this](auto first, auto last) { release(first, last); },
+                                      [this](auto device) { return memory_of(device); },
+                                      [this](auto device, auto& why) { lose(device, render(why), "memory", true); },
                                       [this](auto when) { watch_->note_progress(when); },
                                       [this](bool on) {
                                         outbox_->gather_records(on);
@@ -48,6 +50,9 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
 
 void communicator_state::add_member(device_id device, const device_handle& handle) {
   handles_[device] = handle;
+  if (handle.device->node() != self->node() && handle.memory != nullptr && options.neighbours != nullptr)
+    if (auto memory = options.neighbours->find(*handle.memory))
+      memories_[device] = std::move(*memory);
   self->monitor(caf::actor_cast<caf::actor>(handle.device));
   if (!handle.node)
     return watch_->add(device);

@@ -4,6 +4,7 @@
 #include "actors/communicators/outbox.hpp"
 #include "runtime/health/deadlines.hpp"
 #include "runtime/health/watch.hpp"
+#include "runtime/memory/memory_neighbours.hpp"
 #include "runtime/operations/call_desk.hpp"
 #include "runtime/operations/epoch_change.hpp"
 #include "runtime/selection/selection.hpp"
@@ -27,7 +28,10 @@ struct communicator_options {
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.
   uint32_t operations_max = 1024;                           ///< Enqueued and not ended.
-  bool share_memory = true; ///< Ranks that are all in this process may have joint operations, from memory to memory.
+  bool share_memory = true; ///< Ranks that are all in reach may have joint operations, from memory to memory.
+  /// The memories of this host's other processes, to be written; null: only those of this process are in reach.
+  std::shared_ptr<memory_neighbours> neighbours;
+  bool must_share = false;                   ///< A communicator with a member out of reach is refused.
   std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs;                                ///< Between processes: what "auto" goes by.
@@ -104,7 +108,12 @@ private:
   caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch) const;
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
   caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks) const;
-  bool everybody_is_here() const;
+  /// Whether this process may read and write every member's memory.
+  bool everybody_is_in_reach() const;
+  std::shared_ptr<mapped_memory> memory_of(device_id device) const {
+    auto known = memories_.find(device);
+    return known == memories_.end() ? nullptr : known->second;
+  }
   bool can_run_jointly(const operation& op) const;
   /// A new attempt begins, in the epoch that is open.
   void run(operation& op);
@@ -164,8 +173,9 @@ private:
   /// In rank order.
   device_handles handles() const;
 
-  std::map<device_id, device_handle> handles_;                 ///< By device, of those that are members or were.
-  std::map<caf::actor_addr, watch::process_number> processes_; ///< By node: its devices are asked together.
+  std::map<device_id, device_handle> handles_;                   ///< By device, of those that are members or were.
+  std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.
+  std::map<caf::actor_addr, watch::process_number> processes_;   ///< By node: its devices are asked together.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;

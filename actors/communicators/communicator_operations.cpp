@@ -70,17 +70,18 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
   return op.sequence;
 }
 
-bool communicator_state::everybody_is_here() const {
+bool communicator_state::everybody_is_in_reach() const {
   auto& ranks = epochs_->ranks();
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [&](auto& x) { return handle_of(x.id()).device->node() == self->node(); });
+  return std::all_of(ranks.begin(), ranks.end(), [&](auto& x) {
+    return memories_.count(x.id()) != 0 || handle_of(x.id()).device->node() == self->node();
+  });
 }
 
 caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) const {
   if (what.algorithm() != "auto")
     return what.algorithm();
   const algorithm* known = nullptr;
-  if (options.share_memory && everybody_is_here())
+  if (options.share_memory && everybody_is_in_reach())
     known = first_joint(what.kind());
   else if (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
@@ -96,7 +97,7 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.
 bool communicator_state::can_run_jointly(const operation& op) const {
   return options.share_memory && is_joint(op.what().kind(), op.what().algorithm()) && op.is_in_its_place()
-         && everybody_is_here();
+         && everybody_is_in_reach();
 }
 
 void communicator_state::run(operation& op) {

@@ -7,7 +7,7 @@
 namespace ringmaster {
 
 joint_job::joint_job(joint_operation operation, uint64_t slice_bytes,
-                     std::vector<std::shared_ptr<device_memory>> memories, uint32_t workers, communicator_actor owner,
+                     std::vector<std::shared_ptr<mapped_memory>> memories, uint32_t workers, communicator_actor owner,
                      uint64_t number)
   : execution_(std::move(operation), slice_bytes), memories_(std::move(memories)), shares_(workers),
     owner_(std::move(owner)), number_(number) {

@@ -15,7 +15,7 @@ namespace ringmaster {
 class joint_job {
 public:
   /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
-  joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<device_memory>> memories,
+  joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<mapped_memory>> memories,
             uint32_t workers, communicator_actor owner, uint64_t number);
 
   /// Moves a slice that nobody has taken. Returns whether there was one.
@@ -36,7 +36,7 @@ private:
   };
 
   joint_execution execution_;
-  std::vector<std::shared_ptr<device_memory>> memories_;
+  std::vector<std::shared_ptr<mapped_memory>> memories_;
   std::vector<share> shares_; ///< By worker.
   std::atomic<uint32_t> moved_{0};
   std::atomic<bool> owner_waits_{false};

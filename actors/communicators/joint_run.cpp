@@ -1,6 +1,6 @@
 #include "actors/communicators/joint_run.hpp"
 
-#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void joint_run::on_arrival(const joint_arrival& x) {
   if (x.epoch != epochs_.epoch() || epochs_.state() != epoch_change::phase::active || !epochs_.is_there(x.device))
     return; // of an epoch that is gone
   owner_.note_progress(self_->clock().now());
-  ranks_[x.device] = {x.sequence, x.memory};
+  ranks_[x.device] = {x.sequence, x.memory ? x.memory : owner_.memory_of(x.device)};
   run();
 }
 
@@ -39,10 +39,14 @@ void joint_run::run() {
   while ((moving_.sequence != sequence_number{} || begin_moving()) && keep_moving(turn_end)) {
     auto sequence = std::exchange(moving_.sequence, {});
     moving_.work = nullptr;
-    begin_moving(); // the movers go on while this one's end is noted
+    auto damaged = damage();
+    if (!damaged)
+      begin_moving(); // the movers go on while this one's end is noted
     auto now = self_->clock().now();
     owner_.note_progress(now);
-    owner_.carry_out(epochs_.data_moved(sequence));
+    owner_.carry_out(epochs_.data_moved(sequence, damaged ? damaged->second : caf::error{}));
+    if (damaged)
+      owner_.lose(damaged->first, damaged->second);
     first = first == sequence_number{} ? sequence : first;
     last = sequence;
     if (epochs_.must_rest() || (now >= turn_end && !give_way()))
@@ -53,6 +57,13 @@ void joint_run::run() {
   owner_.gather_records(false);
   if (moving_.sequence == sequence_number{})
     owner_.carry_out(epochs_.data_rests());
+}
+
+std::optional<std::pair<device_id, caf::error>> joint_run::damage() const {
+  for (auto& x : ranks_)
+    if (auto problem = x.second.memory->damage())
+      return std::pair{x.first, std::move(problem)};
+  return std::nullopt;
 }
 
 joint_operation joint_run::work_of(operation& op, uint64_t& bytes) {
@@ -95,7 +106,7 @@ bool joint_run::begin_moving() {
       execution.run(slice);
     return true;
   }
-  std::vector<std::shared_ptr<device_memory>> memories;
+  std::vector<std::shared_ptr<mapped_memory>> memories;
   for (auto& x : ranks_)
     memories.push_back(x.second.memory);
   auto workers = options_.movers == nullptr ? 1 : options_.movers->threads() + 1;

@@ -8,13 +8,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace ringmaster {
 
 /// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory,
-/// for all ranks at once. Nobody but the communicator and its process's movers takes part, so what has begun is
-/// completed, whoever is lost meanwhile: it is decided when everybody has come to it. Owned by the communicator, who
-/// tells it whose turn it is.
+/// for all ranks at once, those of other processes on the host included. Nobody but the communicator and its process's
+/// movers takes part, so what has begun is completed, whoever is lost meanwhile: it is decided when everybody has come
+/// to it. And nobody but they writes to another process's memory: whoever was frozen, taken for dead and goes on
+/// changes no byte elsewhere. Owned by the communicator, who tells it whose turn it is.
 class joint_run {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -28,6 +30,10 @@ public:
     std::function<void(epoch_change::decisions)> carry_out;
     /// The streams go on behind these operations.
     std::function<void(sequence_number first, sequence_number last)> release;
+    /// As this process sees it, where the device is another one's.
+    std::function<std::shared_ptr<mapped_memory>(device_id)> memory_of;
+    /// This one's memory is of no use any more.
+    std::function<void(device_id, const caf::error&)> lose;
     std::function<void(time_point)> note_progress;
     std::function<void(bool)> gather_records; ///< Those of one turn go out at once.
   };
@@ -47,7 +53,7 @@ private:
   /// How far a rank has come.
   struct place {
     sequence_number sequence; ///< The latest joint operation that it has come to.
-    std::shared_ptr<device_memory> memory;
+    std::shared_ptr<mapped_memory> memory;
   };
   /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
@@ -66,6 +72,8 @@ private:
   bool give_way();
   bool everybody_is_at(sequence_number sequence) const;
   joint_operation work_of(operation& op, uint64_t& bytes);
+  /// Whose memory, another process's, was damaged while data was moved, with the reason.
+  std::optional<std::pair<device_id, caf::error>> damage() const;
 
   communicator_actor::pointer self_;
   options options_;

@@ -58,7 +58,9 @@ device_options device_settings(const options& opts, const std::filesystem::path&
   streams.slice_bytes = opts.transfers.slice_bytes;
   streams.chunk_bytes = opts.route.chunk_bytes;
   streams.credits = opts.route.credits;
-  streams.offer_memory = opts.route.in_process == "memory";
+  streams.route = opts.route.use;
+  if (opts.route.use != "messages")
+    streams.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::read);
   streams.clock = wall_clock::of_this_process();
   return result;
 }
@@ -74,7 +76,10 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
-  result.communicators.share_memory = opts.route.in_process == "memory";
+  result.communicators.share_memory = opts.route.use != "messages";
+  result.communicators.must_share = opts.route.use == "memory";
+  if (result.communicators.share_memory)
+    result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
   constexpr uint32_t movers_max = 15;                                        // memory is seldom faster for more
   if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
     result.communicators.movers = std::make_shared<joint_movers>(std::min(processors - 1, movers_max));

@@ -48,12 +48,32 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
   auto problem = ranks ? communicators.admit(1) : ranks.error();
   if (!problem)
     problem = devices.check({*ranks});
+  if (!problem)
+    problem = check_reach(*ranks);
   if (problem)
     return refusal<gpu_sim::CommInitResponse>(problem);
   auto made = make_communicator(*ranks, std::move(like));
   if (!x.outlivesclient())
     own(calling_client(), communicator_id{made.commid()});
   return made;
+}
+
+caf::error coordinator_state::check_reach(const device_ids& ranks) const {
+  if (!options.communicators.must_share)
+    return caf::none;
+  for (auto id : ranks) {
+    auto& handle = devices.find(id)->handle;
+    if (handle.device->node() == self->node())
+      continue;
+    memory_place nowhere;
+    nowhere.device = id;
+    auto memory = options.communicators.neighbours->find(handle.memory ? *handle.memory : nowhere);
+    if (!memory)
+      return make_error(errc::unreachable,
+                        fmt::format("{}; route.use is \"memory\": take \"auto\", or devices of this host",
+                                    render(memory.error())));
+  }
+  return caf::none;
 }
 
 gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids& ranks, known_communicator like) {
@@ -125,6 +145,9 @@ proto::CommDeriveResponse coordinator_state::derive_from(
     return no(problem);
   if (auto problem = devices.check(groups))
     return no(problem);
+  for (auto& group : groups)
+    if (auto problem = check_reach(group))
+      return no(problem);
   auto like = *parent;
   like.outlives_client = !owner;
   proto::CommDeriveResponse result;

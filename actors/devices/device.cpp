@@ -42,7 +42,7 @@ void device_state::start(device_id given) {
   *ready.mutable_metadata() = metadata_of(*this);
   ready.set_node_id(options.node.value);
   device_handle handle{self->ctrl(), caf::actor_cast<caf::strong_actor_ptr>(streams.begin()->second),
-                       caf::actor_cast<caf::strong_actor_ptr>(options.host)};
+                       caf::actor_cast<caf::strong_actor_ptr>(options.host), memory->place()};
   if (options.host)
     self->send(options.host, ready, handle);
   self->send(options.coordinator, std::move(ready), std::move(handle));

@@ -127,8 +127,8 @@ caf::error collective_command::prepare_reduction() {
       sink.factor = what().factors(what().factors_size() == 1 ? 0 : static_cast<int>(rank_));
       sink.datatype = what().datatype();
     }
-    offer own{{}, {received_->memory->id(), x.input, x.input_bytes, received_->memory}, nullptr};
-    ready_.push_back({nullptr, {}, make_route(own, sink), nullptr});
+    device_window own{received_->memory->id(), x.input, x.input_bytes, received_->memory};
+    ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
   }
   return caf::none;
 }
@@ -229,7 +229,7 @@ void collective_command::ended(stream_state& stream, size_t index) {
 void collective_command::start_step(stream_state& stream, size_t index) {
   auto& todo = run_.at(index);
   auto own = [&](const block_range& range) {
-    return offer{{}, {received_->memory->id(), address_of(range), bytes_of(range), received_->memory}, nullptr};
+    return device_window{received_->memory->id(), address_of(range), bytes_of(range), received_->memory};
   };
   auto sink = [&](const block_range* operand) {
     return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
@@ -248,9 +248,9 @@ void collective_command::start_step(stream_state& stream, size_t index) {
         take(stream, *early);
       break;
     }
-    case action::copy: ready_.push_back({&todo, {}, make_route(own(todo.source), sink(nullptr)), nullptr}); break;
+    case action::copy: ready_.push_back({&todo, {}, make_own_route(own(todo.source), sink(nullptr)), nullptr}); break;
     case action::reduce:
-      ready_.push_back({&todo, {}, make_route(own(todo.destination), sink(&todo.source)), nullptr});
+      ready_.push_back({&todo, {}, make_own_route(own(todo.destination), sink(&todo.source)), nullptr});
       break;
     case action::fold:
       ready_.push_back({&todo,
@@ -329,7 +329,10 @@ void collective_command::take(stream_state& stream, const offer& x) {
   awaited_.erase(i);
   block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
                   &*combine_};
-  ready_.push_back({&todo, x.key, make_route(x, sink), x.sender});
+  auto way = stream.route_to(x, sink);
+  if (!way)
+    return break_off(stream, way.error());
+  ready_.push_back({&todo, x.key, std::move(*way), x.sender});
 }
 
 void collective_command::on_taken(stream_state& stream, const taken& x) {
@@ -380,9 +383,9 @@ void collective_command::release(stream_state& stream) {
   for (auto& x : pieces()) {
     if (x.output_bytes == 0)
       continue;
-    offer own{{}, {received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory}, nullptr};
-    ready_.push_back(
-      {nullptr, {}, make_route(own, block_sink{received_->memory->at(x.output, x.output_bytes)->data()}), nullptr});
+    device_window own{received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory};
+    block_sink sink{received_->memory->at(x.output, x.output_bytes)->data()};
+    ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
   }
   advance(stream);
 }

@@ -26,7 +26,8 @@ namespace {
 /// The receiver reads the sender's memory: no byte is copied that need not be.
 class memory_route : public route {
 public:
-  memory_route(const offer& source, const block_sink& sink) : source_(source.source), sink_(sink) {}
+  memory_route(const offer& source, const block_sink& sink) : memory_route(source.source, sink) {}
+  memory_route(const device_window& source, const block_sink& sink) : source_(source), sink_(sink) {}
 
   progress advance(stream_state& stream) override {
     auto block = source_.memory->at_runtime(source_.address, source_.bytes);
@@ -36,6 +37,10 @@ public:
     }
     auto size = std::min(stream.options.slice_bytes, source_.bytes - offset_);
     sink_.put(offset_, block->subspan(offset_, size));
+    if (auto damage = source_.memory->damage()) {
+      error = render(damage);
+      return progress::broken;
+    }
     offset_ += size;
     return offset_ == source_.bytes ? progress::done : progress::more;
   }
@@ -123,11 +128,18 @@ std::span<const known_route> routes() {
   return all;
 }
 
-std::unique_ptr<route> make_route(const offer& source, const block_sink& sink) {
+caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink, std::string_view wanted) {
   for (const auto& x : routes())
-    if (x.reaches(source))
+    if ((wanted == "auto" || wanted == x.name) && x.reaches(source))
       return x.make(source, sink);
-  return nullptr; // the last one reaches all
+  return make_error(errc::unreachable,
+                    fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use wants: take "
+                                "\"auto\"",
+                                source.source.device, wanted));
+}
+
+std::unique_ptr<route> make_own_route(const device_window& source, const block_sink& sink) {
+  return std::make_unique<memory_route>(source, sink);
 }
 
 } // namespace ringmaster

@@ -4,6 +4,8 @@
 #include "messages/transfer.hpp"
 #include "runtime/reduction/reducer.hpp"
 
+#include <caf/expected.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -67,7 +69,12 @@ struct known_route {
 /// From the shortest to the one that goes everywhere.
 std::span<const known_route> routes();
 
-/// The first of the routes that reaches `source`.
-std::unique_ptr<route> make_route(const offer& source, const block_sink& sink);
+/// The first of the routes that reaches `source`, or the one that is wanted by name. Errors: unreachable, where that
+/// one does not.
+caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
+                                                 std::string_view wanted = "auto");
+
+/// To a block of one's own device.
+std::unique_ptr<route> make_own_route(const device_window& source, const block_sink& sink);
 
 } // namespace ringmaster

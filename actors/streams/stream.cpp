@@ -1,5 +1,7 @@
 #include "actors/streams/stream.hpp"
 
+#include "actors/streams/route.hpp"
+
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/streams/collective_command.hpp"
@@ -86,11 +88,21 @@ void stream_state::limit_head(caf::timespan limit) {
 
 void stream_state::offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address,
                                uint64_t bytes) {
-  device_window window{memory->id(), address, bytes, memory};
+  device_window window{memory->id(), address, bytes, memory, memory->place()};
   outgoing[key] = window;
-  if (!options.offer_memory)
-    window.memory = nullptr;
   self->send(caf::actor_cast<stream_actor>(receiver), offer{key, std::move(window), self->ctrl()});
+}
+
+caf::expected<std::unique_ptr<route>> stream_state::route_to(offer source, const block_sink& sink) const {
+  auto& window = source.source;
+  if (window.memory == nullptr && window.place != nullptr && options.neighbours != nullptr) {
+    auto mapped = options.neighbours->find(*window.place);
+    if (mapped)
+      window.memory = std::move(*mapped);
+    else if (options.route == "memory")
+      return std::move(mapped.error());
+  }
+  return make_route(source, sink, options.route);
 }
 
 std::unique_ptr<offer> stream_state::claim(const transfer_key& key) {

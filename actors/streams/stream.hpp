@@ -4,6 +4,7 @@
 #include "actors/streams/command.hpp"
 #include "actors/streams/fault.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/memory_neighbours.hpp"
 
 #include <caf/timespan.hpp>
 #include <caf/typed_response_promise.hpp>
@@ -15,6 +16,9 @@
 
 namespace ringmaster {
 
+class route;
+struct block_sink;
+
 /// What the streams of a device have in common.
 struct stream_options {
   caf::timespan transfer_limit = std::chrono::seconds{5}; ///< How long a send or receive waits for its other end.
@@ -24,7 +28,9 @@ struct stream_options {
   uint32_t credits = 4;            ///< Chunks under way to one receiver.
   uint32_t commands_max = 4096;    ///< Queued on one stream.
   uint32_t offers_max = 1u << 16;  ///< Kept for commands that are not at the head yet.
-  bool offer_memory = true;        ///< Let peers in this process read our memory themselves.
+  std::string route = "auto";      ///< By which blocks come: a name of `routes`, or "auto".
+  /// Other processes' memories on this host; null: they cannot be read.
+  std::shared_ptr<memory_neighbours> neighbours;
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
 };
@@ -71,6 +77,8 @@ public:
   /// Tells `receiver` where a block lies, and answers its pulls until `retract`.
   void offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address, uint64_t bytes);
   void retract(const transfer_key& key) { outgoing.erase(key); }
+  /// How the block that is offered comes here. Errors: unreachable, where the configured route does not go there.
+  caf::expected<std::unique_ptr<route>> route_to(offer source, const block_sink& sink) const;
   /// An offer that came before its command was at the head; nullptr if none did.
   std::unique_ptr<offer> claim(const transfer_key& key);
 

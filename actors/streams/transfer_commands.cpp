@@ -154,8 +154,11 @@ public:
                                key_.channel, x.source.device, request_.srcrank().value(), source_)));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
+    auto way = stream.route_to(x, sink_);
+    if (!way)
+      return end(stream, way.error());
     stream.memory->expect_bytes({sink_.out, request_.numbytes()});
-    route_ = make_route(x, sink_);
+    route_ = std::move(*way);
     resume(stream);
   }
 

@@ -35,7 +35,7 @@ struct options {
   } transfers;
 
   struct {
-    std::string in_process = "memory";
+    std::string use = "auto";
     uint64_t chunk_bytes = 1ull << 20;
     uint32_t credits = 4;
   } route;

@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/memory/open_file.hpp"
 
 #include <fmt/format.h>
 
@@ -21,21 +22,8 @@ namespace ringmaster {
 
 namespace {
 
-/// Closes a file at the end of a scope; a mapping does not need it any more.
-struct open_file {
-  int descriptor;
-  ~open_file() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
-};
-
-std::string name_of(device_id id) {
-  return fmt::format("device {:#x}", id.value);
-}
-
 caf::error invalid(const device_memory::options& opts, std::string_view what) {
-  return make_error(errc::invalid_argument, fmt::format("{}: {}", name_of(opts.id), what));
+  return make_error(errc::invalid_argument, fmt::format("{}: {}", text_of(opts.id), what));
 }
 
 caf::error failed(const device_memory::options& opts, std::string_view what, int code) {
@@ -46,7 +34,7 @@ caf::error failed(const device_memory::options& opts, std::string_view what, int
     advice = "; give the devices less memory, or raise the limit on address space";
   else if (code == EMFILE || code == ENFILE)
     advice = "; raise the limit on open files";
-  return make_error(errc::io_error, fmt::format("{}: cannot {} {}: {}{}", name_of(opts.id), what, opts.file.string(),
+  return make_error(errc::io_error, fmt::format("{}: cannot {} {}: {}{}", text_of(opts.id), what, opts.file.string(),
                                                 std::strerror(code), advice));
 }
 
@@ -119,92 +107,47 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
     return err;
   if (auto err = resize(opts, file.descriptor, static_cast<uint64_t>(before.st_size)))
     return err;
-  auto* mapping = huge_pages::map(file.descriptor, 2 * opts.bytes);
+  auto* mapping = huge_pages::map(file.descriptor, 2 * opts.bytes, PROT_READ | PROT_WRITE);
   if (mapping == MAP_FAILED)
     return failed(opts, "map", errno);
-  return std::shared_ptr<device_memory>{new device_memory{opts, mapping}};
+  std::error_code ignored;
+  memory_place place{opts.id,
+                     opts.min_address,
+                     opts.bytes,
+                     std::filesystem::absolute(opts.file, ignored).string(),
+                     this_host(),
+                     static_cast<uint64_t>(before.st_dev),
+                     static_cast<uint64_t>(before.st_ino)};
+  return std::shared_ptr<device_memory>{new device_memory{std::move(place), mapping}};
 }
 
-device_memory::device_memory(const options& opts, std::byte* mapping)
-  : options_(opts), mapping_(mapping), pages_(mapping, 2 * opts.bytes),
-    user_(opts.min_address, opts.min_address + opts.bytes),
-    scratch_(opts.min_address + opts.bytes, opts.min_address + 2 * opts.bytes) {}
-
-device_memory::~device_memory() {
-  ::munmap(mapping_, 2 * options_.bytes);
-}
-
-device_id device_memory::id() const noexcept {
-  return options_.id;
-}
-
-uint64_t device_memory::min_address() const noexcept {
-  return options_.min_address;
-}
-
-uint64_t device_memory::max_address() const noexcept {
-  return options_.min_address + options_.bytes;
-}
-
-const std::filesystem::path& device_memory::file() const noexcept {
-  return options_.file;
-}
-
-caf::expected<std::span<std::byte>> device_memory::within(uint64_t begin, uint64_t end, uint64_t address,
-                                                          uint64_t bytes) const {
-  if (address >= begin && address <= end && bytes <= end - address)
-    return std::span<std::byte>{mapping_ + (address - options_.min_address), bytes};
-  std::string_view why = "begins beyond";
-  if (bytes > std::numeric_limits<uint64_t>::max() - address)
-    why = "wraps around the end of all addresses, beyond";
-  else if (address < begin)
-    why = "begins below";
-  else if (address < end)
-    why = "ends beyond";
-  return make_error(errc::out_of_range,
-                    fmt::format("{}: address {:#x} with {:#x} bytes {} its memory, which is [{:#x}, {:#x})",
-                                name_of(options_.id), address, bytes, why, begin, end));
-}
-
-caf::expected<std::span<std::byte>> device_memory::at(uint64_t address, uint64_t bytes) const {
-  return within(min_address(), max_address(), address, bytes);
-}
-
-caf::expected<std::span<std::byte>> device_memory::at_runtime(uint64_t address, uint64_t bytes) const {
-  // No allocation crosses from one area into the other, so a range that does is a mistake.
-  if (address < max_address())
-    return within(min_address(), max_address(), address, bytes);
-  return within(max_address(), max_address() + options_.bytes, address, bytes);
-}
-
-void device_memory::expect_bytes(std::span<const std::byte> range) const {
-  if (range.size() >= huge_pages::page_bytes)
-    pages_.prepare(static_cast<uint64_t>(range.data() - mapping_), range.size());
-}
+device_memory::device_memory(memory_place place, std::byte* mapping)
+  : mapped_memory(std::move(place), mapping, false), user_(min_address(), max_address()),
+    scratch_(max_address(), 2 * max_address() - min_address()) {}
 
 caf::expected<uint64_t> device_memory::allocate(uint64_t bytes, uint64_t alignment) {
   std::lock_guard guard{mutex_};
   auto address = user_.allocate(bytes, alignment);
-  return address ? address : named(name_of(options_.id), address.error());
+  return address ? address : named(text_of(id()), address.error());
 }
 
 caf::error device_memory::free(uint64_t address) {
   std::lock_guard guard{mutex_};
   auto err = user_.free(address);
-  return err ? named(name_of(options_.id), err) : err;
+  return err ? named(text_of(id()), err) : err;
 }
 
 caf::expected<uint64_t> device_memory::allocate_scratch(uint64_t bytes) {
   constexpr uint64_t alignment = 256; // that of a user's allocation
   std::lock_guard guard{mutex_};
   auto address = scratch_.allocate(bytes, alignment);
-  return address ? address : named(name_of(options_.id) + ", scratch", address.error());
+  return address ? address : named(text_of(id()) + ", scratch", address.error());
 }
 
 caf::error device_memory::free_scratch(uint64_t address) {
   std::lock_guard guard{mutex_};
   auto err = scratch_.free(address);
-  return err ? named(name_of(options_.id) + ", scratch", err) : err;
+  return err ? named(text_of(id()) + ", scratch", err) : err;
 }
 
 uint64_t device_memory::scratch_used() const {

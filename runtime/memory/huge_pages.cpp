@@ -28,13 +28,13 @@ bool is_untouched(std::byte* page) {
 
 } // namespace
 
-std::byte* huge_pages::map(int file, uint64_t bytes) {
+std::byte* huge_pages::map(int file, uint64_t bytes, int protection) {
   auto* room = ::mmap(nullptr, bytes + page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED)
     return static_cast<std::byte*>(room);
   const auto before = -reinterpret_cast<uintptr_t>(room) % page_bytes;
   auto* start = static_cast<std::byte*>(room) + before;
-  auto* mapping = ::mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  auto* mapping = ::mmap(start, bytes, protection, MAP_SHARED | MAP_FIXED, file, 0);
   const auto reason = errno;
   const auto small_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto mapped = mapping == MAP_FAILED ? 0 : (bytes + small_bytes - 1) / small_bytes * small_bytes;

@@ -16,9 +16,9 @@ class huge_pages {
 public:
   static constexpr uint64_t page_bytes = 2u << 20;
 
-  /// A mapping, shared and writable, of the file's first `bytes`, placed such that huge pages fit; MAP_FAILED, and
-  /// errno, where the system has no room.
-  static std::byte* map(int file, uint64_t bytes);
+  /// A shared mapping of the file's first `bytes`, placed such that huge pages fit; MAP_FAILED, and errno, where the
+  /// system has no room. `protection`: as mmap takes it.
+  static std::byte* map(int file, uint64_t bytes, int protection);
 
   huge_pages(std::byte* mapping, uint64_t bytes);
 

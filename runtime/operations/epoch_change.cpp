@@ -316,10 +316,15 @@ epoch_change::decisions epoch_change::data_moves(operation& op) {
   return out;
 }
 
-epoch_change::decisions epoch_change::data_moved(sequence_number sequence) {
+epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const caf::error& damage) {
   decisions out;
-  for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; }))
+  for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; })) {
+    if (damage) {
+      op.code = code_of(damage);
+      op.error = render(damage);
+    }
     end(out, std::move(op));
+  }
   return out;
 }
 

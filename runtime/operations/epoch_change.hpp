@@ -129,7 +129,8 @@ public:
 
   /// The data of a joint operation is on its way: it is decided, and no epoch ends before `data_rests`.
   decisions data_moves(operation& op);
-  decisions data_moved(sequence_number sequence);
+  /// `damage`: why it is not what it should be, though everybody has come to it.
+  decisions data_moved(sequence_number sequence, const caf::error& damage = {});
   decisions data_rests();
   bool must_rest() const { return stop_when_it_rests_; }
 

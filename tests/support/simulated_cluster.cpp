@@ -42,7 +42,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   device_settings.coordinator = host;
   device_settings.streams_options.slice_bytes = opts.slice_bytes;
   device_settings.streams_options.chunk_bytes = opts.slice_bytes;
-  device_settings.streams_options.offer_memory = opts.offer_memory;
+  device_settings.streams_options.route = opts.offer_memory ? "auto" : "messages";
   device_settings.streams_options.journal = journal_handle;
   add_devices(opts.devices);
 }

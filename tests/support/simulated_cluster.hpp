@@ -19,7 +19,7 @@ struct simulation_options {
   uint64_t memory_bytes = 1u << 16;
   uint64_t slice_bytes = 64; ///< Small, so that kills fall between the slices of a block.
   bool share_memory = true;  ///< Operations may be joint ones, where the algorithm is one for it.
-  bool offer_memory = true;  ///< false: bytes travel in messages, as between processes.
+  bool offer_memory = true;  ///< false: bytes travel in messages, as between hosts.
   proto::FailurePolicy policy = proto::SHRINK;
   bool supervised = false;      ///< Devices are a node's, and come back when they die.
   uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.

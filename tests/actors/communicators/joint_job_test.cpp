@@ -109,7 +109,7 @@ TEST_CASE("joint_movers: many jobs, one after the other and at once, come out ri
       std::vector<std::shared_ptr<joint_job>> jobs;
       for (auto& x : data) {
         jobs.push_back(std::make_shared<joint_job>(x.operation(), slice_bytes,
-                                                   std::vector<std::shared_ptr<device_memory>>{}, pool.threads() + 1,
+                                                   std::vector<std::shared_ptr<mapped_memory>>{}, pool.threads() + 1,
                                                    communicator_actor{}, 1));
         pool.help_with(jobs.back());
       }
@@ -125,7 +125,7 @@ TEST_CASE("joint_movers: many jobs, one after the other and at once, come out ri
 
 TEST_CASE("joint_movers: it ends with jobs that nobody has begun") {
   all_reduce_of_three data{10};
-  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<device_memory>>{},
+  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{},
                                          2, communicator_actor{}, 1);
   {
     joint_movers pool{1};

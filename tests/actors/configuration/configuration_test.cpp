@@ -169,7 +169,7 @@ TEST_CASE("configuration: a value of the wrong type is refused, in the file and 
   CHECK(refusal("[transfers]\ntimeout=5\n") == "FILE: transfers.timeout is 5; it must be a duration from 1ms to 60min");
   CHECK(refusal("[coordinator]\nport=70000\n")
         == "FILE: coordinator.port is 70000; it must be an integer from 0 to 65535");
-  CHECK(refusal("[route]\nin-process='memory'\n").ends_with("it must be \"memory\" or \"messages\""));
+  CHECK(refusal("[route]\nuse='memory'\n").ends_with("it must be \"auto\", \"memory\" or \"messages\""));
   CHECK(refusal("[cluster]\ndevices=\"1,localhost,7080\"\n").ends_with("it must be a list of texts in double quotes"));
   CHECK(refusal("[cluster]\ndevices=[1]\n").ends_with("it must be a list of texts in double quotes"));
   CHECK(refusal("[middleman]\nheartbeat-interval=5\n")

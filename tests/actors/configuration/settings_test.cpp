@@ -25,9 +25,11 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   CHECK(x.streams_options.wait_limit == 19s);
   CHECK(x.streams_options.chunk_bytes == 23 << 10);
   CHECK(x.streams_options.credits == 29);
-  CHECK(x.streams_options.offer_memory);
-  opts.route.in_process = "message";
-  CHECK_FALSE(device_settings(opts, "/there").streams_options.offer_memory);
+  CHECK(x.streams_options.route == "auto");
+  CHECK(x.streams_options.neighbours);
+  opts.route.use = "messages";
+  CHECK(device_settings(opts, "/there").streams_options.route == "messages");
+  CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
   CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
@@ -22,24 +23,10 @@ namespace {
 
 constexpr auto highest = std::numeric_limits<uint64_t>::max();
 
-/// A directory that goes with the test.
-struct temporary_directory {
-  fs::path path;
-  temporary_directory() {
-    auto name = (fs::temp_directory_path() / "device_memory_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~temporary_directory() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
-
 /// One page of memory at [0x10000, 0x11000) on device 3.
 struct one_page {
   temporary_directory directory;
-  device_memory::options opts{device_id{3}, directory.path / "a" / "b" / "3.mem", 0x10000, 0x1000};
+  device_memory::options opts{device_id{3}, directory.path() / "a" / "b" / "3.mem", 0x10000, 0x1000};
 
   std::shared_ptr<device_memory> open() const {
     auto memory = device_memory::open(opts);
@@ -113,7 +100,7 @@ TEST_CASE_FIXTURE(one_page, "device_memory: says which range is bad, and why") {
 TEST_CASE_FIXTURE(one_page, "device_memory: refuses another device's addresses") {
   auto memory = open();
   opts.id = device_id{0x1f};
-  opts.file = directory.path / "other";
+  opts.file = directory.path() / "other";
   opts.min_address = 0x80000;
   auto other = open();
   CHECK(other->at(0x80000, 8).engaged());
@@ -228,11 +215,11 @@ TEST_CASE_FIXTURE(one_page, "device_memory: refuses options that make no sense")
 
 TEST_CASE_FIXTURE(one_page, "device_memory: names the file and the reason where the system refuses") {
   SUBCASE("a directory has its name") {
-    opts.file = directory.path;
+    opts.file = directory.path();
     CHECK(contains(render(refused()), "Is a directory"));
   }
   SUBCASE("a file stands where a directory should be") {
-    std::ofstream{directory.path / "a"} << "in the way";
+    std::ofstream{directory.path() / "a"} << "in the way";
     CHECK(contains(render(refused()), "Not a directory"));
   }
   CHECK(code_of(refused()) == errc::io_error);
@@ -241,7 +228,7 @@ TEST_CASE_FIXTURE(one_page, "device_memory: names the file and the reason where 
 
 TEST_CASE_FIXTURE(one_page, "device_memory: refuses what the disk cannot hold, and says what to do") {
   struct statvfs disk;
-  REQUIRE(::statvfs(directory.path.c_str(), &disk) == 0);
+  REQUIRE(::statvfs(directory.path().c_str(), &disk) == 0);
   opts.bytes = (uint64_t{disk.f_blocks} + 1) * disk.f_frsize;
   auto err = refused();
   CHECK(code_of(err) == errc::io_error);

@@ -24,7 +24,8 @@ struct mapped_file {
   std::byte* mapping;
   huge_pages pages;
 
-  explicit mapped_file(int file) : descriptor(file), mapping(huge_pages::map(file, length)), pages(mapping, length) {
+  explicit mapped_file(int file)
+    : descriptor(file), mapping(huge_pages::map(file, length, PROT_READ | PROT_WRITE)), pages(mapping, length) {
     REQUIRE(mapping != MAP_FAILED);
   }
   ~mapped_file() {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "messages/ids.hpp"
+
+#include <caf/meta/type_name.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace ringmaster {
+
+/// Where the memory of a device lies, such that another process can tell whether it can reach it: the file's name means
+/// something on the same host only, and there only where both see the same file behind it, which containers may not.
+struct memory_place {
+  device_id device;
+  uint64_t min_address = 0;
+  uint64_t bytes = 0;       ///< Of the user's range; the file has as many of scratch behind them.
+  std::string file;         ///< Absolute; empty: nobody is to reach it.
+  uint64_t host = 0;        ///< The running kernel's: see this_host. 0: not known, so no other process is on it.
+  uint64_t file_system = 0; ///< The kernel's number of it.
+  uint64_t inode = 0;       ///< Of the file within it.
+
+  friend auto operator<=>(const memory_place&, const memory_place&) = default;
+};
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, memory_place& x) {
+  return f(caf::meta::type_name("memory_place"), x.device, x.min_address, x.bytes, x.file, x.host, x.file_system,
+           x.inode);
+}
+
+} // namespace ringmaster

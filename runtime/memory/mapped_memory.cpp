@@ -1,0 +1,120 @@
+#include "runtime/memory/mapped_memory.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/memory/open_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+namespace ringmaster {
+
+namespace {
+
+caf::error cannot_reach(const memory_place& place, std::string_view why) {
+  return make_error(errc::unreachable, fmt::format("{}: its memory file {} cannot be used from this process: {}",
+                                                   text_of(place.device), place.file, why));
+}
+
+} // namespace
+
+std::string text_of(device_id id) {
+  return fmt::format("device {:#x}", id.value);
+}
+
+uint64_t this_host() {
+  static const uint64_t known = [] {
+    std::string boot;
+    std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot; // drawn anew whenever a kernel starts
+    uint64_t result = boot.empty() ? 0 : 14695981039346656037u;
+    for (auto x : boot) // FNV-1a: the same in all our programs, as std::hash need not be
+      result = (result ^ static_cast<unsigned char>(x)) * 1099511628211u;
+    return result;
+  }();
+  return known;
+}
+
+caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_place& place, access what) {
+  constexpr auto largest_file = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
+  if (place.file.empty())
+    return cannot_reach(place, "it does not say where it lies");
+  if (place.host == 0 || place.host != this_host())
+    return cannot_reach(place, "it is on another host");
+  if (place.bytes == 0 || place.bytes > largest_file / 2)
+    return cannot_reach(place, fmt::format("it cannot be {} bytes long", place.bytes));
+  const bool writes = what == access::write;
+  open_file file{::open(place.file.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+  struct stat there;
+  if (file.descriptor < 0 || ::fstat(file.descriptor, &there) != 0)
+    return cannot_reach(place, std::strerror(errno));
+  if (there.st_dev != place.file_system || there.st_ino != place.inode)
+    return cannot_reach(place, "another file has that name here, as in a container of its own");
+  if (static_cast<uint64_t>(there.st_size) < 2 * place.bytes)
+    return cannot_reach(place, fmt::format("it has {} bytes, not {}", there.st_size, 2 * place.bytes));
+  auto* mapping = huge_pages::map(file.descriptor, 2 * place.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
+  if (mapping == MAP_FAILED)
+    return cannot_reach(place, std::strerror(errno));
+  return std::shared_ptr<mapped_memory>{new mapped_memory{place, mapping, true}};
+}
+
+mapped_memory::mapped_memory(memory_place place, std::byte* mapping, bool guarded)
+  : place_(std::make_shared<const memory_place>(std::move(place))), mapping_(mapping),
+    pages_(mapping, 2 * place_->bytes) {
+  if (guarded)
+    guard_.emplace(mapping, 2 * place_->bytes);
+}
+
+mapped_memory::~mapped_memory() {
+  guard_.reset();
+  ::munmap(mapping_, 2 * place_->bytes);
+}
+
+caf::expected<std::span<std::byte>> mapped_memory::within(uint64_t begin, uint64_t end, uint64_t address,
+                                                          uint64_t bytes) const {
+  if (address >= begin && address <= end && bytes <= end - address)
+    return std::span<std::byte>{mapping_ + (address - min_address()), bytes};
+  std::string_view why = "begins beyond";
+  if (bytes > std::numeric_limits<uint64_t>::max() - address)
+    why = "wraps around the end of all addresses, beyond";
+  else if (address < begin)
+    why = "begins below";
+  else if (address < end)
+    why = "ends beyond";
+  return make_error(errc::out_of_range,
+                    fmt::format("{}: address {:#x} with {:#x} bytes {} its memory, which is [{:#x}, {:#x})",
+                                text_of(id()), address, bytes, why, begin, end));
+}
+
+caf::expected<std::span<std::byte>> mapped_memory::at(uint64_t address, uint64_t bytes) const {
+  return within(min_address(), max_address(), address, bytes);
+}
+
+caf::expected<std::span<std::byte>> mapped_memory::at_runtime(uint64_t address, uint64_t bytes) const {
+  // No allocation crosses from one area into the other, so a range that does is a mistake.
+  if (address < max_address())
+    return within(min_address(), max_address(), address, bytes);
+  return within(max_address(), max_address() + place_->bytes, address, bytes);
+}
+
+void mapped_memory::expect_bytes(std::span<const std::byte> range) const {
+  if (range.size() >= huge_pages::page_bytes)
+    pages_.prepare(static_cast<uint64_t>(range.data() - mapping_), range.size());
+}
+
+caf::error mapped_memory::damage() const {
+  if (!guard_ || !guard_->struck())
+    return caf::none;
+  return make_error(errc::device_lost,
+                    fmt::format("{}: its memory file {} was cut, or its disk is full", text_of(id()), place_->file));
+}
+
+} // namespace ringmaster

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "messages/memory_place.hpp"
+#include "runtime/memory/huge_pages.hpp"
+#include "runtime/memory/mapping_guard.hpp"
+
+#include <caf/expected.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace ringmaster {
+
+/// The memory of one device as this process sees it: a mapped file, which its owner's process maps (device_memory) and
+/// others on the host may (memory_neighbours). Device addresses are numbers in [min_address, max_address), never host
+/// pointers. Above max_address lies a scratch area of the same size, which the runtime uses for shadows of outputs
+/// and which no user can address. The mapping lives as long as anybody holds it: a block can be read although the
+/// device's actor, or its process, has died.
+/// Thread-safe, but for the bytes themselves: who may touch which range when is the streams' affair.
+class mapped_memory {
+public:
+  enum class access { read, write };
+
+  /// Another process's. Errors: unreachable, with the reason.
+  static caf::expected<std::shared_ptr<mapped_memory>> reach(const memory_place& place, access what);
+
+  mapped_memory(const mapped_memory&) = delete;
+  mapped_memory& operator=(const mapped_memory&) = delete;
+  virtual ~mapped_memory();
+
+  device_id id() const noexcept { return place_->device; }
+  uint64_t min_address() const noexcept { return place_->min_address; }
+  uint64_t max_address() const noexcept { return place_->min_address + place_->bytes; }
+  const std::shared_ptr<const memory_place>& place() const noexcept { return place_; }
+
+  /// The bytes [address, address + bytes) of the user's range. A range of zero bytes may start at max_address.
+  /// Errors: out_of_range, naming the device, the address, the size and the valid range; it says so where the address
+  /// wraps around.
+  caf::expected<std::span<std::byte>> at(uint64_t address, uint64_t bytes) const;
+
+  /// The same, scratch area included: for the runtime's own addresses only. A range lies in one of the two areas; one
+  /// that crosses max_address is out_of_range.
+  caf::expected<std::span<std::byte>> at_runtime(uint64_t address, uint64_t bytes) const;
+
+  /// A range that `at` or `at_runtime` gave is about to be written: puts it on huge pages where nobody has used it yet.
+  void expect_bytes(std::span<const std::byte> range) const;
+
+  /// Another process's file was cut, or its disk is full: what is read is not what the device holds.
+  /// Errors: device_lost.
+  caf::error damage() const;
+
+protected:
+  /// Takes the mapping over. `guarded`: the file is not ours, and what happens to it must not end this process.
+  mapped_memory(memory_place place, std::byte* mapping, bool guarded);
+
+private:
+  caf::expected<std::span<std::byte>> within(uint64_t begin, uint64_t end, uint64_t address, uint64_t bytes) const;
+
+  std::shared_ptr<const memory_place> place_;
+  std::byte* mapping_;
+  mutable huge_pages pages_;
+  std::optional<mapping_guard> guard_;
+};
+
+/// The kernel that runs here, by a number of its own: processes with the same one are on one host. 0: cannot be told.
+uint64_t this_host();
+
+/// "device 0x3"
+std::string text_of(device_id id);
+
+} // namespace ringmaster

@@ -1,0 +1,31 @@
+#include "runtime/memory/memory_neighbours.hpp"
+
+#include "messages/errc.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+namespace ringmaster {
+
+caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memory_place& place) {
+  std::lock_guard guard{mutex_};
+  auto known = known_.find(place);
+  if (known == known_.end()) {
+    forget_removed();
+    known = known_.emplace(place, mapped_memory::reach(place, access_)).first;
+    if (!known->second && place.host == this_host() && place.host != 0)
+      spdlog::warn("{}: its blocks travel in messages", render(known->second.error()));
+  }
+  if (known->second)
+    if (auto damage = (*known->second)->damage())
+      known->second = damage;
+  return known->second;
+}
+
+void memory_neighbours::forget_removed() {
+  std::error_code ignored;
+  std::erase_if(known_, [&](auto& x) { return x.second && !std::filesystem::exists(x.first.file, ignored); });
+}
+
+} // namespace ringmaster

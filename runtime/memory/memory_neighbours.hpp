@@ -1,0 +1,29 @@
+#pragma once
+
+#include "runtime/memory/mapped_memory.hpp"
+
+#include <map>
+#include <mutex>
+
+namespace ringmaster {
+
+/// The memories of other processes' devices, mapped once by a process and kept while there may be somebody to use them:
+/// mapping a file again costs a fault for each of its pages. One whose file has been removed, as its owner does at its
+/// end, is let go of. Thread-safe.
+class memory_neighbours {
+public:
+  /// For all of them. A communicator's process writes, for it moves data for all ranks at once; all others read.
+  explicit memory_neighbours(mapped_memory::access what) : access_(what) {}
+
+  /// Errors: unreachable, with the reason, the same again without another try while the place is the same.
+  caf::expected<std::shared_ptr<mapped_memory>> find(const memory_place& place);
+
+private:
+  void forget_removed();
+
+  mapped_memory::access access_;
+  std::mutex mutex_;
+  std::map<memory_place, caf::expected<std::shared_ptr<mapped_memory>>> known_;
+};
+
+} // namespace ringmaster
