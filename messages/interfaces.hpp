@@ -19,7 +19,7 @@ using stream_actor = caf::typed_actor<
   caf::reacts_to<proto::Release>,
   // COMMUNICATOR: a new epoch opens. Answers by a Quiesced message.
   caf::reacts_to<proto::Quiesce>,
-  // NODE, or COMMUNICATOR where there is none: how far are you? Answers by a Progress message.
+  // RELAY, or COMMUNICATOR where there is none: how far are you? Answers by a Progress message.
   caf::reacts_to<proto::ProgressRequest>,
   // Another STREAM: how blocks travel. See messages/transfer.hpp.
   caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>, caf::reacts_to<chunk>,
@@ -96,8 +96,8 @@ using communicator_actor = caf::typed_actor<
   // STREAM of a member.
   caf::reacts_to<proto::RankReport>, caf::reacts_to<joint_arrival>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
-  // NODE: what the members that it hosts have said.
-  caf::reacts_to<proto::ProgressReport>,
+  // RELAY: what the members of its process have said, and done.
+  caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<joint_arrivals>,
   // COORDINATOR: what is under way between two members may be lost.
   caf::reacts_to<proto::WayLost>,
   // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
@@ -125,11 +125,19 @@ using node_actor = caf::typed_actor<
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
   // INTERNAL: whether this peer was reached, its handle beside it; try once more.
-  caf::reacts_to<proto::NodeApart, caf::strong_actor_ptr>, caf::reacts_to<proto::NodePeers_Peer>,
-  // DEVICE of this node: I am ready.
+  caf::reacts_to<proto::NodeApart, caf::strong_actor_ptr>, caf::reacts_to<proto::NodePeers_Peer>>;
+
+/// RELAY: between communicators and the streams of one process's devices.
+using relay_actor = caf::typed_actor<
+  // DEVICE of this process: I am ready.
   caf::reacts_to<proto::DeviceReady, device_handle>,
-  // COMMUNICATOR: how far are these devices? Answers by ProgressReport messages. STREAM: so far.
-  caf::reacts_to<proto::ProgressRequest>, caf::reacts_to<proto::Progress>,
+  // COMMUNICATOR: tell the streams of these devices. Of a progress request the answers are ProgressReport messages.
+  caf::reacts_to<operation_orders, std::vector<device_id>>, caf::reacts_to<proto::Release, std::vector<device_id>>,
+  caf::reacts_to<proto::Quiesce, std::vector<device_id>>,
+  caf::reacts_to<proto::ProgressRequest, std::vector<device_id>>,
+  // STREAM: what is for its communicator.
+  caf::reacts_to<joint_arrival>, caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>,
+  caf::reacts_to<proto::Progress>,
   // INTERNAL: report what there is.
   caf::reacts_to<atom::expire, uint64_t>>;
 

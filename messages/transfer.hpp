@@ -94,11 +94,20 @@ struct joint_arrival {
   std::shared_ptr<mapped_memory> memory;
 };
 
-/// How others reach a device, the stream that runs its collectives, and the node that hosts it.
+/// RELAY -> COMMUNICATOR: all of its ranks that are here have come to this joint operation. `memories` as above.
+struct joint_arrivals {
+  communicator_id communicator;
+  epoch_number epoch;
+  sequence_number sequence;
+  std::vector<device_id> devices;
+  std::vector<std::shared_ptr<mapped_memory>> memories;
+};
+
+/// How others reach a device, the stream that runs its collectives, and the relay of its process.
 struct device_handle {
   caf::strong_actor_ptr device;
   caf::strong_actor_ptr stream;
-  caf::strong_actor_ptr node{}; ///< Null: a device without one.
+  caf::strong_actor_ptr relay{}; ///< Null: a device without one.
   std::shared_ptr<const memory_place> memory{};
 };
 
@@ -180,8 +189,13 @@ typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, joint_arrivals& x) {
+  return f(caf::meta::type_name("joint_arrivals"), x.communicator, x.epoch, x.sequence, x.devices);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_handle& x) {
-  return inspect_with(f, x.memory, caf::meta::type_name("device_handle"), x.device, x.stream, x.node);
+  return inspect_with(f, x.memory, caf::meta::type_name("device_handle"), x.device, x.stream, x.relay);
 }
 
 /// What is shared within a process goes as values to another one.

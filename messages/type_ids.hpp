@@ -119,4 +119,8 @@ CAF_ADD_ATOM(ringmaster, ringmaster::atom, flush, "flush")
 CAF_ADD_ATOM(ringmaster, ringmaster::atom, expire, "expire")
 CAF_ADD_ATOM(ringmaster, ringmaster::atom, recorded, "recorded")
 
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::joint_arrivals))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankReports))
+CAF_ADD_TYPE_ID(ringmaster, (std::vector<ringmaster::device_id>))
+
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -54,16 +54,30 @@ void communicator_state::add_member(device_id device, const device_handle& handl
     if (auto memory = options.neighbours->find(*handle.memory))
       memories_[device] = std::move(*memory);
   self->monitor(caf::actor_cast<caf::actor>(handle.device));
-  if (!handle.node)
+  if (!handle.relay)
     return watch_->add(device);
   auto next = static_cast<watch::process_number>(processes_.size());
-  watch_->add(device, processes_.try_emplace(handle.node->address(), next).first->second);
+  watch_->add(device, processes_.try_emplace(handle.relay->address(), next).first->second);
 }
 
 device_handles communicator_state::handles() const {
   device_handles result;
   for (auto& x : epochs_->ranks())
     result.push_back(handle_of(x.id()));
+  return result;
+}
+
+std::vector<device_id> communicator_state::ranks() const {
+  std::vector<device_id> result;
+  for (auto& x : epochs_->ranks())
+    result.push_back(x.id());
+  return result;
+}
+
+audience communicator_state::streams_of(const std::vector<device_id>& devices) const {
+  audience result{self};
+  for (auto device : devices)
+    result.add(device, handle_of(device), options.speak_by_relays);
   return result;
 }
 
@@ -149,7 +163,7 @@ caf::result<proto::CollectiveResponse> communicator_state::collective(proto::Col
 }
 
 void communicator_state::flush() {
-  outbox_->flush(handles(), operations(), options.deterministic);
+  outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic);
 }
 
 void communicator_state::abort(const std::string& reason) {
@@ -256,16 +270,10 @@ void communicator_state::ask_progress(const std::vector<device_id>& devices) {
   proto::ProgressRequest request;
   request.set_comm_id(options.id.value);
   request.set_number(watch_->on_request(devices, now()));
-  std::map<caf::strong_actor_ptr, proto::ProgressRequest> by_node;
-  for (auto device : devices) {
-    auto& handle = handle_of(device);
-    if (handle.node)
-      by_node.try_emplace(handle.node, request).first->second.add_device_ids(device.value);
-    else
-      self->send(caf::actor_cast<stream_actor>(handle.stream), request);
-  }
-  for (auto& [node, asked] : by_node)
-    self->send(caf::actor_cast<node_actor>(node), asked);
+  audience asked{self};
+  for (auto device : devices)
+    asked.add(device, handle_of(device), true);
+  asked.tell(request);
 }
 
 void communicator_state::on_progress(const proto::Progress& x) {
@@ -343,7 +351,9 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
+    [&state](const proto::RankReports& x) { state.on_report(x); },
     [&state](const joint_arrival& x) { state.on_joint_arrival(x); },
+    [&state](const joint_arrivals& x) { state.on_joint_arrivals(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },

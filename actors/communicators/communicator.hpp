@@ -32,6 +32,7 @@ struct communicator_options {
   /// The memories of this host's other processes, to be written; null: only those of this process are in reach.
   std::shared_ptr<memory_neighbours> neighbours;
   bool must_share = false;                   ///< A communicator with a member out of reach is refused.
+  bool speak_by_relays = false;              ///< Also with the streams of this process; for tests.
   std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs;                                ///< Between processes: what "auto" goes by.
@@ -83,9 +84,15 @@ public:
 
   // -- streams and members (communicator_operations.cpp, communicator_epochs.cpp) --
   void on_report(const proto::RankReport& x);
+  void on_report(const proto::RankReports& x);
   void on_node_report(const proto::ProgressReport& x);
   void way_lost(const std::string& reason);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
+  void on_joint_arrivals(const joint_arrivals& x) {
+    for (size_t i = 0; i < x.devices.size(); ++i)
+      joint_->on_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
+                          x.memories.empty() ? nullptr : x.memories[i]});
+  }
   void on_quiesced(const proto::Quiesced& x);
   void on_progress(const proto::Progress& x);
   void on_down(const caf::down_msg& x);
@@ -172,10 +179,13 @@ private:
   const device_handle& handle_of(device_id device) const { return handles_.at(device); }
   /// In rank order.
   device_handles handles() const;
+  /// The streams of these devices.
+  audience streams_of(const std::vector<device_id>& devices) const;
+  std::vector<device_id> ranks() const;
 
   std::map<device_id, device_handle> handles_;                   ///< By device, of those that are members or were.
   std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.
-  std::map<caf::actor_addr, watch::process_number> processes_;   ///< By node: its devices are asked together.
+  std::map<caf::actor_addr, watch::process_number> processes_;   ///< By relay: its devices are asked together.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;

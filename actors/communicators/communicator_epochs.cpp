@@ -78,8 +78,7 @@ void communicator_state::carry_out(epoch_change::stop_streams& x) {
   order.set_forget(x.forget);
   for (auto sequence : x.cancelled)
     order.add_cancel(sequence.value);
-  for (auto device : x.devices)
-    self->send(caf::actor_cast<stream_actor>(handle_of(device).stream), order);
+  streams_of(x.devices).tell(order);
 }
 
 void communicator_state::on_quiesced(const proto::Quiesced& x) {
@@ -95,8 +94,7 @@ void communicator_state::carry_out(epoch_change::release_operation& x) {
   order.set_comm_id(options.id.value);
   order.set_epoch(epoch().value);
   order.set_sequence(x.sequence.value);
-  for (auto& rank : handles())
-    self->send(caf::actor_cast<stream_actor>(rank.stream), order);
+  streams_of(ranks()).tell(order);
 }
 
 void communicator_state::release(sequence_number first, sequence_number last) {
@@ -105,9 +103,7 @@ void communicator_state::release(sequence_number first, sequence_number last) {
   x.set_epoch(epoch().value);
   x.set_sequence(last.value);
   x.set_first(first.value);
-  auto order = caf::make_message(std::move(x));
-  for (auto device : watched())
-    outbox_->tell(handle_of(device).stream, order);
+  streams_of(watched()).tell(x);
 }
 
 void communicator_state::carry_out(epoch_change::outputs_changed& x) {

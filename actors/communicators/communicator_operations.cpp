@@ -123,6 +123,11 @@ void communicator_state::limit_operation(operation& op) {
   limited_operations_.emplace(op.limit_number, op.sequence);
 }
 
+void communicator_state::on_report(const proto::RankReports& x) {
+  for (auto& each : x.reports())
+    on_report(each);
+}
+
 void communicator_state::on_report(const proto::RankReport& x) {
   if (x.phase() != proto::RankReport::FINISHED) { // each rank's end, one way or the other
     proto::Record record;

@@ -33,18 +33,16 @@ void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_pr
   answers_.emplace_back(std::move(answer), std::move(promise));
 }
 
-void outbox::flush(device_handles ranks, operation_queue& operations, bool deterministic) {
+void outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic) {
   flush_pending_ = false;
   if (batch_.plans_size() > 0) {
     auto batch = std::exchange(batch_, {});
     if (std::exchange(may_fuse_, false))
       batch = fuse(std::move(batch), operations, deterministic);
-    auto members = std::make_shared<const device_handles>(std::move(ranks));
-    auto order = caf::make_message(operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
-                                                    members}); // one for all ranks
+    operation_orders orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
+                            std::make_shared<const device_handles>(std::move(members))};
     std::scoped_lock lock{*enqueue_order_};
-    for (auto& rank : *members)
-      tell(rank.stream, order);
+    ranks.tell(orders);
   }
   flush_records();
   for (auto& [answer, promise] : std::exchange(answers_, {}))

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/calls/wall_clock.hpp"
+#include "actors/communicators/audience.hpp"
 #include "messages/interfaces.hpp"
 #include "runtime/operations/operation_queue.hpp"
 
@@ -39,8 +40,9 @@ public:
   void flush_later();
   bool flush_pending() const { return flush_pending_; }
   void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
-  /// Sends everything. `ranks`: the members' handles, in rank order. `deterministic`: see `fuse`.
-  void flush(device_handles ranks, operation_queue& operations, bool deterministic);
+  /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
+  /// `deterministic`: see `fuse`.
+  void flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic);
 
   /// One message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;

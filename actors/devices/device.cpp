@@ -42,9 +42,9 @@ void device_state::start(device_id given) {
   *ready.mutable_metadata() = metadata_of(*this);
   ready.set_node_id(options.node.value);
   device_handle handle{self->ctrl(), caf::actor_cast<caf::strong_actor_ptr>(streams.begin()->second),
-                       caf::actor_cast<caf::strong_actor_ptr>(options.host), memory->place()};
-  if (options.host)
-    self->send(options.host, ready, handle);
+                       caf::actor_cast<caf::strong_actor_ptr>(options.relay), memory->place()};
+  if (options.relay)
+    self->send(options.relay, ready, handle);
   self->send(options.coordinator, std::move(ready), std::move(handle));
 }
 

@@ -21,7 +21,7 @@ struct device_options {
   device_id wanted_id;                                 ///< ... for this one, if it is free. 0: for any.
   caf::timespan join_limit = std::chrono::seconds{30}; ///< For its answer; then the device gives up.
   coordinator_actor coordinator;                       ///< May be invalid when `id` is given.
-  node_actor host;                                     ///< The node; may be invalid.
+  relay_actor relay;                                   ///< Of its process; may be invalid.
   stream_options streams_options;
 };
 

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/relay.hpp"
 #include "messages/wire_ids.hpp"
 
 #include <caf/blocking_actor.hpp>
@@ -52,7 +53,7 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.counts = [](const caf::error& reason) { return reason != errc::suspected; };
   auto device_settings = options.device;
   device_settings.node = own;
-  device_settings.host = node_actor{self};
+  device_settings.relay = self->spawn<caf::linked>(relay, options.report_limit);
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
     auto first_id = std::make_shared<device_id>(i < wanted_ids.size() ? wanted_ids[i] : device_id{});
@@ -134,60 +135,6 @@ void node_state::tell_apart(known_peer& peer, const std::string& why) {
   self->send(options.coordinator, std::move(x));
 }
 
-// -- how far the devices are -----------------------------------------------------
-
-void node_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
-  std::erase_if(streams_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second); });
-  streams_[id_of(x.metadata())] = handle.stream->address();
-}
-
-void node_state::ask_progress(const proto::ProgressRequest& x) {
-  progress_desk::key request{communicator_id{x.comm_id()}, x.number()};
-  proto::ProgressRequest question;
-  question.set_comm_id(x.comm_id());
-  question.set_number(x.number());
-  std::set<device_id> asked;
-  for (auto id : x.device_ids())
-    if (auto known = streams_.find(device_id{id}); known != streams_.end())
-      if (auto stream = caf::actor_cast<caf::strong_actor_ptr>(known->second)) {
-        self->send(caf::actor_cast<stream_actor>(stream), question);
-        asked.insert(device_id{id});
-      }
-  askers_[request] = caf::actor_cast<communicator_actor>(self->current_sender());
-  report(request, progress_.ask(request, std::move(asked)));
-  if (!progress_.is_open(request))
-    return;
-  timers_[++last_timer_] = request;
-  self->delayed_send(self, options.report_limit, atom::expire_v, last_timer_);
-}
-
-void node_state::on_progress(const proto::Progress& x) {
-  report({communicator_id{x.comm_id()}, x.number()}, progress_.on_progress(x));
-}
-
-void node_state::expire(uint64_t number) {
-  constexpr auto patience = 50; // times the limit: whoever asks has given up the device by then
-  auto timer = timers_.extract(number);
-  if (!timer || !progress_.is_open(timer.mapped()))
-    return;
-  auto request = timer.mapped();
-  if (auto what = progress_.on_limit(request)) {
-    report(request, std::move(what));
-    timers_[++last_timer_] = request;
-    self->delayed_send(self, patience * options.report_limit, atom::expire_v, last_timer_);
-  } else {
-    progress_.forget(request);
-    report(request, std::nullopt);
-  }
-}
-
-void node_state::report(const progress_desk::key& request, std::optional<proto::ProgressReport> what) {
-  if (what)
-    self->send(askers_[request], std::move(*what));
-  if (!progress_.is_open(request))
-    askers_.erase(request);
-}
-
 void node_state::on_down(const caf::down_msg& x) {
   auto lost = std::find_if(peers_.begin(), peers_.end(), [&](auto& y) { return y.second.met == x.source; });
   if (lost != peers_.end()) {
@@ -228,10 +175,6 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
     },
     [&state](const proto::NodeApart& x, const caf::strong_actor_ptr& peer) { state.met(x, peer); },
     [&state](const proto::NodePeers::Peer& x) { state.connect(x); },
-    [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
-    [&state](const proto::ProgressRequest& x) { state.ask_progress(x); },
-    [&state](const proto::Progress& x) { state.on_progress(x); },
-    [&state](atom::expire, uint64_t timer) { state.expire(timer); },
   };
 }
 

@@ -2,7 +2,6 @@
 
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
-#include "runtime/health/progress_desk.hpp"
 
 namespace ringmaster {
 
@@ -20,8 +19,7 @@ struct node_options {
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
-/// a fresh one: a new id, empty memory, free for communicators to come. Communicators ask the node how far its devices
-/// are, and it asks them.
+/// a fresh one: a new id, empty memory, free for communicators to come.
 ///
 ///   idle --Adopt--> joining --answered--> hosting --coordinator down, supervisor down--> quits
 class node_state {
@@ -40,14 +38,8 @@ public:
   /// What has become of a try to connect.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
-  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
-  void ask_progress(const proto::ProgressRequest& x);
-  void on_progress(const proto::Progress& x);
-  void expire(uint64_t number);
 
 private:
-  void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
-
   /// A node that we connect to.
   struct known_peer {
     proto::NodePeers::Peer where;
@@ -61,12 +53,7 @@ private:
   void tell_apart(known_peer& peer, const std::string& why);
 
   node_id id_;
-  std::map<std::string, known_peer> peers_;      ///< By name.
-  std::map<device_id, caf::actor_addr> streams_; ///< Of the devices that live, and of some that did.
-  progress_desk progress_;
-  std::map<progress_desk::key, communicator_actor> askers_; ///< Of the open requests.
-  std::map<uint64_t, progress_desk::key> timers_;           ///< By their number.
-  uint64_t last_timer_ = 0;
+  std::map<std::string, known_peer> peers_; ///< By name.
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

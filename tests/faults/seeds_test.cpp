@@ -67,6 +67,7 @@ scenario scenario_of(uint64_t seed) {
     fault.set_delay_ns(below(2) == 0 ? 5'000'000 : 5'000'000'000); // a little slow, or as good as dead
     x.faults.emplace_back(static_cast<uint32_t>(below(x.trial.ranks)), fault);
   }
+  x.cluster.relays = static_cast<uint32_t>(below(4)); // drawn last: older seeds keep their scenarios
   return x;
 }
 

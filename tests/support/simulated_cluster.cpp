@@ -36,6 +36,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   host_options.communicators.turn = caf::timespan{0}; // others have a chance between any two operations and slices
   host_options.communicators.share_memory = opts.share_memory;
   host_options.communicators.journal = journal_handle;
+  host_options.communicators.speak_by_relays = opts.relays > 0;
   host = sys.spawn(coordinator, host_options);
   device_settings.memory_dir = dir;
   device_settings.memory_bytes = opts.memory_bytes;
@@ -44,6 +45,8 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   device_settings.streams_options.chunk_bytes = opts.slice_bytes;
   device_settings.streams_options.route = opts.offer_memory ? "auto" : "messages";
   device_settings.streams_options.journal = journal_handle;
+  for (uint32_t i = 0; i < opts.relays; ++i)
+    relays.push_back(sys.spawn(relay, std::chrono::milliseconds{100}));
   add_devices(opts.devices);
 }
 
@@ -52,10 +55,14 @@ simulated_cluster::~simulated_cluster() {
     self->send_exit(device, caf::exit_reason::kill);
   if (host_node)
     self->send_exit(host_node, caf::exit_reason::user_shutdown);
+  for (auto& each : relays)
+    self->send_exit(each, caf::exit_reason::user_shutdown);
   self->send_exit(host, caf::exit_reason::kill);
   if (journal_handle)
     self->send_exit(journal_handle, caf::exit_reason::kill);
   devices.clear();
+  relays.clear();
+  device_settings.relay = nullptr;
   journal_handle = nullptr;
   device_settings.streams_options.journal = nullptr;
   for (int i = 0; i < 1000000 && step(); ++i)
@@ -109,8 +116,10 @@ void simulated_cluster::add_devices(uint32_t count) {
     settings.coordinator = host;
     host_node = sys.spawn(node, settings);
   } else {
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = 0; i < count; ++i) {
+      device_settings.relay = relays.empty() ? relay_actor{} : relays[devices.size() % relays.size()];
       devices.push_back(sys.spawn(device, device_settings));
+    }
   }
   proto::ClusterInfoRequest request;
   request.set_min_devices(wanted);

@@ -4,6 +4,7 @@
 #include "actors/devices/device.hpp"
 #include "actors/hosts/journal.hpp"
 #include "actors/hosts/node.hpp"
+#include "actors/hosts/relay.hpp"
 #include "tests/support/deterministic_system.hpp"
 
 #include <filesystem>
@@ -21,7 +22,8 @@ struct simulation_options {
   bool share_memory = true;  ///< Operations may be joint ones, where the algorithm is one for it.
   bool offer_memory = true;  ///< false: bytes travel in messages, as between hosts.
   proto::FailurePolicy policy = proto::SHRINK;
-  bool supervised = false;      ///< Devices are a node's, and come back when they die.
+  uint32_t relays = 0;     ///< Not 0: communicators speak with streams by relays, so many, as with other processes'.
+  bool supervised = false; ///< Devices are a node's, and come back when they die.
   uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.
   bool journaled = false;       ///< In memory; see `history`.
 };
@@ -77,6 +79,7 @@ public:
   simulation_options options;
   std::shared_ptr<journal_store> log;
   journal_actor journal_handle;
+  std::vector<relay_actor> relays;
   node_actor host_node;
   std::mt19937_64 random;
   std::filesystem::path dir;

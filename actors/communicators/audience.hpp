@@ -1,0 +1,42 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// Streams that a COMMUNICATOR has something to say to: those of its own process one by one, those of another by that
+/// one's relay, in one message.
+class audience {
+public:
+  explicit audience(communicator_actor::pointer self) : self_(self) {}
+
+  /// `by_relay`: also where the stream is in this process.
+  void add(device_id device, const device_handle& handle, bool by_relay) {
+    if (handle.relay && (by_relay || handle.stream->node() != self_->node()))
+      relayed_[handle.relay].push_back(device);
+    else
+      near_.push_back(handle.stream);
+  }
+
+  /// Returns how many messages that takes.
+  template <class T>
+  size_t tell(const T& what) const {
+    auto message = caf::make_message(what); // one for all
+    for (auto& stream : near_)
+      stream->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
+    for (auto& [relay, devices] : relayed_)
+      self_->send(caf::actor_cast<relay_actor>(relay), what, devices);
+    return near_.size() + relayed_.size();
+  }
+
+private:
+  communicator_actor::pointer self_;
+  std::vector<caf::strong_actor_ptr> near_;
+  std::map<caf::strong_actor_ptr, std::vector<device_id>> relayed_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,68 @@
+#include "runtime/operations/report_desk.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ringmaster {
+
+void report_desk::expect(communicator_id communicator, epoch_number epoch, const std::vector<device_id>& devices) {
+  auto& known = known_[communicator];
+  if (known.epoch == epoch)
+    return;
+  known = {};
+  known.epoch = epoch;
+  known.devices = {devices.begin(), devices.end()};
+}
+
+std::optional<joint_arrivals> report_desk::on_arrival(const joint_arrival& x) {
+  auto i = known_.find(x.communicator);
+  if (i == known_.end() || i->second.epoch != x.epoch)
+    return std::nullopt; // of an epoch that is gone
+  auto& known = i->second;
+  known.arrived[x.device] = x;
+  if (known.arrived.size() < known.devices.size())
+    return std::nullopt;
+  auto last = std::min_element(known.arrived.begin(), known.arrived.end(), [](auto& a, auto& b) {
+                return a.second.sequence < b.second.sequence;
+              })->second.sequence;
+  if (last <= known.announced)
+    return std::nullopt;
+  known.announced = last;
+  joint_arrivals result{x.communicator, x.epoch, last, {}, {}};
+  for (auto& [device, arrival] : known.arrived) {
+    result.devices.push_back(device);
+    result.memories.push_back(arrival.memory);
+  }
+  return result;
+}
+
+std::vector<proto::RankReport> report_desk::on_report(const proto::RankReport& x) {
+  auto i = known_.find(communicator_id{x.comm_id()});
+  bool waits = x.phase() == proto::RankReport::FINISHED || x.phase() == proto::RankReport::COMMITTED;
+  if (i == known_.end() || i->second.epoch != epoch_number{x.epoch()})
+    return {x};
+  auto& known = i->second;
+  if (!waits) {
+    auto result = stop(i->first);
+    result.push_back(x);
+    return result;
+  }
+  moment which{x.sequence(), x.phase()};
+  auto& gathered = known.gathered[which];
+  gathered.push_back(x);
+  if (gathered.size() < known.devices.size())
+    return {};
+  return std::move(known.gathered.extract(which).mapped());
+}
+
+std::vector<proto::RankReport> report_desk::stop(communicator_id communicator) {
+  std::vector<proto::RankReport> result;
+  auto i = known_.find(communicator);
+  if (i == known_.end())
+    return result;
+  for (auto& each : std::exchange(i->second.gathered, {}))
+    std::move(each.second.begin(), each.second.end(), std::back_inserter(result));
+  return result;
+}
+
+} // namespace ringmaster
