@@ -31,13 +31,15 @@ std::string word_after(const std::string& text, const std::string& before) {
 
 } // namespace
 
-TEST_CASE("processes: the demo is right on the devices of four nodes") {
-  launched_program run{under_caf_run({RINGMASTER_PROGRAM, "demo", "--elements", "20000", "--seed", "3"})};
+TEST_CASE("processes: the demo is right on the devices of four nodes, and leaves the cluster as it was") {
+  auto story = R"("$0" demo --elements 20000 --seed 3; "$0" info)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
-  CHECK(run.output.find("a cluster of several processes, 8 simulated devices") != std::string::npos);
-  CHECK(run.output.find("epoch 2 on 7 devices") != std::string::npos);
-  CHECK(run.output.find("Every result was right.") != std::string::npos);
+  CAPTURE(run.output);
+  for (auto said : {"a cluster of several processes, 8 simulated devices", "8 ranks: 4 nodes of 2 on 1 host",
+                    "epoch 2 on 7 devices", "Every result was right.", "4 nodes, 8 devices (8 free), 0 communicators"})
+    CHECK(run.output.find(said) != std::string::npos);
 }
 
 TEST_CASE("processes: the bench takes the devices that are there, and says on which node each rank is") {
@@ -156,7 +158,7 @@ TEST_CASE("processes: a frozen node is noticed by its silence although nothing i
 }
 
 TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") {
-  for (auto command : {"node", "info", "bench", "tune"}) {
+  for (auto command : {"node", "info", "bench", "demo", "tune"}) {
     launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
     CHECK(run.finish() == 1);
     CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")
