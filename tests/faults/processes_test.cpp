@@ -1,4 +1,5 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
+#include "runtime/text/json_place.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -30,23 +31,51 @@ std::string word_after(const std::string& text, const std::string& before) {
 
 } // namespace
 
-TEST_CASE("processes: the demo is right on the devices of four nodes") {
-  launched_program run{under_caf_run({RINGMASTER_PROGRAM, "demo", "--elements", "20000", "--seed", "3"})};
-  CHECK(run.finish() == 0);
-  CAPTURE(run.error);
-  CHECK(run.output.find("a cluster of several processes, 8 simulated devices") != std::string::npos);
-  CHECK(run.output.find("epoch 2 on 7 devices") != std::string::npos);
-  CHECK(run.output.find("Every result was right.") != std::string::npos);
-}
-
-TEST_CASE("processes: the bench takes the devices that are there, and says on which node each rank is") {
-  launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--", RINGMASTER_PROGRAM,
-                        "bench", "--samples", "1", "--max-bytes", "64"}};
+TEST_CASE("processes: the demo is right on the devices of four nodes, and leaves the cluster as it was") {
+  auto story = R"("$0" demo --elements 20000 --seed 3; "$0" info)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
   CAPTURE(run.output);
-  CHECK(run.output.find("# all_reduce on 4 devices") != std::string::npos);
-  CHECK(run.output.find("# ranks 2-3 on node-") != std::string::npos);
+  for (auto said : {"a cluster of several processes, 8 simulated devices", "8 ranks: 4 nodes of 2 on 1 host",
+                    "epoch 2 on 7 devices", "Every result was right.", "4 nodes, 8 devices (8 free), 0 communicators"})
+    CHECK(run.output.find(said) != std::string::npos);
+}
+
+TEST_CASE("processes: the bench takes the devices that are there, and says on which node each rank is") {
+  ringmaster::test::temporary_directory dir;
+  auto file = (dir.path() / "rows").string();
+  launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--", RINGMASTER_PROGRAM,
+                        "bench", "--samples", "1", "--max-bytes", "64", "--json", file}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  for (auto said : {"# all_reduce on 4 devices", "# 4 ranks: 2 nodes of 2 on 1 host", "# ranks 2-3 on node-",
+                    "# every result was right"})
+    CHECK(run.output.find(said) != std::string::npos);
+  std::ifstream rows{file};
+  uint64_t count = 0;
+  for (std::string line; std::getline(rows, line); ++count) {
+    auto row = ringmaster::parse_json(line);
+    REQUIRE(row);
+    ringmaster::json_place fields{file, line, *row};
+    CHECK(fields.at("wrong").number(0));
+    CHECK(*fields.at("layout").text() == "4 ranks: 2 nodes of 2 on 1 host");
+    CHECK(fields.at("ranks").list()->at(3).at("node").text()->starts_with("node-"));
+  }
+  CHECK(count == 2); // 8 and 64 bytes
+}
+
+TEST_CASE("processes: tune measures between the ranks of a cluster, and says what it leaves out") {
+  launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--devices-per-node", "1",
+                        "--", RINGMASTER_PROGRAM, "tune", "--repeats=1", "--samples=1", "--max-bytes=8"}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  for (auto said : {"left out: what is measured in one process, local-* and joint-*, which stay",
+                    "all_reduce, 2 ranks between processes, 8 B",
+                    "; between processes: measured by ringmaster tune on 2 ranks: 2 nodes of 1 on 1 host; the others"})
+    CHECK(run.output.find(said) != std::string::npos);
 }
 
 TEST_CASE("processes: a communicator that somebody has left behind is ended by its number") {
@@ -129,7 +158,7 @@ TEST_CASE("processes: a frozen node is noticed by its silence although nothing i
 }
 
 TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") {
-  for (auto command : {"node", "info"}) {
+  for (auto command : {"node", "info", "bench", "demo", "tune"}) {
     launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
     CHECK(run.finish() == 1);
     CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")

@@ -18,6 +18,8 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
+constexpr uint64_t alignment_bytes = 4096;
+
 double us_since(steady::time_point start) {
   return std::chrono::duration<double, std::micro>{steady::now() - start}.count();
 }
@@ -35,17 +37,31 @@ double percentile(const std::vector<double>& sorted, double part) {
 
 } // namespace
 
-caf::error bench::open() {
+caf::error bench::open(const std::vector<device_id>& on) {
   auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
-  auto made = user_.comm_init(options_.devices, proto::SHRINK, deterministic);
+  auto made = on.empty() ? user_.comm_init(options_.devices, proto::SHRINK, deterministic) : user_.comm_init(on);
   if (!made)
     return std::move(made.error());
   comm_ = std::move(*made);
+  const auto bytes = std::max<uint64_t>(buffer_bytes(), 1); // a barrier has none
+  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+    auto taken = user_.allocate(device(rank), bytes, alignment_bytes);
+    if (!taken) {
+      close();
+      return std::move(taken.error());
+    }
+    addresses_.push_back(*taken);
+  }
   return caf::none;
 }
 
 caf::error bench::close() {
-  return user_.destroy(id_of(comm_));
+  auto problem = user_.destroy(id_of(comm_));
+  for (uint32_t rank = 0; rank < addresses_.size(); ++rank)
+    if (auto kept = user_.free(device(rank), address(rank)); kept && !problem)
+      problem = std::move(kept);
+  addresses_.clear();
+  return problem;
 }
 
 plan_request bench::world(uint64_t count) const {
@@ -57,7 +73,22 @@ uint64_t bench::output_offset(uint64_t count) const {
   uint64_t largest = 0;
   for (uint32_t rank = 0; rank < options_.devices; ++rank)
     largest = std::max(largest, input_count(options_.kind, world(count), rank));
-  return (largest * size_of(options_.datatype) + 4095) / 4096 * 4096;
+  return (largest * size_of(options_.datatype) + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+}
+
+/// What every rank has room for: its input and its output at the largest size.
+uint64_t bench::buffer_bytes() const {
+  auto element = size_of(options_.datatype);
+  auto count = count_for_size(options_.kind, options_.devices, options_.max_bytes / element);
+  auto behind = options_.in_place ? 0 : output_offset(count);
+  uint64_t result = 0;
+  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+    auto start = options_.in_place ? in_place(options_.kind, world(count), rank) : placement{};
+    auto input = (start.input + input_count(options_.kind, world(count), rank)) * element;
+    auto output = (start.output + output_count(options_.kind, world(count), rank)) * element;
+    result = std::max({result, input, output + behind});
+  }
+  return result;
 }
 
 proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64_t count) const {

@@ -23,13 +23,15 @@ struct bench_row {
   double limit_us = 0;     ///< What memory allows; 0: not measured.
 };
 
-/// Measures one collective on one group of devices, which it makes and gives back.
+/// Measures one collective on one group of devices, which it makes and gives back, with memory on each of them.
 class bench {
 public:
   bench(client& user, const bench_options& opts) : user_(user), options_(opts) {}
 
-  /// Makes the communicator. Errors: those of CommInit.
-  caf::error open();
+  /// Makes the communicator, of these devices if there are any, and takes memory for the largest size. Errors: those of
+  /// CommInit and of the memory; nothing is left behind then.
+  caf::error open(const std::vector<device_id>& on = {});
+  /// Errors: the first, of what could not be given back.
   caf::error close();
   /// Its devices in rank order, once it is open.
   const gpu_sim::CommInitResponse& ranks() const noexcept { return comm_; }
@@ -38,11 +40,12 @@ public:
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
 
 private:
-  uint64_t address(uint32_t rank) const { return comm_.devices(static_cast<int>(rank)).minmemaddr().value(); }
+  uint64_t address(uint32_t rank) const { return addresses_[rank]; }
   device_id device(uint32_t rank) const { return id_of(comm_.devices(static_cast<int>(rank))); }
   proto::CollectiveRequest request_for(const std::string& algorithm, uint64_t count) const;
   plan_request world(uint64_t count) const;
   uint64_t output_offset(uint64_t count) const;
+  uint64_t buffer_bytes() const;
   caf::error fill(uint64_t count);
   caf::expected<uint64_t> check(uint64_t count);
   caf::expected<double> sample(const proto::CollectiveRequest& request, uint32_t operations);
@@ -51,6 +54,7 @@ private:
   client& user_;
   const bench_options& options_;
   gpu_sim::CommInitResponse comm_;
+  std::vector<uint64_t> addresses_; ///< By rank: of the memory that is taken.
 };
 
 } // namespace ringmaster

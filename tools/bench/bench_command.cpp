@@ -1,18 +1,15 @@
 #include "tools/bench/bench_command.hpp"
 
-#include "client/cluster.hpp"
 #include "messages/errc.hpp"
-#include "runtime/algorithms/registry.hpp"
-#include "runtime/reduction/reduction.hpp"
-#include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/selection/written_algorithm.hpp"
-#include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/bench/bench.hpp"
 #include "tools/bench/bench_group.hpp"
+#include "tools/bench/bench_report.hpp"
 #include "tools/bench/bench_sizes.hpp"
 #include "tools/bench/memory_limit.hpp"
+#include "tools/clients/cluster_connection.hpp"
+#include "tools/clients/free_devices.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -28,54 +25,8 @@ namespace {
 
 constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
 
-void print_header(std::FILE* out, const bench_options& x) {
-  fmt::print(out, "# {} on {} devices, {}{}, {}, {}\n", name_of(x.kind), x.devices, name_of(x.datatype),
-             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place",
-             x.samples == 1 ? "one sample each" : fmt::format("medians of {} samples", x.samples));
-}
-
-void print_columns(std::FILE* out) {
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size",
-             "count", "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)",
-             "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
-  std::fflush(out);
-}
-
-void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
-  fmt::print(out,
-             "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>10.2f} {:>6} {:>7}\n",
-             row.bytes, row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
-             has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw,
-             row.p50_us, row.p99_us, row.wrong,
-             row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
-  std::fflush(out);
-}
-
 caf::error unwritten(const bench_options& x) {
   return make_error(errc::io_error, fmt::format("cannot write the rows '{}': {}", x.json, std::strerror(errno)));
-}
-
-/// At once: who measures for an hour should hear in time that the disk is full.
-caf::error write_json(std::FILE* to, const bench_options& x, const bench_row& row) {
-  json_writer json;
-  json.object()
-    .member("kind", name_of(x.kind))
-    .member("algorithm", row.algorithm)
-    .member("devices", x.devices)
-    .member("size", row.bytes)
-    .member("count", row.count)
-    .member("type", name_of(x.datatype))
-    .member("redop", reduces(x.kind) ? name_of(x.op) : "none")
-    .member("root", has_root(x.kind) ? static_cast<int>(x.root) : -1)
-    .member("in_place", x.in_place);
-  json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
-  json.member("wrong", row.wrong);
-  json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3).end();
-  auto line = json.take() + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), to) != line.size() || std::fflush(to) != 0)
-    return unwritten(x);
-  return caf::none;
 }
 
 caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& row) {
@@ -84,22 +35,47 @@ caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& ro
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 
-/// Of all rows.
-struct mean {
-  double sum = 0;
-  uint64_t count = 0;
-
-  void add(double x) {
-    sum += x;
-    ++count;
+/// What becomes of the rows of one group: they are printed and written, and summed up.
+class bench_rows {
+public:
+  /// `json`: a file, or null.
+  bench_rows(const bench_options& x, rank_layout layout, std::FILE* out, std::FILE* json)
+    : options_(x), layout_(std::move(layout)), out_(out), json_(json) {
+    print_header(out_, x, layout_);
   }
-  double average() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+
+  /// At once: who measures for an hour should hear in time that the disk is full.
+  caf::error add(const bench_row& row) {
+    print_row(out_, options_, row);
+    wrong_ += row.wrong;
+    bus_bandwidths_ += row.busbw;
+    ++count_;
+    if (json_ == nullptr)
+      return caf::none;
+    auto line = json_row(options_, row, layout_) + "\n";
+    auto written = std::fwrite(line.data(), 1, line.size(), json_) == line.size() && std::fflush(json_) == 0;
+    return written ? caf::error{} : unwritten(options_);
+  }
+
+  void remark(const std::string& text) const { fmt::print(out_, "# {}\n", text); }
+  const rank_layout& layout() const noexcept { return layout_; }
+  bool right() const noexcept { return wrong_ == 0; }
+
+  void print_end() const {
+    remark(right() ? "every result was right" : fmt::format("WRONG: {}", counted(wrong_, "element")));
+    remark(fmt::format("Avg bus bandwidth    : {:.2f}",
+                       count_ == 0 ? 0 : bus_bandwidths_ / static_cast<double>(count_)));
+  }
+
+private:
+  const bench_options& options_;
+  rank_layout layout_;
+  std::FILE *out_, *json_;
+  uint64_t wrong_ = 0, count_ = 0;
+  double bus_bandwidths_ = 0;
 };
 
-/// Returns how many elements were wrong.
-caf::expected<uint64_t> measure_on(bench& group, const bench_options& x, std::FILE* out, std::FILE* json,
-                                   mean& bus_bandwidth) {
-  uint64_t wrong = 0;
+caf::error measure_rows(bench& group, const bench_options& x, bench_rows& rows) {
   for (auto bytes : sizes_of(x)) {
     memory_limit limit;
     for (auto& algorithm : algorithms_for(x)) {
@@ -113,37 +89,13 @@ caf::expected<uint64_t> measure_on(bench& group, const bench_options& x, std::FI
         limit = std::move(*measured);
       }
       row->limit_us = limit.time_us;
-      print_row(out, x, *row);
-      bus_bandwidth.add(row->busbw);
-      if (json != nullptr)
-        if (auto problem = write_json(json, x, *row))
-          return problem;
-      wrong += row->wrong;
+      if (auto problem = rows.add(*row))
+        return problem;
     }
     if (!limit.how.empty())
-      fmt::print(out, "# limit: {:.2f} us, {}\n", limit.time_us, limit.how);
+      rows.remark(fmt::format("limit: {:.2f} us, {}", limit.time_us, limit.how));
   }
-  if (auto bytes = own_memory_bytes(); bytes > 0)
-    fmt::print(out, "# memory beside the devices' files: {}, {} a device\n", bytes_text(bytes),
-               bytes_text(bytes / x.devices));
-  return wrong;
-}
-
-/// Returns how many elements were wrong.
-caf::expected<uint64_t> measure_all(client& user, const bench_options& x, std::FILE* out, std::FILE* json,
-                                    mean& bus_bandwidth) {
-  bench group{user, x};
-  if (auto problem = group.open())
-    return problem;
-  print_header(out, x);
-  if (auto cluster = user.devices())
-    fmt::print(out, "{}", placement_text(group.ranks(), *cluster));
-  print_columns(out);
-  auto wrong = measure_on(group, x, out, json, bus_bandwidth);
-  auto problem = group.close(); // whatever it came to: the cluster may be others', too
-  if (wrong && problem)
-    return problem;
-  return wrong;
+  return caf::none;
 }
 
 /// The devices that this process has started.
@@ -152,36 +104,28 @@ caf::error wait_for_own(client& user, const bench_options& x) {
   return there ? caf::error{} : there.error();
 }
 
-/// Of a cluster of other processes. What --devices asks for may be about to join.
-caf::error take_what_is_there(client& user, bench_options& x, caf::timespan patience, const console& to) {
-  auto there = user.devices();
-  if (there && x.devices_given && static_cast<uint32_t>(there->devices_size()) < x.devices) {
-    fmt::print(to.err, "ringmaster bench: {} here, {} wanted: waits {:.0f} s for the others\n",
-               counted(static_cast<uint64_t>(there->devices_size()), "device"), x.devices,
-               std::chrono::duration<double>{patience}.count());
-    if (user.devices(x.devices, patience))
-      there = user.devices();
-  }
-  if (!there)
-    return there.error();
-  const auto max_bytes = x.max_bytes;
-  auto problem = fit_to_cluster(x, *there);
-  if (!problem && x.max_bytes < max_bytes)
-    fmt::print(to.out, "# up to {}: the devices' memory takes no more\n", bytes_text(x.max_bytes));
-  return problem;
-}
-
 class bench_call final : public configured_call {
-  void declare_options(option_table& table) override { arguments_.add_to(table); }
+  void declare_options(option_table& table) override {
+    arguments_.add_to(table);
+    join_options(table);
+  }
 
   caf::error check() override {
     if (is_told("device.count"))
       if (auto problem = arguments_.take_device_count(cfg_.values().device.count))
         return problem;
-    auto parsed = arguments_.options();
-    if (!parsed)
-      return std::move(parsed.error());
-    x_ = std::move(*parsed);
+    joined_ = !coordinator_elsewhere(cfg_.values()).empty();
+    auto problem = take(joined_ ? arguments_.options(arguments_.fewest_devices()) : arguments_.options());
+    if (!problem && joined_ && x_.written)
+      return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
+                                                "file; without caf-run or --join they are in this one");
+    return problem;
+  }
+
+  caf::error take(caf::expected<bench_options> x) {
+    if (!x)
+      return std::move(x.error());
+    x_ = std::move(*x);
     x_.deterministic = x_.deterministic || cfg_.values().communicator.deterministic;
     return caf::none;
   }
@@ -198,36 +142,68 @@ class bench_call final : public configured_call {
     std::FILE* json = nullptr;
     if (!x_.json.empty() && (json = std::fopen(x_.json.c_str(), "w")) == nullptr)
       return unwritten(x_);
-    auto wrong = measure(opts, to, json);
-    if (json != nullptr && std::fclose(json) != 0 && wrong)
-      wrong = unwritten(x_);
-    if (!wrong)
-      return std::move(wrong.error());
-    fmt::print(to.out, "# {}\n# Avg bus bandwidth    : {:.2f}\n",
-               *wrong == 0 ? "every result was right" : fmt::format("WRONG: {}", counted(*wrong, "element")),
-               bus_bandwidth_.average());
-    return *wrong == 0 ? exit_ok : exit_failed;
+    auto right = measure(opts, to, json);
+    if (json != nullptr && std::fclose(json) != 0 && right)
+      right = unwritten(x_);
+    if (!right)
+      return std::move(right.error());
+    return *right ? exit_ok : exit_failed;
   }
 
-  /// Returns how many elements were wrong.
-  caf::expected<uint64_t> measure(const options& opts, const console& to, std::FILE* json) {
+  /// Of a cluster of other processes.
+  caf::error take_what_is_there(client& user, caf::timespan patience, const console& to) {
+    auto there = await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience,
+                            to.err);
+    if (!there)
+      return std::move(there.error());
+    const auto wanted = x_.max_bytes;
+    auto problem = take(fit_to_cluster(arguments_, *there));
+    if (!problem && x_.max_bytes < wanted)
+      fmt::print(to.out, "# up to {}: the devices' memory takes no more\n", bytes_text(x_.max_bytes));
+    return problem;
+  }
+
+  /// Returns whether every result was right.
+  caf::expected<bool> measure(const options& opts, const console& to, std::FILE* json) {
     caf::actor_system system{cfg_};
-    auto home = cluster::open(system, opts);
+    auto home = open_cluster("ringmaster bench", system, opts, to.err);
     if (!home)
       return std::move(home.error());
-    if (x_.written && !(*home)->root())
-      return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
-                                                "file; without caf-run or node.join they are in this one");
     client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-    if (auto problem = (*home)->root() ? wait_for_own(user, x_)
-                                       : take_what_is_there(user, x_, opts.node.join_timeout, to))
+    if (auto problem = joined_ ? take_what_is_there(user, opts.node.join_timeout, to) : wait_for_own(user, x_))
       return problem;
-    return measure_all(user, x_, to.out, json, bus_bandwidth_);
+    bench group{user, x_};
+    if (auto problem = group.open())
+      return problem;
+    auto result = measure_on(user, group, node_settings(opts, {}).hostname, to, json);
+    auto problem = group.close(); // whatever it came to: the cluster may be others', too
+    if (result && problem)
+      return problem;
+    return result;
+  }
+
+  caf::expected<bool> measure_on(client& user, bench& group, const std::string& own_host, const console& to,
+                                 std::FILE* json) {
+    auto cluster = user.devices();
+    if (!cluster)
+      return std::move(cluster.error());
+    bench_rows rows{x_, rank_layout{group.ranks(), *cluster}, to.out, json};
+    if (!x_.no_memory_limit && !rows.layout().all_on(own_host)) {
+      x_.no_memory_limit = true;
+      rows.remark("the limit is left out: not all ranks are on this host, whose memory it is about");
+    }
+    if (auto problem = measure_rows(group, x_, rows))
+      return problem;
+    if (auto bytes = own_memory_bytes(); bytes > 0 && !joined_) // where the devices are in this process
+      rows.remark(fmt::format("memory beside the devices' files: {}, {} a device", bytes_text(bytes),
+                              bytes_text(bytes / x_.devices)));
+    rows.print_end();
+    return rows.right();
   }
 
   bench_arguments arguments_;
   bench_options x_;
-  mean bus_bandwidth_;
+  bool joined_ = false; ///< The devices are in other processes.
 };
 
 } // namespace

@@ -16,7 +16,6 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint32_t devices_min = 2, devices_max = 1024;
 constexpr uint64_t bytes_max = uint64_t{1} << 50;
 
 caf::error invalid(std::string text) {
@@ -36,15 +35,15 @@ uint64_t first_size(const bench_options& x, uint64_t bytes) {
 void bench_arguments::add_to(option_table& table) {
   auto& x = result_;
   table.about(
-    "Runs a collective over a range of sizes on simulated devices in this process, checks the results, and "
-    "prints nccl-tests' columns. The size is what a rank contributes in all, as nccl-tests has it. The last "
+    "Runs a collective over a range of sizes on simulated devices, in this process or in a cluster of others, checks "
+    "the results, and prints how its ranks lie and nccl-tests' columns. The size is what a rank contributes in all, as "
+    "nccl-tests has it. The last "
     "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
-    "all inputs and writes all outputs once, divided by the time.");
+    "all inputs and writes all outputs once, divided by the time; it is left out where ranks are on other hosts.");
   add_collective_options(table, told_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
   table.option_named("--devices")
-    .otherwise("8, or device.count where the command line has that; on a cluster of other processes as many as are "
-               "free there, up to 8");
+    .otherwise("8, or device.count where the command line has that; on a cluster of other processes all that are free");
   offer_algorithms(table.option_named("--algorithm"), {"auto", "all"})
     .says("A", "ring, direct, ... ; auto takes the best; all tries every one")
     .otherwise("auto");
@@ -67,17 +66,22 @@ void bench_arguments::add_to(option_table& table) {
   table.flag("--deterministic", x.deterministic).says("reductions add in rank order, by every algorithm");
   table.flag("--single", x.single).says("each operation is called and waited for by itself");
   table.flag("--no-memory-limit", x.no_memory_limit).says("leave out the plain loop that shows what the memory can do");
-  table.file("--json", x.json).says("FILE", "one object a row, too");
+  table.file("--json", x.json).says("FILE", "one object a row, too, with node, host and device of each rank");
   table.closing(
     "With --schedule the sizes are the file's, too, from --min-bytes to --max-bytes where these are given.\n\n"
-    "The last lines say what memory this process has beside the devices' files, whether every result was right, "
-    "and the average bus bandwidth of all rows.\n\n"
+    "The last lines say what memory this process has beside the devices' files, where they are in it, whether every "
+    "result was right, and the average bus bandwidth of all rows.\n\n"
     "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
     "and the first column says to what. The exit status is 0 if every result was right.");
   table.add_example("ringmaster bench -b 8 -e 64M -f 2", "as nccl-tests would have it");
   table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
                     "every algorithm; `ringmaster chart` "
                     "draws the rows");
+  table.add_example("caf-run --local 4 -- ringmaster bench", "on all devices of four node processes");
+}
+
+uint32_t bench_arguments::fewest_devices() const {
+  return told_.ranks.value_or(std::max({devices_min, told_.root.value_or(0) + 1, told_.peer.value_or(0) + 1}));
 }
 
 caf::error bench_arguments::take_device_count(uint64_t count) {
@@ -105,16 +109,15 @@ caf::error bench_arguments::take_sizes() {
 }
 
 /// The collective and its sizes, as they were told.
-caf::error bench_arguments::take_collective() {
+caf::error bench_arguments::take_collective(uint32_t devices) {
   auto& x = result_;
   x.kind = told_.kind.value_or(x.kind);
   x.algorithm = told_.algorithm.empty() ? x.algorithm : told_.algorithm;
-  x.devices = told_.ranks.value_or(x.devices);
+  x.devices = told_.ranks.value_or(devices);
   x.root = told_.root.value_or(x.root);
   x.devices_given = told_.ranks.has_value();
   x.max_bytes_given = max_bytes_.has_value();
-  x.peer_given = told_.peer.has_value();
-  x.min_bytes = min_bytes_.value_or(first_size(x, x.min_bytes));
+  x.min_bytes = min_bytes_.value_or(first_size(x, bench_options{}.min_bytes));
   x.max_bytes = max_bytes_.value_or(x.max_bytes);
   auto whole = told_;
   whole.kind = x.kind;
@@ -155,7 +158,6 @@ caf::error bench_arguments::take_schedule() {
   x.kind = written->kind;
   x.devices = own.world_size;
   x.devices_given = true;
-  x.peer_given = true;
   x.root = own.root;
   x.peer = own.peer;
   x.algorithm = algorithm_name_of(told_.schedule);
@@ -178,10 +180,10 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
   return result;
 }
 
-caf::expected<bench_options> bench_arguments::options() {
+caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   result_.datatype = told_.datatype;
   result_.op = op_.value_or(result_.op);
-  if (auto problem = told_.schedule.empty() ? take_collective() : take_schedule())
+  if (auto problem = told_.schedule.empty() ? take_collective(devices) : take_schedule())
     return problem;
   const auto kind = result_.kind;
   for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})

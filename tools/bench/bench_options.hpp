@@ -16,7 +16,7 @@ struct bench_options {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm = "auto"; ///< "all": every one that the kind has.
   uint32_t devices = 8;
-  bool devices_given = false; ///< Else a cluster of other processes decides: as many as there are, up to these.
+  bool devices_given = false; ///< Else a cluster of other processes decides: all that are free.
   uint64_t min_bytes = 8;
   uint64_t max_bytes = 64u << 20;
   bool max_bytes_given = false; ///< Else such a cluster's memory decides, too.
@@ -25,7 +25,6 @@ struct bench_options {
   gpu_sim::ReduceOp op = gpu_sim::SUM;
   uint32_t root = 0;
   uint32_t peer = 1;
-  bool peer_given = false; ///< Else the rank after the root.
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
   uint32_t warmups = 2;     ///< Samples before them.
@@ -45,16 +44,21 @@ proto::Collective collective_of(const bench_options& x, uint64_t count);
 /// What the command line says of them. Must not move once it has been added to a table.
 class bench_arguments {
 public:
+  static constexpr uint32_t devices_min = 2, devices_max = 1024;
+
   void add_to(option_table& table);
   /// What --device.count says, in place of --devices. Errors: invalid_argument where they differ, and for a number that
   /// --devices does not take.
   caf::error take_device_count(uint64_t count);
-  /// Reads the file of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed;
-  /// those of `read_schedule_file` and `check_proof`.
-  caf::expected<bench_options> options();
+  /// What --devices says, else the fewest with which the other options may be right: root and peer are among them.
+  uint32_t fewest_devices() const;
+  /// On so many devices where --devices does not say how many; may be asked again with another number. Reads the file
+  /// of --schedule, too. Errors: invalid_argument, naming the option, the value and what is allowed; those of
+  /// `read_schedule_file` and `check_proof`.
+  caf::expected<bench_options> options(uint32_t devices = bench_options{}.devices);
 
 private:
-  caf::error take_collective();
+  caf::error take_collective(uint32_t devices);
   caf::error take_schedule();
   caf::error take_sizes();
 

@@ -1,11 +1,11 @@
 #include "tools/cluster/destroy_command.hpp"
+#include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_parse.hpp"
-#include "tools/cluster/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -27,9 +27,7 @@ class destroy_call final : public configured_call {
       .says("the numbers of communicators, or all")
       .offers({"all"})
       .many();
-    key_option(table, "--join", "node.join")
-      .says("HOST:PORT", "the cluster's coordinator")
-      .otherwise("the one that RINGMASTER_COORDINATOR names");
+    join_option(table);
     key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
     table.closing("The exit status is 0 if all of them have ended.");
   }

@@ -1,11 +1,11 @@
 #include "tools/cluster/info_command.hpp"
+#include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/cluster/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -34,9 +34,7 @@ class info_call final : public configured_call {
     table.about(
       "Who is in a cluster: nodes, their devices and what these do, communicators with epoch and ranks, and what "
       "is gone.");
-    key_option(table, "--join", "node.join")
-      .says("HOST:PORT", "the cluster's coordinator")
-      .otherwise("the one that RINGMASTER_COORDINATOR names");
+    join_option(table);
     table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
     table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
     table.text("--gone", gone_)

@@ -1,4 +1,5 @@
 #include "tools/cluster/node_commands.hpp"
+#include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
@@ -8,7 +9,6 @@
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
-#include "tools/cluster/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/options/configured_call.hpp"
 

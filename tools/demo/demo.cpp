@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/clients/rank_layout.hpp"
 #include "tools/demo/demo_data.hpp"
 
 #include <algorithm>
@@ -32,13 +33,17 @@ caf::expected<demo::group> demo::set_up() {
   auto comm = user_.comm_init(options_.devices, proto::SHRINK); // the story is that of the survivors
   if (!comm)
     return std::move(comm.error());
-  group g{std::move(*comm), {}, {}};
+  group g{std::move(*comm)};
   open_ = id_of(g.comm);
   std::vector<std::string> ids;
   for (uint32_t rank = 0; rank < g.size(); ++rank)
     ids.push_back(fmt::format("0x{:x}", g.device(rank)));
   say(fmt::format("CommInit({})", options_.devices),
       term_.fitted(fmt::format("communicator {}, devices {}", g.comm.commid(), fmt::join(ids, " ")), 42));
+  if (auto problem = joined_ && section_ == 1 ? say_layout(g) : caf::error{})
+    return problem;
+  if (auto problem = take_memory(g))
+    return problem;
   std::vector<byte_block> blocks;
   for (uint32_t rank = 0; rank < g.size(); ++rank) {
     g.alive.push_back(rank);
@@ -51,6 +56,25 @@ caf::expected<demo::group> demo::set_up() {
       return problem;
   say("Memcpy, host to device", fmt::format("{} x {}, {:.1f} ms", g.size(), bytes_text(bytes()), ms_since(start)));
   return g;
+}
+
+caf::error demo::take_memory(group& g) {
+  for (uint32_t rank = 0; rank < g.size(); ++rank) {
+    auto address = user_.allocate(g.device(rank), 2 * bytes());
+    if (!address)
+      return std::move(address.error());
+    g.addresses.push_back(*address);
+    taken_.emplace_back(g.device(rank), *address);
+  }
+  return caf::none;
+}
+
+caf::error demo::say_layout(const group& g) {
+  auto cluster = user_.devices();
+  if (!cluster)
+    return std::move(cluster.error());
+  say("how they lie", rank_layout{g.comm, *cluster}.summary());
+  return caf::none;
 }
 
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
@@ -145,7 +169,18 @@ caf::error demo::check(const group& g) {
 }
 
 caf::error demo::give_back() {
-  return open_.value == 0 ? caf::error{} : user_.destroy(std::exchange(open_, communicator_id{}));
+  caf::error problem;
+  auto keep = [&](caf::error x) {
+    if (!problem && code_of(x) != errc::unknown_device) // whose memory went with it
+      problem = std::move(x);
+  };
+  if (doomed_.value != 0)
+    keep(user_.inject(std::exchange(doomed_, device_id{}), proto::FaultRequest{}));
+  if (open_.value != 0)
+    keep(user_.destroy(std::exchange(open_, communicator_id{})));
+  for (auto [device, address] : std::exchange(taken_, {}))
+    keep(user_.free(device, address));
+  return problem;
 }
 
 caf::error demo::act_one() {
@@ -189,6 +224,7 @@ caf::error demo::act_two() {
   fault.set_step(step);
   if (auto problem = user_.inject(g->device(victim), fault))
     return problem;
+  doomed_ = g->device(victim);
   say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {}", victim, g->device(victim), step,
                                      counted(rounds, "round")));
   auto since = wall_clock::of_this_process().unix_ns(steady::now());
@@ -198,6 +234,8 @@ caf::error demo::act_two() {
   auto status = poll(*g, polls);
   if (!status)
     return std::move(status.error());
+  if (std::count(g->alive.begin(), g->alive.end(), victim) == 0)
+    doomed_ = {};
   if (auto problem = tell_events(*g, since))
     return problem;
   if (status->epoch() < 2 || std::count(g->alive.begin(), g->alive.end(), victim) > 0) {

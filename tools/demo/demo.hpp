@@ -14,13 +14,16 @@ double ms_since(std::chrono::steady_clock::time_point start);
 /// The story that `ringmaster demo` tells on standard output. Each act returns what went wrong, if anything.
 class demo {
 public:
-  demo(client& user, const demo_options& opts) : user_(user), options_(opts), random_(opts.seed) {}
+  /// `joined`: in a cluster of other processes, of which it says how the ranks lie.
+  demo(client& user, const demo_options& opts, bool joined)
+    : user_(user), options_(opts), joined_(joined), random_(opts.seed) {}
 
   caf::error act_one();
   caf::error act_two();
   caf::error compare_algorithms();
   caf::error last_lines();
-  /// Destroys the communicator that an act has left behind, if one has.
+  /// What an act has left behind, if one has: its communicator, its memory, and the fault that has not happened yet,
+  /// which otherwise would to somebody else.
   caf::error give_back();
 
   bool right = true; ///< Whether every result was.
@@ -30,12 +33,13 @@ private:
 
   struct group {
     gpu_sim::CommInitResponse comm;
-    std::vector<std::vector<double>> inputs; ///< By rank at the start.
-    std::vector<uint32_t> alive;             ///< The ranks at the start that still belong to it.
+    std::vector<uint64_t> addresses = {}; ///< By rank at the start, as the inputs.
+    std::vector<std::vector<double>> inputs = {};
+    std::vector<uint32_t> alive = {}; ///< The ranks at the start that still belong to it.
 
     uint32_t size() const { return static_cast<uint32_t>(comm.devices_size()); }
     device_id device(uint32_t rank) const { return id_of(comm.devices(static_cast<int>(rank))); }
-    uint64_t address(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
+    uint64_t address(uint32_t rank) const { return addresses[rank]; }
   };
 
   void headline(const std::string& text);
@@ -43,6 +47,9 @@ private:
   uint64_t bytes() const { return options_.elements * sizeof(double); }
 
   caf::expected<group> set_up();
+  /// Memory for an input, and an output behind it.
+  caf::error take_memory(group& g);
+  caf::error say_layout(const group& g);
   /// The course's sequence of calls; `out_of_place` writes behind the inputs.
   caf::error enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place);
   /// Until the group is idle. Notes who still belongs to it: any device may be lost at any time.
@@ -55,11 +62,14 @@ private:
 
   client& user_;
   const demo_options& options_;
+  const bool joined_;
   std::mt19937_64 random_;
   terminal term_{stdout};
-  communicator_id open_;  ///< The act's.
-  int section_ = 0;       ///< Of the story, so far.
-  uint64_t measured_ = 0; ///< The communicator of the table: its operations are many.
+  communicator_id open_;                              ///< The act's.
+  std::vector<std::pair<device_id, uint64_t>> taken_; ///< Its memory.
+  device_id doomed_;                                  ///< Who is to die and has not yet; 0: nobody.
+  int section_ = 0;                                   ///< Of the story, so far.
+  uint64_t measured_ = 0;                             ///< The communicator of the table: its operations are many.
 };
 
 } // namespace ringmaster

@@ -1,12 +1,14 @@
 #include "tools/demo/demo_command.hpp"
 
-#include "client/cluster.hpp"
+#include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "tools/clients/cluster_connection.hpp"
+#include "tools/clients/free_devices.hpp"
 #include "tools/demo/demo.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <random>
@@ -31,9 +33,7 @@ std::string journal_dir() {
 options settings_of(const demo_options& story, options opts) {
   opts.device.count = story.devices;
   opts.device.memory_bytes = std::max<uint64_t>(2 * story.elements * sizeof(double), 1u << 20);
-  bool elsewhere = !opts.node.join.empty()
-                   || std::getenv("RINGMASTER_COORDINATOR") != nullptr; // it has its own journal
-  if (opts.journal.dir.empty() && !elsewhere)
+  if (opts.journal.dir.empty() && coordinator_elsewhere(opts).empty()) // another process has its own
     opts.journal.dir = journal_dir();
   if (opts.log.level == "info")
     opts.log.level = "warn"; // the story tells it
@@ -41,7 +41,11 @@ options settings_of(const demo_options& story, options opts) {
 }
 
 class demo_call final : public configured_call {
-  void declare_options(option_table& table) override { story_.add_to(table); }
+  void declare_options(option_table& table) override {
+    story_.add_to(table);
+    join_options(table);
+  }
+
   caf::error check() override {
     if (is_told("device.count"))
       if (auto problem = story_.take_device_count(cfg_.values().device.count))
@@ -49,40 +53,64 @@ class demo_call final : public configured_call {
     return story_.check();
   }
 
-  caf::expected<int> run(const console&) override {
+  caf::expected<int> run(const console& to) override {
     if (story_.seed == 0)
       story_.seed = std::random_device{}() % 1000000 + 1;
     auto opts = settings_of(story_, cfg_.values());
+    const bool joined = !coordinator_elsewhere(opts).empty();
     caf::actor_system system{cfg_};
-    auto home = cluster::open(system, opts);
+    auto home = open_cluster("ringmaster demo", system, opts, to.err);
     if (!home)
       return std::move(home.error());
     client user{system, (*home)->coordinator()};
-    bool remote = !(*home)->root();
-    if (remote && !story_.devices_given)
-      if (auto info = user.devices(); info && info->devices_size() >= 2)
-        story_.devices = std::min(story_.devices, static_cast<uint32_t>(info->devices_size()));
-    if (auto there = user.devices(story_.devices, std::chrono::seconds{10}); !there)
-      return std::move(there.error());
+    if (auto problem = joined ? take_what_is_there(user, opts.node.join_timeout, to.err) : caf::error{})
+      return problem;
     fmt::print("Ringmaster demo: {}, {} simulated devices, seed {}\n\n",
-               remote ? "a cluster of several processes" : "one process", story_.devices, story_.seed);
-    auto right = tell(user);
+               joined ? "a cluster of several processes" : "one process", story_.devices, story_.seed);
+    auto right = tell(user, joined);
     if (!right)
       return std::move(right.error());
-    if (!remote)
+    if (!joined)
       fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto)\n", opts.journal.dir);
     fmt::print("{}\n", *right ? "Every result was right." : "A result was WRONG.");
     return *right ? exit_ok : exit_failed;
   }
 
+  /// Of a cluster of other processes.
+  caf::error take_what_is_there(client& user, caf::timespan patience, std::FILE* err) {
+    auto there = await_free(user, "demo", story_.devices_given ? story_.devices : demo_options::devices_min, patience,
+                            err);
+    if (!there)
+      return std::move(there.error());
+    auto free = free_devices(*there);
+    story_.devices = static_cast<uint32_t>(std::min<size_t>(story_.devices, free.size()));
+    if (auto problem = story_.check())
+      return problem;
+    constexpr auto element = 2 * sizeof(double); // of the input, and of the output
+    const auto memory = least_memory_bytes(free);
+    if (story_.elements * element <= memory)
+      return caf::none;
+    return make_error(errc::out_of_memory,
+                      fmt::format("--elements {}: the devices of this cluster have {}, which is enough for {}",
+                                  story_.elements, bytes_text(memory), memory / element));
+  }
+
   /// Whether every result was right.
-  caf::expected<bool> tell(client& user) {
-    demo acts{user, story_};
+  caf::expected<bool> tell(client& user, bool joined) {
+    constexpr auto patience = std::chrono::seconds{10}; // until a new device is in the dead one's place
+    demo acts{user, story_, joined};
+    auto before = user.devices();
+    if (!before)
+      return std::move(before.error());
     auto problem = acts.act_one();
     if (!problem && story_.kill)
       problem = acts.act_two();
-    if (!problem && user.devices(story_.devices, std::chrono::seconds{10}))
-      problem = acts.compare_algorithms();
+    if (!problem) {
+      if (auto whole = user.devices(static_cast<uint32_t>(before->devices_size()), patience))
+        problem = acts.compare_algorithms();
+      else
+        fmt::print("{}\n\n", render(whole.error()));
+    }
     if (!problem)
       problem = acts.last_lines();
     if (!problem)

@@ -10,8 +10,6 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint32_t devices_min = 2, devices_max = 64;
-
 caf::error invalid(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
@@ -37,7 +35,10 @@ void demo_options::add_to(option_table& table) {
   table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
   table.number("--devices", told_devices_, devices_min, devices_max)
     .says("N", "simulated devices, 2 to 64")
-    .otherwise(fmt::format("{}, or device.count where the command line has that", devices));
+    .otherwise(
+      fmt::format("{}, or device.count where the command line has that; on a cluster of other processes as many "
+                  "as are free there, up to these",
+                  devices));
   table.number("--elements", elements, 1, uint64_t{1} << 27).says("N", "float64 elements on each, 1 to 134217728");
   add_reduce_op(table, op);
   table.word("--algorithm", algorithm, {"ring", "naive"}).says("A", "{words}");
@@ -49,8 +50,10 @@ void demo_options::add_to(option_table& table) {
   table.number("--seed", seed, 1)
     .says("N", "of the inputs and of what is random")
     .otherwise("a new one each time; it is printed");
-  table.closing("The exit status is 0 if every result was right. device.memory-bytes and communicator.policy "
-                " are the story's own; --node.join=HOST:PORT uses a cluster that runs already.");
+  table.closing(
+    "The exit status is 0 if every result was right. device.memory-bytes and communicator.policy are the "
+    "story's own. In a cluster that runs already only the device dies, not its node, whose supervisor starts "
+    "a new one.");
 }
 
 caf::error demo_options::take_device_count(uint64_t count) {

@@ -11,6 +11,8 @@ namespace ringmaster {
 
 /// What `ringmaster demo` is told.
 struct demo_options {
+  static constexpr uint32_t devices_min = 2, devices_max = 64;
+
   uint32_t devices = 8;
   bool devices_given = false;
   uint64_t elements = 1u << 20; ///< float64, on each device

@@ -52,6 +52,20 @@ option& configured_call::key_option(option_table& table, const std::string& name
     .otherwise(default_of(key));
 }
 
+option& configured_call::join_option(option_table& table) {
+  return key_option(table, "--join", "node.join")
+    .says("HOST:PORT", "the cluster's coordinator")
+    .otherwise("the one that RINGMASTER_COORDINATOR names");
+}
+
+void configured_call::join_options(option_table& table) {
+  join_option(table)
+    .says("HOST:PORT", "on the devices of this coordinator's cluster")
+    .otherwise("those of the one that RINGMASTER_COORDINATOR names, which caf-run sets; else of this process");
+  key_option(table, "--timeout", "node.join-timeout")
+    .says("T", "how long to look for it, and then for devices that are free, as in 30s");
+}
+
 caf::expected<bool> configured_call::configure(const option_table& table) {
   told_ = table.for_configuration();
   auto args = told_;

@@ -20,6 +20,10 @@ protected:
   virtual void declare_options(option_table& table) = 0;
   /// An option that stands for a key of the configuration, whose default is the key's.
   option& key_option(option_table& table, const std::string& name, const std::string& key);
+  /// --join: the cluster that the command is to use.
+  option& join_option(option_table& table);
+  /// Of a command that can have a cluster of its own: that, and --timeout.
+  void join_options(option_table& table);
 
   /// Whether the command line has the key itself: "--device.count=4".
   bool is_told(const std::string& key) const;

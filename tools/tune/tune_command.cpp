@@ -3,6 +3,8 @@
 #include "messages/errc.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/clients/cluster_connection.hpp"
+#include "tools/clients/free_devices.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
@@ -10,6 +12,7 @@
 #include "tools/tune/tune_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +21,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
@@ -29,8 +33,11 @@ struct tune_options {
   std::string write;
   bool check = false;
   std::string transport = "all";
+  std::optional<uint32_t> devices; ///< Of a joined cluster; else all that are free, up to 16.
   tune_effort effort;
 };
+
+constexpr uint32_t devices_min = 2, devices_max = 64, devices_usual = 16;
 
 /// What kind of machine it was, and nothing of which one.
 std::string machine_text(uint32_t cores) {
@@ -103,8 +110,9 @@ class tune_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about(
       "Measures what collectives take here, in this process and between node processes on the loopback interface, "
-      "and fits the constants of section [costs] to it: those from which \"auto\" picks an algorithm and "
-      "`ringmaster explain` explains it. Prints them; the configuration stays as it is, unless --write says "
+      "or, with --join, between the ranks of that cluster, and fits the constants of section [costs] to it: those from "
+      "which \"auto\" picks an algorithm and `ringmaster explain` explains it. Prints them; the configuration stays as "
+      "it is, unless --write says "
       "otherwise.");
     table.file("--write", opts_.write)
       .says("FILE", "puts the section [costs] into this configuration file; everything else in it stays as it is");
@@ -113,6 +121,14 @@ class tune_call final : public configured_call {
     table.number("--repeats", opts_.effort.repeats, 1, 1000).says("R", "of the whole; medians count");
     table.number("--samples", opts_.effort.samples, 1, 1000).says("S", "of each point in a repeat; medians count");
     table.bytes("--max-bytes", opts_.effort.bytes_max).says("SIZE", "of one rank, 8 to 16M");
+    join_options(table);
+    table.number("--devices", opts_.devices, devices_min, devices_max)
+      .says("N", "of the cluster that is joined")
+      .otherwise(fmt::format("those that are free, up to {}", devices_usual));
+    table.closing(
+      "On a cluster that is joined it measures two ranks of different nodes, one of each node, and all of them. What "
+      "only makes sense in one process, its memory and joint operations, is left out, and its constants stay as they "
+      "are. The section says how the ranks lay; \"auto\" goes by the configuration of the cluster's coordinator.");
   }
 
   caf::error check() override {
@@ -121,6 +137,13 @@ class tune_call final : public configured_call {
                         fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
     if (opts_.check && !opts_.write.empty())
       return make_error(errc::invalid_argument, "--check fits nothing, so there is nothing to --write");
+    joined_ = !coordinator_elsewhere(cfg_.values()).empty();
+    if (joined_ && opts_.transport == "process")
+      return make_error(errc::invalid_argument,
+                        "--transport process: the devices are in other processes; without caf-run or --join it is "
+                        "measured in this one");
+    if (!joined_ && opts_.devices)
+      return make_error(errc::invalid_argument, "--devices: of which cluster? --join HOST:PORT says so");
     return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
   }
 
@@ -128,7 +151,8 @@ class tune_call final : public configured_call {
     auto cores = std::max(1u, std::thread::hardware_concurrency());
     warn_if_busy(cores, to.err);
     std::vector<cost_sample> samples;
-    if (auto problem = measure(cfg_, opts_, samples))
+    auto remark = machine_text(cores);
+    if (auto problem = joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples))
       return problem;
     auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}}}
                               : fit_costs(samples, cfg_.values(), cores);
@@ -142,8 +166,42 @@ class tune_call final : public configured_call {
       fmt::print(to.out, "\nThe constants are those of {}.\n", cfg_.origin_of("costs"));
       return exit_ok;
     }
-    auto section = costs_section(fitted->values, machine_text(cores));
-    fmt::print(to.out, "\n{}\n{}", fit_text(*fitted), section);
+    return tell(*fitted, remark, to);
+  }
+
+  caf::error measure_joined(const console& to, std::vector<cost_sample>& samples, std::string& remark) {
+    auto opts = cfg_.values();
+    if (opts.log.level == "info")
+      opts.log.level = "warn";
+    caf::actor_system system{cfg_};
+    auto home = open_cluster("ringmaster tune", system, opts, to.err);
+    if (!home)
+      return std::move(home.error());
+    client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
+    auto cluster = await_free(user, "tune", opts_.devices.value_or(devices_min), opts.node.join_timeout, to.err);
+    if (!cluster)
+      return std::move(cluster.error());
+    auto free = static_cast<uint32_t>(free_devices(*cluster).size());
+    auto group = user.comm_init(opts_.devices.value_or(std::min(free, devices_usual))); // in the order that users get
+    if (!group)
+      return std::move(group.error());
+    rank_layout ranks{*group, *cluster};
+    if (auto problem = user.destroy(id_of(*group)))
+      return problem;
+    fmt::print(to.out, "{}\n{}\nleft out: what is measured in one process, local-* and joint-*, which stay\n\n",
+               ranks.summary(), fmt::join(ranks.nodes(), "\n"));
+    progress shown{"tune"};
+    auto measured = ringmaster::measure_joined(user, ranks, opts_.effort, [&](double part) { shown.at(part); });
+    if (!measured)
+      return std::move(measured.error());
+    samples = std::move(*measured);
+    remark = fmt::format("between processes: measured by ringmaster tune on {}; the others were not", ranks.summary());
+    return caf::none;
+  }
+
+  caf::expected<int> tell(const tuned_costs& fitted, const std::string& remark, const console& to) const {
+    auto section = costs_section(fitted.values, remark);
+    fmt::print(to.out, "\n{}\n{}", fit_text(fitted), section);
     if (opts_.write.empty())
       return exit_ok;
     auto changed = with_section(opts_.write, section);
@@ -154,6 +212,7 @@ class tune_call final : public configured_call {
   }
 
   tune_options opts_;
+  bool joined_ = false; ///< A cluster of other processes.
 };
 
 } // namespace

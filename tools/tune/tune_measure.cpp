@@ -4,6 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
 #include "tools/bench/bench.hpp"
+#include "tools/bench/bench_sizes.hpp"
 #include "tools/launch/process_watch.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace ringmaster {
@@ -28,7 +30,8 @@ constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[] = {
   {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
   {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
 constexpr uint32_t network_ranks[] = {2, 4};
-constexpr uint64_t network_bytes_max = 4u << 20;
+constexpr uint64_t network_bytes_max = 4u << 20, network_factor = 64;
+constexpr uint32_t network_iterations = 4;
 constexpr std::chrono::minutes network_limit{2};
 constexpr std::chrono::milliseconds look{500}; ///< How often the progress is.
 
@@ -50,30 +53,50 @@ std::vector<cost_sample> medians(transport by, const gathered_times& times) {
   return result;
 }
 
-caf::error measure_group(client& user, const tune_effort& effort, uint32_t ranks, gathered_times& times) {
+struct measured_point {
+  std::string algorithm;
+  uint64_t bytes = 0;
+};
+
+caf::error measure_points(bench& group, const bench_options& opts, const std::vector<measured_point>& points,
+                          gathered_times& times) {
+  for (const auto& x : points) {
+    auto row = group.measure(x.algorithm, x.bytes);
+    if (!row)
+      return std::move(row.error());
+    if (row->wrong > 0)
+      return make_error(errc::aborted,
+                        fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says nothing",
+                                    name_of(opts.kind), x.algorithm, opts.devices, row->wrong));
+    times[{opts.kind, x.algorithm, opts.devices, row->bytes}].push_back(row->time_us * 1e-6);
+  }
+  return caf::none;
+}
+
+/// On these devices, or on any where there are none.
+caf::error measure_group(client& user, const bench_options& opts, const std::vector<device_id>& on,
+                         const std::vector<measured_point>& points, gathered_times& times) {
+  bench group{user, opts};
+  if (auto problem = group.open(on))
+    return problem;
+  auto problem = measure_points(group, opts, points, times);
+  auto kept = group.close(); // whatever it came to: the cluster may be others', too
+  return problem ? problem : kept;
+}
+
+caf::error measure_here(client& user, const tune_effort& effort, uint32_t ranks, gathered_times& times) {
   for (auto kind : {proto::ALL_REDUCE, proto::BROADCAST}) {
     bench_options opts;
     opts.kind = kind;
     opts.devices = ranks;
     opts.samples = effort.samples;
-    bench group{user, opts};
-    if (auto problem = group.open())
-      return problem;
+    opts.max_bytes = effort.bytes_max;
+    std::vector<measured_point> points;
     for (auto bytes : process_bytes)
-      for (auto& [of, algorithm] : process_algorithms) {
-        if (bytes > effort.bytes_max || of != kind)
-          continue;
-        auto row = group.measure(algorithm, bytes);
-        if (!row)
-          return std::move(row.error());
-        if (row->wrong > 0)
-          return make_error(errc::aborted,
-                            fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says "
-                                        "nothing",
-                                        name_of(kind), algorithm, ranks, row->wrong));
-        times[{kind, algorithm, ranks, bytes}].push_back(row->time_us * 1e-6);
-      }
-    if (auto problem = group.close())
+      for (auto& [of, algorithm] : process_algorithms)
+        if (bytes <= effort.bytes_max && of == kind)
+          points.push_back({algorithm, bytes});
+    if (auto problem = measure_group(user, opts, {}, points, times))
       return problem;
   }
   return caf::none;
@@ -106,11 +129,11 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
                                    "--min-bytes",
                                    "8",
                                    "--factor",
-                                   "64",
+                                   number(network_factor),
                                    "--max-bytes",
                                    number(std::min(network_bytes_max, effort.bytes_max)),
                                    "--iterations",
-                                   "4",
+                                   number(network_iterations),
                                    "--samples",
                                    number(effort.samples),
                                    "--no-memory-limit",
@@ -171,7 +194,7 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   const double groups = effort.repeats * std::size(process_ranks);
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto ranks : process_ranks) {
-      if (auto problem = measure_group(user, effort, ranks, times))
+      if (auto problem = measure_here(user, effort, ranks, times))
         return problem;
       watch(++done / groups);
     }
@@ -192,6 +215,47 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
       if (auto problem = read_rows(json, times))
         return problem;
       watch(++done / clusters);
+    }
+  return medians(transport::network, times);
+}
+
+std::vector<std::vector<device_id>> groups_of(const rank_layout& ranks) {
+  std::vector<device_id> all, one_of_each;
+  std::set<uint64_t> nodes;
+  for (auto& x : ranks.ranks()) {
+    all.push_back(x.device);
+    if (nodes.insert(x.node_id).second)
+      one_of_each.push_back(x.device);
+  }
+  const auto& pair_of = one_of_each.size() < 2 ? all : one_of_each;
+  std::vector<std::vector<device_id>> result{{pair_of.begin(), pair_of.begin() + 2}};
+  for (auto* x : {&one_of_each, &all})
+    if (x->size() > result.back().size())
+      result.push_back(*x);
+  return result;
+}
+
+caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks,
+                                                       const tune_effort& effort, const tune_watch& watch) {
+  bench_options opts;
+  opts.algorithm = "all";
+  opts.factor = network_factor;
+  opts.max_bytes = std::min(network_bytes_max, effort.bytes_max);
+  opts.iterations = network_iterations;
+  opts.samples = effort.samples;
+  std::vector<measured_point> points;
+  for (auto bytes : sizes_of(opts))
+    for (auto& algorithm : algorithms_for(opts))
+      points.push_back({algorithm, bytes});
+  gathered_times times;
+  auto groups = groups_of(ranks);
+  const double all = effort.repeats * static_cast<double>(groups.size());
+  for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
+    for (auto& on : groups) {
+      opts.devices = static_cast<uint32_t>(on.size());
+      if (auto problem = measure_group(user, opts, on, points, times))
+        return problem;
+      watch(++done / all);
     }
   return medians(transport::network, times);
 }

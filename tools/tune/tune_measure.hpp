@@ -1,6 +1,8 @@
 #pragma once
 
 #include "actors/configuration/configuration.hpp"
+#include "client/client.hpp"
+#include "tools/clients/rank_layout.hpp"
 #include "tools/tune/tune_fit.hpp"
 
 #include <functional>
@@ -27,5 +29,14 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
 /// `caf-run`, which lies beside this program, starts them and `ringmaster bench`. A cluster that has not ended in two
 /// minutes is ended. Errors: what the cluster's processes said.
 caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch);
+
+/// The groups of a joined cluster's ranks that are measured: two, of different nodes if there are, one of each node,
+/// and all of them; each once.
+std::vector<std::vector<device_id>> groups_of(const rank_layout& ranks);
+
+/// The same all_reduces on the cluster that the user has joined, in those groups of its ranks. Errors:
+/// those of the cluster; `failed` where a result was wrong.
+caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks,
+                                                       const tune_effort& effort, const tune_watch& watch);
 
 } // namespace ringmaster

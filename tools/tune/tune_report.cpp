@@ -65,8 +65,8 @@ caf::expected<std::string> comparison_text(const std::vector<cost_sample>& sampl
     auto [by, kind, ranks, bytes] = key;
     std::sort(group.begin(), group.end(), [](auto& a, auto& b) { return a.measured.seconds < b.measured.seconds; });
     text += fmt::format("{}, {} {}, {}; {}\n", name_of(kind), ranks,
-                        by == transport::process ? "ranks in one process" : "node processes", bytes_text(bytes),
-                        verdict(group, good));
+                        by == transport::process ? "ranks in one process" : "ranks between processes",
+                        bytes_text(bytes), verdict(group, good));
     for (const auto& x : group) {
       auto ratio = x.estimate_s / x.measured.seconds;
       near += ratio >= 0.5 && ratio <= 2;

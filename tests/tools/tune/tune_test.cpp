@@ -2,8 +2,10 @@
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/clients/cluster_info.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/tune/tune_fit.hpp"
+#include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
 
 #include <doctest/doctest.h>
@@ -92,6 +94,20 @@ TEST_CASE("tune: constants of a way that was not measured stay") {
   auto fitted = fit_costs({}, machine, 2);
   REQUIRE(fitted);
   CHECK(costs_section(fitted->values, "x") == costs_section(machine, "x"));
+}
+
+TEST_CASE("tune: of a joined cluster it measures two nodes, one rank of each, and all ranks, none of them twice") {
+  auto sizes = [](const rank_layout& ranks) {
+    std::vector<size_t> result;
+    for (auto& x : groups_of(ranks))
+      result.push_back(x.size());
+    return result;
+  };
+  using list = std::vector<size_t>;
+  CHECK(sizes(layout_of({1, 2, 3, 4, 5, 6, 7, 8}, cluster_of(4))) == list{2, 4, 8});
+  CHECK(sizes(layout_of({1, 2, 3, 4}, cluster_of(2))) == list{2, 4});
+  CHECK(sizes(layout_of({1, 2}, cluster_of(1))) == list{2});
+  CHECK(groups_of(layout_of({1, 2, 3}, cluster_of(2))).front() == std::vector{device_id{1}, device_id{3}});
 }
 
 TEST_CASE("tune: what it writes is what is read") {

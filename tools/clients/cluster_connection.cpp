@@ -1,6 +1,5 @@
-#include "tools/cluster/cluster_connection.hpp"
+#include "tools/clients/cluster_connection.hpp"
 
-#include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "tools/options/tool_command.hpp"
 
@@ -18,6 +17,14 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                                   "environment, which caf-run sets",
                                   command));
   return connect(system, where, opts.node.join_timeout);
+}
+
+caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
+                                                     const options& opts, std::FILE* err) {
+  auto result = cluster::open(system, opts);
+  if (!result && !coordinator_elsewhere(opts).empty())
+    end_at_once(command, result.error(), err);
+  return result;
 }
 
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {
