@@ -2,8 +2,7 @@
 
 #include "messages/interfaces.hpp"
 
-#include <map>
-#include <utility>
+#include <algorithm>
 #include <vector>
 
 namespace ringmaster {
@@ -16,10 +15,12 @@ public:
 
   /// `by_relay`: also where the stream is in this process.
   void add(device_id device, const device_handle& handle, bool by_relay) {
-    if (handle.relay && (by_relay || handle.stream->node() != self_->node()))
-      relayed_[handle.relay].push_back(device);
-    else
-      near_.push_back(handle.stream);
+    if (!handle.relay || (!by_relay && handle.stream->node() == self_->node()))
+      return near_.push_back(handle.stream);
+    auto its = std::find_if(relayed_.rbegin(), relayed_.rend(), [&](auto& x) { return x.relay == handle.relay; });
+    if (its != relayed_.rend()) // ranks of a process are neighbours: the last one
+      return its->devices.push_back(device);
+    relayed_.push_back({handle.relay, {device}});
   }
 
   /// Returns how many messages that takes.
@@ -28,15 +29,20 @@ public:
     auto message = caf::make_message(what); // one for all
     for (auto& stream : near_)
       stream->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
-    for (auto& [relay, devices] : relayed_)
-      self_->send(caf::actor_cast<relay_actor>(relay), what, devices);
+    for (auto& x : relayed_)
+      self_->send(caf::actor_cast<relay_actor>(x.relay), what, x.devices);
     return near_.size() + relayed_.size();
   }
 
 private:
+  struct company {
+    caf::strong_actor_ptr relay;
+    std::vector<device_id> devices;
+  };
+
   communicator_actor::pointer self_;
   std::vector<caf::strong_actor_ptr> near_;
-  std::map<caf::strong_actor_ptr, std::vector<device_id>> relayed_;
+  std::vector<company> relayed_;
 };
 
 } // namespace ringmaster

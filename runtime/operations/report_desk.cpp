@@ -39,7 +39,7 @@ std::optional<joint_arrivals> report_desk::on_arrival(const joint_arrival& x) {
 std::vector<proto::RankReport> report_desk::on_report(const proto::RankReport& x) {
   auto i = known_.find(communicator_id{x.comm_id()});
   bool waits = x.phase() == proto::RankReport::FINISHED || x.phase() == proto::RankReport::COMMITTED;
-  if (i == known_.end() || i->second.epoch != epoch_number{x.epoch()})
+  if (i == known_.end() || i->second.epoch != epoch_number{x.epoch()} || i->second.stopped)
     return {x};
   auto& known = i->second;
   if (!waits) {
@@ -60,6 +60,7 @@ std::vector<proto::RankReport> report_desk::stop(communicator_id communicator) {
   auto i = known_.find(communicator);
   if (i == known_.end())
     return result;
+  i->second.stopped = true;
   for (auto& each : std::exchange(i->second.gathered, {}))
     std::move(each.second.begin(), each.second.end(), std::back_inserter(result));
   return result;

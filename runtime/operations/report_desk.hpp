@@ -30,6 +30,7 @@ private:
 
   struct company {
     epoch_number epoch;
+    bool stopped = false; ///< Nobody waits for all of them any more: what is still said goes at once.
     std::set<device_id> devices;
     std::map<device_id, joint_arrival> arrived;
     sequence_number announced;

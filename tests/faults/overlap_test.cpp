@@ -116,13 +116,13 @@ private:
 
   void call(uint32_t rank, uint64_t operation) {
     auto& mine = parts[calls[operation].part];
-    auto place = std::find(mine.of_world.begin(), mine.of_world.end(), rank) - mine.of_world.begin();
-    if (place == static_cast<ptrdiff_t>(mine.of_world.size()))
+    auto spot = std::find(mine.of_world.begin(), mine.of_world.end(), rank) - mine.of_world.begin();
+    if (spot == static_cast<ptrdiff_t>(mine.of_world.size()))
       return; // not one of this communicator's
     works.push_back({rank, operation,
-                     mine.handles[static_cast<size_t>(place)].all_reduce(x.buffers(rank, 0, 8 + operation), 1,
-                                                                         proto::FLOAT32, {},
-                                                                         {.algorithm = calls[operation].algorithm})});
+                     mine.handles[static_cast<size_t>(spot)].all_reduce(x.buffers(rank, 0, 8 + operation), 1,
+                                                                        proto::FLOAT32, {},
+                                                                        {.algorithm = calls[operation].algorithm})});
   }
 
   void kill(uint32_t rank) {

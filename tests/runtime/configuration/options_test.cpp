@@ -114,6 +114,6 @@ TEST_CASE("options: values are written as the file has them") {
   std::set<std::string> texts;
   for (const auto& entry : option_entries(opts))
     texts.insert(value_text(entry));
-  for (auto text : {"8", "67108864", "\"/tmp/x\"", "5s", "100ms", "\"memory\"", "[\"1,a,2\", \"2,b,3\"]", "7077"})
+  for (auto text : {"8", "67108864", "\"/tmp/x\"", "5s", "100ms", "\"auto\"", "[\"1,a,2\", \"2,b,3\"]", "7077"})
     CHECK(texts.contains(text));
 }

@@ -95,6 +95,7 @@ TEST_CASE("report_desk: what was gathered is not lost with the epoch") {
   CHECK(desk.on_report(report(5, 1, committed)).empty());
   CHECK(devices_of(desk.stop(comm)) == numbers{5});
   CHECK(desk.stop(comm).empty());
+  CHECK(devices_of(desk.on_report(report(3, 1, committed))) == numbers{3}); // a commit under way goes on
   CHECK(desk.stop(communicator_id{8}).empty());
 }
 
