@@ -34,4 +34,8 @@ std::string refused(const pending& x, std::string_view why) {
   return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
 }
 
+std::string misused(const pending& x, std::string_view how) {
+  return fmt::format("rank {} {} {} of the {}", x.rank, how, name_of(x.what), text_of(x.argument));
+}
+
 } // namespace ringmaster::training

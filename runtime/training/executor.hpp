@@ -62,6 +62,8 @@ struct pending {
 
 /// "rank 3, forward: why".
 std::string refused(const pending& x, std::string_view why);
+/// "rank 3 has never awaited its forward of the input of layer 2, samples 0-3".
+std::string misused(const pending& x, std::string_view how);
 
 /// What carries out the operations of a strategy's ranks: a simulator, or devices.
 class executor {

@@ -18,6 +18,14 @@ std::string text_of(range x) {
 
 } // namespace
 
+void range_set::ranges_end::operator()(ranges* x) const noexcept {
+  delete x;
+}
+
+range_set::ranges_pointer range_set::copy_of(const ranges& x) {
+  return ranges_pointer{new ranges{x}};
+}
+
 uint64_t range_set::count() const {
   auto result = first().count();
   for (auto x : rest())
@@ -55,8 +63,7 @@ bool range_set::add(range x) {
     else
       all[++last] = all[i];
   set_first(all.front());
-  more_ = last == 0 ? nullptr
-                    : std::make_unique<ranges>(all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1);
+  more_ = last == 0 ? nullptr : copy_of({all.begin() + 1, all.begin() + static_cast<ptrdiff_t>(last) + 1});
   return true;
 }
 

@@ -18,17 +18,18 @@ struct range {
 };
 
 /// A set of numbers below 2^32: the samples of a value. One range, as most sets are, takes no heap, and 16 bytes:
-/// there are millions of values.
+/// there are millions of values. What only other sets need is not inline, so that a value is moved in a few
+/// instructions.
 class range_set {
 public:
   range_set() = default;
   explicit range_set(range first) { set_first(first); }
   range_set(const range_set& other)
-    : begin_(other.begin_), end_(other.end_), more_(other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr) {}
+    : begin_(other.begin_), end_(other.end_), more_(other.more_ ? copy_of(*other.more_) : nullptr) {}
   range_set(range_set&&) = default;
   range_set& operator=(const range_set& other) {
     if (more_ || other.more_)
-      more_ = other.more_ ? std::make_unique<ranges>(*other.more_) : nullptr;
+      more_ = other.more_ ? copy_of(*other.more_) : nullptr;
     begin_ = other.begin_;
     end_ = other.end_;
     return *this;
@@ -51,7 +52,12 @@ public:
 
 private:
   using ranges = std::vector<range>;
+  struct ranges_end {
+    void operator()(ranges* x) const noexcept;
+  };
+  using ranges_pointer = std::unique_ptr<ranges, ranges_end>;
 
+  static ranges_pointer copy_of(const ranges& x);
   std::span<const range> rest() const { return more_ ? std::span<const range>{*more_} : std::span<const range>{}; }
   void set_first(range x) {
     begin_ = static_cast<uint32_t>(x.begin);
@@ -62,7 +68,7 @@ private:
   bool overlaps(range x) const;
 
   uint32_t begin_ = 0, end_ = 0; ///< The first range.
-  std::unique_ptr<ranges> more_; ///< Ascending, behind the first, none touching another; null where there are none.
+  ranges_pointer more_;          ///< Ascending, behind the first, none touching another; null where there are none.
 };
 
 } // namespace ringmaster::training

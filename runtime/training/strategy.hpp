@@ -23,7 +23,7 @@ public:
   operation& operator=(operation&&) = delete;
   ~operation() {
     if (!begun_)
-      on_.fail(work_.rank, describe("has never awaited its"));
+      on_.fail(work_.rank, misused(work_, "has never awaited its"));
   }
 
   bool await_ready() { return accepted() && on_.begin(work_); }
@@ -50,30 +50,23 @@ private:
     if (!why.empty() && !error_)
       error_ = std::make_unique<std::string>(refused(work_, why));
   }
-  std::string describe(const char* what) const {
-    return "rank " + std::to_string(work_.rank) + " " + what + " " + std::string{name_of(work_.what)} + " of the "
-           + text_of(work_.argument);
-  }
   /// As it is begun: once, and with its arguments as they were when it was made.
   bool accepted() {
     const bool again = std::exchange(begun_, true), late = detail::changes++ != made_at_;
     if (!error_ && !again && !late)
       return true;
     on_.fail(work_.rank, error_  ? std::move(*error_)
-                         : again ? describe("has awaited twice its")
-                                 : describe("has done something else before it awaited its"));
+                         : again ? misused(work_, "has awaited twice its")
+                                 : misused(work_, "has done something else before it awaited its"));
     return false;
   }
   void check_ended() {
     if (!std::exchange(work_.ended, false))
-      throw std::logic_error{describe("takes, before it has ended or twice, the result of its")};
+      throw std::logic_error{misused(work_, "takes, before it has ended or twice, the result of its")};
   }
   template <class Value>
   Value made(size_t index) {
-    Value result;
-    result.tag_ = std::move(work_.results[index]);
-    result.memory_ = storage{&on_, work_.rank, work_.memory[index]};
-    return result;
+    return {std::move(work_.results[index]), storage{&on_, work_.rank, work_.memory[index]}};
   }
   template <size_t... I>
   std::tuple<Values...> both(std::index_sequence<I...>) {
@@ -98,7 +91,7 @@ public:
     auto& on = operation_->on_;
     const bool moves = is_communication(work.what) || work.what == op::offload || work.what == op::fetch;
     if (!moves)
-      on.fail(work.rank, operation_->describe("cannot do aside its"));
+      on.fail(work.rank, misused(work, "cannot do aside its"));
     if (operation_->accepted())
       on.begin(work);
     if (on.failed())
@@ -132,7 +125,7 @@ public:
 private:
   void check_waited() {
     if (operation_ && !waited_)
-      operation_->on_.fail(operation_->work_.rank, operation_->describe("has never waited for its"));
+      operation_->on_.fail(operation_->work_.rank, misused(operation_->work_, "has never waited for its"));
   }
 
   std::unique_ptr<operation<Values...>> operation_;

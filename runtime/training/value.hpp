@@ -109,6 +109,8 @@ private:
   friend class operation;
   friend class rank;
 
+  value(value_tag&& tag, storage memory) : tag_(std::move(tag)), memory_(std::move(memory)) {}
+
   value_tag tag_;
   storage memory_;
 };
@@ -118,6 +120,7 @@ class value_of : public value {
 public:
   static constexpr auto kind = Kind;
 
+  using value::value;
   value_of() = default;
   value_of(value_of&&) = default;
   value_of& operator=(value_of&&) = default;

@@ -5,15 +5,24 @@
 // micro-batch.
 #include "runtime/training/strategies/data_parallel.hpp"
 
+#include <ranges>
+
 namespace ringmaster::training {
+
+/// What a rank has of a layer while samples go through it. It lies together: a thousand ranks' layers are more than
+/// the caches take.
+struct data_parallel_layer {
+  weight w;
+  activation input;
+  weight_gradient sum;
+};
 
 /// A rank, in phases: what a coroutine awaits lies in its frame, and a thousand ranks' frames should stay in the
 /// caches. It is in no anonymous namespace, since it lies in the frame of one that others call.
 class data_parallel_rank {
 public:
   data_parallel_rank(rank& self, const model& m, data_parallel_plan plan)
-    : self_(self), plan_(plan), mine_{self.index(), self.world_size()}, layers_(m.layers), weights_(m.layers),
-      states_(m.layers), sums_(m.layers), inputs_(m.layers + 1) {}
+    : self_(self), plan_(plan), mine_{self.index(), self.world_size()}, layers_(m.layers), states_(m.layers) {}
 
   strategy load();
   strategy forward(range samples);
@@ -23,74 +32,78 @@ public:
 private:
   using sum = data_parallel_plan::sum;
 
+  /// Of a layer; behind the last one it is the model's output.
+  activation& input(size_t l) { return l < layers_.size() ? layers_[l].input : output_; }
+
   rank& self_;
   data_parallel_plan plan_;
   shard mine_;
-  uint32_t layers_;
-  std::vector<weight> weights_;
-  std::vector<optimizer_state> states_;
-  std::vector<weight_gradient> sums_;
-  std::vector<activation> inputs_;
+  std::vector<data_parallel_layer> layers_;
+  std::vector<optimizer_state> states_; ///< Of the layers: only their load and update need them.
+  activation output_;                   ///< Until the loss.
 };
 
 strategy data_parallel_rank::load() {
-  for (uint32_t l = 0; l < layers_; ++l)
-    std::tie(weights_[l], states_[l]) = co_await self_.load_weights(l, plan_.shards_weights ? mine_ : shard{},
-                                                                    plan_.shards_states ? mine_ : shard{});
+  for (uint32_t l = 0; l < layers_.size(); ++l)
+    std::tie(layers_[l].w, states_[l]) = co_await self_.load_weights(l, plan_.shards_weights ? mine_ : shard{},
+                                                                     plan_.shards_states ? mine_ : shard{});
 }
 
 strategy data_parallel_rank::forward(range samples) {
-  inputs_[0] = co_await self_.input(samples);
-  for (uint32_t l = 0; l < layers_; ++l) {
-    weight whole;
+  weight whole;
+  input(0) = co_await self_.input(samples);
+  for (size_t l = 0; l < layers_.size(); ++l) {
     if (plan_.shards_weights)
-      whole = co_await self_.all_gather(weights_[l]);
-    inputs_[l + 1] = co_await self_.forward(inputs_[l], plan_.shards_weights ? whole : weights_[l]);
+      whole = co_await self_.all_gather(layers_[l].w);
+    input(l + 1) = co_await self_.forward(input(l), plan_.shards_weights ? whole : layers_[l].w);
+    whole.drop();
   }
 }
 
 strategy data_parallel_rank::backward(bool is_last) {
-  auto by_output = co_await self_.loss(inputs_[layers_]);
-  inputs_[layers_].drop();
-  for (uint32_t l = layers_; l-- > 0;) {
-    weight whole;
+  auto by_output = co_await self_.loss(output_);
+  output_.drop();
+  weight whole;
+  weight_gradient more; // of a micro-batch behind the first, whose gradient is made where the sum is to be
+  for (auto& layer : std::views::reverse(layers_)) {
     if (plan_.shards_weights)
-      whole = co_await self_.all_gather(weights_[l]);
-    weight_gradient gradient;
-    std::tie(gradient, by_output) = co_await self_.backward(inputs_[l], plan_.shards_weights ? whole : weights_[l],
+      whole = co_await self_.all_gather(layer.w);
+    const bool adds = layer.sum.valid() || plan_.adds_first;
+    auto& gradient = adds ? more : layer.sum;
+    std::tie(gradient, by_output) = co_await self_.backward(layer.input, plan_.shards_weights ? whole : layer.w,
                                                             by_output);
-    inputs_[l].drop();
+    layer.input.drop();
     whole.drop();
     if (plan_.summed == sum::behind_each_backward)
       gradient = co_await self_.reduce_scatter(std::move(gradient));
-    if (sums_[l].valid() || plan_.adds_first)
-      co_await self_.add(sums_[l], std::move(gradient));
-    else
-      sums_[l] = std::move(gradient);
+    if (adds)
+      co_await self_.add(layer.sum, std::move(more));
     if (plan_.summed == sum::behind_last_backward && is_last)
-      sums_[l] = co_await self_.all_reduce(std::move(sums_[l]));
+      layer.sum = co_await self_.all_reduce(std::move(layer.sum));
   }
 }
 
 strategy data_parallel_rank::update() {
   const bool regathers = plan_.shards_states && !plan_.shards_weights;
-  for (uint32_t l = 0; l < layers_; ++l) {
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    auto& [w, input, gradient] = layers_[l];
     if (plan_.summed == sum::in_the_end && plan_.scatters)
-      sums_[l] = co_await self_.reduce_scatter(std::move(sums_[l]));
+      gradient = co_await self_.reduce_scatter(std::move(gradient));
     else if (plan_.summed == sum::in_the_end)
-      sums_[l] = co_await self_.all_reduce(std::move(sums_[l]));
+      gradient = co_await self_.all_reduce(std::move(gradient));
     if (plan_.shards_states && !plan_.scatters)
-      sums_[l] = co_await self_.slice(std::move(sums_[l]), mine_);
+      gradient = co_await self_.slice(std::move(gradient), mine_);
     if (regathers)
-      weights_[l] = co_await self_.slice(std::move(weights_[l]), mine_);
-    co_await self_.update(weights_[l], states_[l], std::move(sums_[l]));
+      w = co_await self_.slice(std::move(w), mine_);
+    co_await self_.update(w, states_[l], std::move(gradient));
     if (regathers)
-      weights_[l] = co_await self_.all_gather(weights_[l]);
+      w = co_await self_.all_gather(w);
     else
-      co_await self_.finish(std::move(weights_[l]));
+      co_await self_.finish(std::move(w));
   }
-  for (uint32_t l = 0; l < layers_ && regathers; ++l)
-    co_await self_.finish(std::move(weights_[l]));
+  if (regathers)
+    for (auto& layer : layers_)
+      co_await self_.finish(std::move(layer.w));
 }
 
 strategy run_data_parallel(rank& self, const model& m, data_parallel_plan plan) {
