@@ -23,7 +23,7 @@ public:
     relayed_.push_back({handle.relay, {device}});
   }
 
-  /// Returns how many messages that takes.
+  /// Returns how many messages go to relays.
   template <class T>
   size_t tell(const T& what) const {
     auto message = caf::make_message(what); // one for all
@@ -31,7 +31,7 @@ public:
       stream->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
     for (auto& x : relayed_)
       self_->send(caf::actor_cast<relay_actor>(x.relay), what, x.devices);
-    return near_.size() + relayed_.size();
+    return relayed_.size();
   }
 
 private:

@@ -95,6 +95,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
     set_error_in(result, make_error(code, error));
   result.set_asyncerror(epochs_->async_error());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
+  result.set_controlmessages(control_messages_);
   result.set_epoch(epochs_->opened().value);
   for (auto& x : *epochs_->ranks_in(epochs_->opened()))
     *result.add_devices() = x.metadata;
@@ -163,7 +164,7 @@ caf::result<proto::CollectiveResponse> communicator_state::collective(proto::Col
 }
 
 void communicator_state::flush() {
-  outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic);
+  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic);
 }
 
 void communicator_state::abort(const std::string& reason) {

@@ -89,6 +89,7 @@ public:
   void way_lost(const std::string& reason);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
   void on_joint_arrivals(const joint_arrivals& x) {
+    ++control_messages_;
     for (size_t i = 0; i < x.devices.size(); ++i)
       joint_->on_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
                           x.memories.empty() ? nullptr : x.memories[i]});
@@ -179,8 +180,12 @@ private:
   const device_handle& handle_of(device_id device) const { return handles_.at(device); }
   /// In rank order.
   device_handles handles() const;
-  /// The streams of these devices.
   audience streams_of(const std::vector<device_id>& devices) const;
+  /// Says it to the streams of these devices.
+  template <class T>
+  void tell(const std::vector<device_id>& devices, const T& what) {
+    control_messages_ += streams_of(devices).tell(what);
+  }
   std::vector<device_id> ranks() const;
 
   std::map<device_id, device_handle> handles_;                   ///< By device, of those that are members or were.
@@ -206,7 +211,8 @@ private:
   sequence_number last_ended_;                          ///< The same one's; 0: none yet.
   std::deque<epoch_change::decision> decisions_;        ///< That are to be carried out.
   bool carrying_out_ = false;
-  bool open_ = true; ///< The epoch of now is open, and everybody has been told.
+  uint64_t control_messages_ = 0; ///< To relays and from them.
+  bool open_ = true;              ///< The epoch of now is open, and everybody has been told.
   bool ticking_ = false;
 };
 

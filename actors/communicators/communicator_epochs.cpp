@@ -78,7 +78,7 @@ void communicator_state::carry_out(epoch_change::stop_streams& x) {
   order.set_forget(x.forget);
   for (auto sequence : x.cancelled)
     order.add_cancel(sequence.value);
-  streams_of(x.devices).tell(order);
+  tell(x.devices, order);
 }
 
 void communicator_state::on_quiesced(const proto::Quiesced& x) {
@@ -94,7 +94,7 @@ void communicator_state::carry_out(epoch_change::release_operation& x) {
   order.set_comm_id(options.id.value);
   order.set_epoch(epoch().value);
   order.set_sequence(x.sequence.value);
-  streams_of(ranks()).tell(order);
+  tell(ranks(), order);
 }
 
 void communicator_state::release(sequence_number first, sequence_number last) {
@@ -103,7 +103,7 @@ void communicator_state::release(sequence_number first, sequence_number last) {
   x.set_epoch(epoch().value);
   x.set_sequence(last.value);
   x.set_first(first.value);
-  streams_of(watched()).tell(x);
+  tell(watched(), x);
 }
 
 void communicator_state::carry_out(epoch_change::outputs_changed& x) {

@@ -124,6 +124,7 @@ void communicator_state::limit_operation(operation& op) {
 }
 
 void communicator_state::on_report(const proto::RankReports& x) {
+  ++control_messages_;
   for (auto& each : x.reports())
     on_report(each);
 }

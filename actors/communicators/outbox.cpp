@@ -33,7 +33,8 @@ void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_pr
   answers_.emplace_back(std::move(answer), std::move(promise));
 }
 
-void outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic) {
+size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic) {
+  size_t relayed = 0;
   flush_pending_ = false;
   if (batch_.plans_size() > 0) {
     auto batch = std::exchange(batch_, {});
@@ -42,11 +43,12 @@ void outbox::flush(device_handles members, const audience& ranks, operation_queu
     operation_orders orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
                             std::make_shared<const device_handles>(std::move(members))};
     std::scoped_lock lock{*enqueue_order_};
-    ranks.tell(orders);
+    relayed = ranks.tell(orders);
   }
   flush_records();
   for (auto& [answer, promise] : std::exchange(answers_, {}))
     promise.deliver(std::move(answer));
+  return relayed;
 }
 
 void outbox::tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const {

@@ -41,8 +41,8 @@ public:
   bool flush_pending() const { return flush_pending_; }
   void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
-  /// `deterministic`: see `fuse`.
-  void flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic);
+  /// `deterministic`: see `fuse`. Returns how many messages go to relays.
+  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic);
 
   /// One message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;

@@ -133,7 +133,7 @@ TEST_CASE("processes: the bench does not run a file's schedules on devices that 
 
 TEST_CASE(
   "processes: a node that is killed, or frozen, takes its devices with it, and the survivors' result is right") {
-  for (auto how : {"kill", "freeze"}) {
+  for (auto how : {"kill", "freeze", "kill-joint"}) {
     CAPTURE(how);
     launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, how})};
     auto status = run.finish();
@@ -141,6 +141,37 @@ TEST_CASE(
     CAPTURE(run.error);
     CHECK(status == 0);
     CHECK(run.output.find("right on 6 survivors") != std::string::npos);
+  }
+}
+
+TEST_CASE("processes: a memory file that is cut ends its owner at most, and the operation says whose it was") {
+  launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "cut"})};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  CHECK(status == 0);
+  CHECK(run.output.find(".memory was cut, or its disk is full") != std::string::npos);
+}
+
+TEST_CASE("processes: every kind is right over every route") {
+  ringmaster::test::temporary_directory dir;
+  for (std::string route : {"memory", "messages"}) {
+    auto conf = (dir.path() / route).string();
+    std::ofstream{conf} << "[route]\nuse=\"" << route << "\"\n";
+    const std::string sized
+      = "all_reduce reduce broadcast all_gather reduce_scatter all_to_all gather scatter send_recv";
+    const std::string bench = "\"$0\" bench $kind --algorithm all --samples 1 -w 0 -n 2 --no-memory-limit";
+    auto story = "for kind in " + sized + "; do " + bench + " -b 4K -e 4K || exit 1; done; kind=barrier; " + bench;
+    auto arguments = under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM});
+    arguments.insert(arguments.begin() + 1, {"--conf", conf});
+    launched_program run{std::move(arguments)};
+    CHECK(run.finish() == 0);
+    CAPTURE(run.error);
+    CAPTURE(run.output);
+    size_t right = 0;
+    for (size_t at = 0; (at = run.output.find("# every result was right", at)) != std::string::npos; ++at)
+      ++right;
+    CHECK(right == 10);
   }
 }
 

@@ -1,12 +1,17 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
-// and checks what becomes of the operation and the communicator.
-//   node_fault kill|freeze|freeze-idle
+// or cuts the files of its memories, and checks what becomes of the operations, the communicator and the others.
+//   node_fault kill|freeze|freeze-idle|kill-joint|cut
 #include "tests/programs/cluster_program.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <set>
 #include <thread>
 
 using namespace ringmaster;
@@ -88,11 +93,113 @@ caf::error run(client& host, int signal, bool idle) {
   return host.destroy(id_of(*comm));
 }
 
+/// In place, from memory to memory: each operation has the sum of all ranks or of the survivors, on all of them.
+caf::error run_jointly(client& host) {
+  constexpr uint32_t operations = 6;
+  auto info = host.devices(8, std::chrono::seconds{10});
+  if (!info)
+    return info.error();
+  auto victim = info->nodes(1);
+  auto comm = host.comm_init(8, proto::SHRINK);
+  if (!comm)
+    return comm.error();
+  proto::CollectiveRequest request;
+  request.set_comm_id(comm->commid());
+  request.mutable_collective()->set_algorithm("direct");
+  request.mutable_collective()->set_count(count);
+  for (auto& device : comm->devices()) {
+    request.add_inputs(device.minmemaddr().value());
+    if (auto problem = host.copy_to_device(id_of(device), device.minmemaddr().value(),
+                                           byte_block::of(std::vector<double>(count, 1))))
+      return problem;
+  }
+  for (uint32_t i = 0; i < operations; ++i)
+    host.begin_collective(request);
+  ::kill(static_cast<pid_t>(victim.pid()), SIGKILL);
+  host.finish_calls(); // what is called with too many addresses by now is refused
+  auto status = host.wait(id_of(*comm), std::chrono::seconds{20});
+  if (!status)
+    return status.error();
+  if (status->devices_size() != 6)
+    return wrong(status->ShortDebugString());
+  std::set<double> possible, found;
+  for (uint32_t of_all = 0; of_all <= operations; ++of_all)
+    for (uint32_t of_survivors = 0; of_all + of_survivors <= operations; ++of_survivors)
+      possible.insert(std::pow(8, of_all) * std::pow(6, of_survivors));
+  for (auto& device : status->devices()) {
+    auto output = host.copy_to_host(id_of(device), device.minmemaddr().value(), count * sizeof(double));
+    if (!output)
+      return output.error();
+    auto values = output->as<double>();
+    found.insert(values.begin(), values.end());
+  }
+  if (found.size() != 1 || possible.count(*found.begin()) == 0)
+    return wrong(fmt::format("the survivors hold {}", fmt::join(found, ", ")));
+  fmt::print("right on 6 survivors\n");
+  return host.destroy(id_of(*comm));
+}
+
+/// The files of its devices' memories, as the system knows them.
+std::set<std::string> memory_files(uint64_t pid) {
+  std::set<std::string> result;
+  std::ifstream maps{fmt::format("/proc/{}/maps", pid)};
+  for (std::string word; maps >> word;)
+    if (word.ends_with(".memory"))
+      result.insert(word);
+  return result;
+}
+
+/// Whoever cuts a memory's file harms its owner, and nobody else.
+caf::error run_cut(client& host) {
+  auto info = host.devices(8, std::chrono::seconds{10});
+  auto comm = info ? host.comm_init(8, proto::SHRINK) : caf::expected<gpu_sim::CommInitResponse>{info.error()};
+  if (!comm)
+    return comm.error();
+  auto request = proto::CollectiveRequest{};
+  request.set_comm_id(comm->commid());
+  request.mutable_collective()->set_algorithm("direct");
+  request.mutable_collective()->set_count(count);
+  for (auto& device : comm->devices())
+    request.add_inputs(device.minmemaddr().value());
+  auto before = host.collective(request); // all memories are mapped by now
+  auto ended = host.wait(id_of(*comm), std::chrono::seconds{20});
+  if (!before || !ended || ended->status() != gpu_sim::SUCCESS)
+    return wrong("nothing was wrong yet");
+  auto files = memory_files(info->nodes(1).pid());
+  if (files.size() != 2)
+    return wrong(fmt::format("node {} maps {} memory files", info->nodes(1).name(), files.size()));
+  for (auto& file : files)
+    std::filesystem::resize_file(file, 0);
+  auto again = host.collective(request);
+  ended = host.wait(id_of(*comm), std::chrono::seconds{20});
+  if (!again || !ended)
+    return again ? ended.error() : again.error();
+  if (ended->status() == gpu_sim::SUCCESS && ended->devices_size() == 8)
+    return wrong(ended->ShortDebugString());
+  if (auto problem = host.destroy(id_of(*comm)))
+    return problem;
+  auto after = host.info();
+  if (!after)
+    return after.error();
+  std::set<std::string> there;
+  for (auto& node : after->nodes())
+    there.insert(node.name());
+  for (int other : {0, 2, 3})
+    if (there.count(info->nodes(other).name()) == 0)
+      return wrong(after->ShortDebugString());
+  fmt::print("nobody else was harmed: {}\n", ended->error().empty() ? ended->asyncerror() : ended->error());
+  return caf::none;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   std::string how = argc > 1 ? argv[1] : "";
   return run_on_cluster("node_fault", [&](client& host) {
+    if (how == "kill-joint")
+      return run_jointly(host);
+    if (how == "cut")
+      return run_cut(host);
     return run(host, how == "kill" ? SIGKILL : SIGSTOP, how == "freeze-idle");
   });
 }

@@ -29,6 +29,18 @@ struct tally {
   std::map<std::string, uint64_t> reasons; ///< Of refusals, without numbers.
   std::vector<double> recoveries_s;        ///< From an event to the end of the operation that it met.
   double longest_s = 0;                    ///< Of a call.
+  std::vector<uint64_t> memory_bytes;      ///< The coordinator's own, minute by minute.
+
+  /// Whether the second half of the time took more than the first, by a tenth and what a minute may differ.
+  bool memory_grows() const {
+    constexpr size_t minutes_min = 8; // before, it has not seen everything once
+    constexpr uint64_t difference = 16u << 20;
+    if (memory_bytes.size() < minutes_min)
+      return false;
+    auto half = memory_bytes.begin() + static_cast<ptrdiff_t>(memory_bytes.size() / 2);
+    auto first = *std::max_element(memory_bytes.begin(), half), second = *std::max_element(half, memory_bytes.end());
+    return second > first + first / 10 + difference;
+  }
 };
 
 /// Words that differ from refusal to refusal, as #.
@@ -161,6 +173,13 @@ private:
   tally& result_;
 };
 
+std::vector<uint64_t> mebibytes(const tally& x) {
+  auto result = x.memory_bytes;
+  for (auto& bytes : result)
+    bytes >>= 20;
+  return result;
+}
+
 void report(const tally& x, const soak_cluster& cluster, double minutes) {
   auto events = cluster.so_far();
   auto recoveries = x.recoveries_s;
@@ -221,6 +240,7 @@ int main(int argc, char** argv) {
     operations.round();
     if (elapsed() >= told + 1) {
       told = elapsed();
+      result.memory_bytes.push_back(cluster.coordinator_bytes());
       report(result, cluster, told);
     }
   }
@@ -229,5 +249,7 @@ int main(int argc, char** argv) {
   report(result, cluster, elapsed());
   for (auto& [reason, times] : result.reasons)
     fmt::print("  refused {} times: {}\n", times, reason);
-  return result.wrong + result.hung + cluster.so_far().lost == 0 && result.right > 0 ? 0 : 1;
+  if (result.memory_grows())
+    fmt::print("MEMORY: the coordinator's own grows; MiB minute by minute: {}\n", fmt::join(mebibytes(result), " "));
+  return result.wrong + result.hung + cluster.so_far().lost == 0 && result.right > 0 && !result.memory_grows() ? 0 : 1;
 }

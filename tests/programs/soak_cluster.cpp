@@ -165,10 +165,11 @@ bool soak_cluster::take_event() {
 
 uint64_t soak_cluster::coordinator_bytes() const {
   std::scoped_lock lock{guard_};
-  std::ifstream file{fmt::format("/proc/{}/statm", coordinator_->process.pid())};
-  uint64_t all = 0, resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream file{fmt::format("/proc/{}/status", coordinator_->process.pid())};
+  for (std::string word; file >> word;)
+    if (uint64_t kib = 0; word == "RssAnon:" && file >> kib) // devices' memories, which it maps, are none of its own
+      return kib << 10;
+  return 0;
 }
 
 } // namespace ringmaster::soak

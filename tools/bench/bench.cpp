@@ -145,6 +145,7 @@ caf::error bench::ended() {
     return error_in(*status);
   if (status->epoch() != 1)
     return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
+  control_messages_ = status->controlmessages();
   return caf::none;
 }
 
@@ -179,6 +180,7 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
+  auto messages_before = control_messages_;
   for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
     auto time = sample(request, row.operations);
     if (!time)
@@ -186,6 +188,8 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
     if (i >= options_.warmups)
       times.push_back(*time);
   }
+  row.control_messages = static_cast<double>(control_messages_ - messages_before)
+                         / static_cast<double>((options_.warmups + options_.samples) * uint64_t{row.operations});
   std::sort(times.begin(), times.end());
   row.time_us = row.p50_us = percentile(times, 0.5);
   row.p99_us = percentile(times, 0.99);

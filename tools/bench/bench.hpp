@@ -18,9 +18,10 @@ struct bench_row {
   double p99_us = 0;
   double algbw = 0; ///< GB/s
   double busbw = 0;
-  uint64_t wrong = 0;      ///< Elements.
-  uint32_t operations = 0; ///< In a sample.
-  double limit_us = 0;     ///< What memory allows; 0: not measured.
+  uint64_t wrong = 0;          ///< Elements.
+  uint32_t operations = 0;     ///< In a sample.
+  double limit_us = 0;         ///< What memory allows; 0: not measured.
+  double control_messages = 0; ///< An operation, between its communicator and all other processes with ranks.
 };
 
 /// Measures one collective on one group of devices, which it makes and gives back, with memory on each of them.
@@ -55,6 +56,7 @@ private:
   const bench_options& options_;
   gpu_sim::CommInitResponse comm_;
   std::vector<uint64_t> addresses_; ///< By rank: of the memory that is taken.
+  uint64_t control_messages_ = 0;   ///< Of the communicator, when it was asked last.
 };
 
 } // namespace ringmaster

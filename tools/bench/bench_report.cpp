@@ -47,6 +47,8 @@ std::string json_row(const bench_options& x, const bench_row& row, const rank_la
   json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
   json.member("wrong", row.wrong);
   json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3);
+  auto processes = static_cast<double>(std::max<size_t>(layout.nodes().size(), 1));
+  json.key("control_messages").rounded(row.control_messages / processes, 3); // a node and operation
   json.member("layout", layout.summary()).list("ranks");
   for (size_t rank = 0; rank < layout.ranks().size(); ++rank) {
     auto& lies = layout.ranks()[rank];

@@ -13,10 +13,10 @@ public:
   bool leaves_at_end() const override { return true; }
 
   uint64_t memory_of(const value_tag& x) const override {
-    constexpr uint64_t hidden = 512, length = 256;
+    constexpr uint64_t width = 512, length = 256;
     if (of_activation(x.kind))
-      return x.samples.count() * hidden * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
-    return hidden * hidden / x.tensor.count / x.part.count;
+      return x.samples.count() * width * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+    return width * width / x.tensor.count / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t) const override {
