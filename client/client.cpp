@@ -11,6 +11,8 @@ namespace ringmaster {
 
 namespace {
 
+constexpr uint64_t piece_bytes = 1u << 20; ///< Of a copy between host and device.
+
 gpu_sim::DeviceId to_wire(device_id device) {
   gpu_sim::DeviceId result;
   result.set_value(device.value);
@@ -25,7 +27,7 @@ caf::error error_from(const caf::expected<Response>& answer) {
 } // namespace
 
 client::client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit)
-  : self_(system), coordinator_(std::move(coordinator)), limit_(limit) {}
+  : self_(system), coordinator_(std::move(coordinator)), link_(self_, coordinator_), limit_(limit) {}
 
 caf::error client::no_answer(const caf::error& problem, caf::timespan limit) const {
   if (problem == caf::sec::request_timeout)
@@ -42,7 +44,8 @@ caf::error client::no_answer_of(communicator_id communicator, const caf::error& 
                : std::move(ended.error());
 }
 
-void client::look_for_answer() {
+void client::look_for_answer(caf::message_id answer) {
+  link_.expect(answer);
   constexpr auto limit = std::chrono::microseconds{50};
   spin_until([this] { return !self_->mailbox().empty(); }, limit);
 }
@@ -85,31 +88,36 @@ caf::error client::free(device_id device, uint64_t address) {
   return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
+caf::error client::check_range(device_id device, uint64_t address, uint64_t bytes) {
+  auto there = ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
+  if (!there)
+    return std::move(there.error());
+  auto begin = there->metadata().minmemaddr().value(), end = there->metadata().maxmemaddr().value();
+  if (address >= begin && address <= end && bytes <= end - address)
+    return caf::none;
+  return make_error(errc::out_of_range,
+                    fmt::format("device 0x{:x}: address {:#x} with {:#x} bytes is not within its memory, which is "
+                                "[{:#x}, {:#x})",
+                                device, address, bytes, begin, end));
+}
+
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
 // second on a link of 1 Gb/s. So a copy goes in pieces, of which a few are under way.
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
-  const std::function<void(uint64_t, const byte_block&)>& take) {
-  constexpr uint64_t piece_bytes = 1u << 20;
+  const std::function<caf::error(uint64_t, const byte_block&)>& take) {
   constexpr size_t under_way_max = 4;
-  if (bytes > piece_bytes) {
-    auto there = this->ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
-    if (!there)
-      return std::move(there.error());
-    auto begin = there->metadata().minmemaddr().value(), end = there->metadata().maxmemaddr().value();
-    if (address < begin || address > end || bytes > end - address)
-      return make_error(errc::out_of_range,
-                        fmt::format("device 0x{:x}: address {:#x} with {:#x} bytes is not within its memory, which is "
-                                    "[{:#x}, {:#x})",
-                                    device, address, bytes, begin, end));
-  }
+  if (bytes > piece_bytes)
+    if (auto problem = check_range(device, address, bytes))
+      return problem;
   auto begin_piece = [&](uint64_t offset) {
     auto [request, block] = ask(offset, std::min(piece_bytes, bytes - offset));
     return self_->request(coordinator_, limit_, std::move(request), std::move(block));
   };
   std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
   caf::error problem;
+  auto keep = [&](caf::error x) { problem = problem ? std::move(problem) : std::move(x); };
   uint64_t next = 0;
   do {
     while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
@@ -118,16 +126,12 @@ caf::error client::copy_in_pieces(
     }
     auto [offset, answer] = std::move(under_way.front());
     under_way.pop_front();
-    look_for_answer();
-    auto keep = [&](caf::error x) {
-      if (!problem)
-        problem = std::move(x);
-    };
+    look_for_answer(answer.id());
     answer.receive(
       [&](const gpu_sim::MemcpyResponse& x, const byte_block& piece) {
         keep(error_in(x));
         if (!problem)
-          take(offset, piece);
+          keep(take(offset, piece));
       },
       [&](const caf::error& x) { keep(no_answer(x, limit_)); });
   } while (!under_way.empty() || (!problem && next < bytes));
@@ -141,7 +145,7 @@ caf::error client::copy_to_device(device_id device, uint64_t address, byte_block
     request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address + offset);
     return std::pair{std::move(request), block.part(offset, bytes)};
   };
-  return copy_in_pieces(device, address, block.size(), ask, [](uint64_t, const byte_block&) {});
+  return copy_in_pieces(device, address, block.size(), ask, [](uint64_t, const byte_block&) { return caf::error{}; });
 }
 
 caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t address, uint64_t bytes) {
@@ -154,14 +158,20 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   };
   byte_block whole;
   std::byte* target = nullptr;
-  auto take = [&](uint64_t offset, const byte_block& piece) {
+  auto take = [&](uint64_t offset, const byte_block& piece) -> caf::error {
+    if (piece.size() != std::min(piece_bytes, bytes - offset))
+      return make_error(errc::corrupt,
+                        fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked "
+                                    "for in all",
+                                    device, piece.size(), offset, bytes));
     if (piece.size() == bytes) {
       whole = piece; // the only one
-      return;
+      return {};
     }
     if (target == nullptr)
       whole = byte_block::uninitialized(bytes, target);
     std::copy(piece.bytes().begin(), piece.bytes().end(), target + offset);
+    return {};
   };
   if (auto problem = copy_in_pieces(device, address, bytes, ask, take))
     return problem;
@@ -279,7 +289,7 @@ caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceR
 caf::expected<sequence_number> client::collective(const proto::CollectiveRequest& request) {
   caf::expected<sequence_number> result = sequence_number{};
   auto answer = self_->request(coordinator_, limit_, request);
-  look_for_answer();
+  look_for_answer(answer.id());
   answer.receive(
     [&](const proto::CollectiveResponse& x) {
       if (auto problem = error_in(x))
@@ -302,9 +312,9 @@ void client::take_oldest_answer() {
     if (!call_error_)
       call_error_ = std::move(problem);
   };
-  look_for_answer();
   auto call = std::move(calls_.front());
   calls_.pop_front();
+  look_for_answer(call.answer.id());
   call.answer.receive(
     [&](const proto::CollectiveResponse& x) {
       if (auto problem = error_in(x))

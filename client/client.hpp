@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/calls/answers.hpp"
+#include "client/coordinator_link.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -99,7 +100,7 @@ public:
   caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
     caf::expected<Response> result = caf::error{};
     auto answer = self_->request(coordinator_, limit, std::forward<Requests>(requests)...);
-    look_for_answer();
+    look_for_answer(answer.id());
     answer.receive([&](Response& x) { result = std::move(x); },
                    [&](const caf::error& problem) { result = no_answer(problem, limit); });
     if (result)
@@ -129,7 +130,9 @@ private:
   /// memory is refused before a byte is sent.
   caf::error copy_in_pieces(device_id device, uint64_t address, uint64_t bytes,
                             const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
-                            const std::function<void(uint64_t, const byte_block&)>& take);
+                            const std::function<caf::error(uint64_t, const byte_block&)>& take);
+  /// Errors: out_of_range, and those of asking.
+  caf::error check_range(device_id device, uint64_t address, uint64_t bytes);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
     std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
@@ -137,10 +140,11 @@ private:
   void take_oldest_answer();
 
   /// Most answers are there before a thread that sleeps would be awake.
-  void look_for_answer();
+  void look_for_answer(caf::message_id answer);
 
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
+  coordinator_link link_;
   caf::timespan limit_;
   bool let_stay_ = false;
   struct begun_call {

@@ -22,6 +22,7 @@ struct memory_script {
   std::vector<std::byte> memory{device_bytes};
   std::vector<uint64_t> pieces;       ///< Bytes of each, in the order of their coming.
   uint64_t refused_from = UINT64_MAX; ///< An address.
+  int64_t too_many = 0;               ///< Bytes in an answer.
 };
 
 caf::behavior memory_double(caf::event_based_actor*, std::shared_ptr<memory_script> said) {
@@ -48,7 +49,9 @@ caf::behavior memory_double(caf::event_based_actor*, std::shared_ptr<memory_scri
               std::copy_n(block.data(), bytes, place);
               return {answer, byte_block{}};
             }
-            return {answer, byte_block::of(std::vector<std::byte>(place, place + bytes))};
+            std::vector<std::byte> data(place, place + bytes);
+            data.resize(static_cast<size_t>(static_cast<int64_t>(bytes) + said->too_many));
+            return {answer, byte_block::of(std::move(data))};
           }};
 }
 
@@ -99,4 +102,16 @@ TEST_CASE("copies: one that fails on its way ends with the first reason, and sen
   CHECK(x.said->pieces.size() <= 6); // two that went well, and the four that were under way
   x.said->refused_from = UINT64_MAX;
   CHECK(!x.host.copy_to_device(device_id{1}, device_begin, counting(64))); // nobody's answers are mixed up
+}
+
+TEST_CASE("copies: an answer of another size than was asked for is refused, not written") {
+  memory_of_a_device x;
+  for (int64_t too_many : {-1, 1}) {
+    x.said->too_many = too_many;
+    for (uint64_t bytes : {uint64_t{100}, uint64_t{3} << 20}) {
+      auto found = x.host.copy_to_host(device_id{1}, device_begin, bytes);
+      REQUIRE(!found);
+      CHECK(code_of(found.error()) == errc::corrupt);
+    }
+  }
 }

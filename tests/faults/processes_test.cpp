@@ -153,6 +153,14 @@ TEST_CASE("processes: a memory file that is cut ends its owner at most, and the 
   CHECK(run.output.find(".memory was cut, or its disk is full") != std::string::npos);
 }
 
+TEST_CASE("processes: a client hears at once that its coordinator was killed, also of the next calls") {
+  launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "orphan"})};
+  run.finish();
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  CHECK(run.output.starts_with("100 calls ended within 1 s: the coordinator is gone: "));
+}
+
 TEST_CASE("processes: every kind is right over every route") {
   ringmaster::test::temporary_directory dir;
   for (std::string route : {"memory", "messages"}) {

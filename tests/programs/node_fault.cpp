@@ -1,6 +1,6 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
 // or cuts the files of its memories, and checks what becomes of the operations, the communicator and the others.
-//   node_fault kill|freeze|freeze-idle|kill-joint|cut
+//   node_fault kill|freeze|freeze-idle|kill-joint|cut|orphan
 #include "tests/programs/cluster_program.hpp"
 
 #include <algorithm>
@@ -191,6 +191,28 @@ caf::error run_cut(client& host) {
   return caf::none;
 }
 
+/// A client whose coordinator is killed is told so at once, whatever limit its call has.
+caf::error run_orphaned(client& host) {
+  std::signal(SIGTERM, SIG_IGN); // of caf-run, who sees it as well
+  auto records = host.journal_tail(1000);
+  if (!records)
+    return records.error();
+  for (auto& record : *records)
+    if (record.has_coordinator_started())
+      ::kill(static_cast<pid_t>(record.coordinator_started().pid()), SIGKILL);
+  auto start = steady::now();
+  caf::error problem;
+  for (int i = 0; i < 100; ++i) {
+    auto answer = host.devices(1000, std::chrono::seconds{60}); // which nobody will ever see
+    if (answer || code_of(answer.error()) != errc::device_lost)
+      return wrong(answer ? "an answer" : render(answer.error()));
+    problem = answer.error();
+  }
+  auto took = std::chrono::duration<double>{steady::now() - start}.count();
+  fmt::print("100 calls ended within {} s: {}\n", std::ceil(took), render(problem));
+  return caf::none;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -198,6 +220,8 @@ int main(int argc, char** argv) {
   return run_on_cluster("node_fault", [&](client& host) {
     if (how == "kill-joint")
       return run_jointly(host);
+    if (how == "orphan")
+      return run_orphaned(host);
     if (how == "cut")
       return run_cut(host);
     return run(host, how == "kill" ? SIGKILL : SIGSTOP, how == "freeze-idle");
