@@ -110,6 +110,7 @@ public:
   }
 
   const coordinator_actor& coordinator() const noexcept { return coordinator_; }
+  caf::actor_system& system() noexcept { return self_->system(); }
 
 private:
   template <class Response>

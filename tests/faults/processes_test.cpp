@@ -161,6 +161,14 @@ TEST_CASE("processes: a client hears at once that its coordinator was killed, al
   CHECK(run.output.starts_with("100 calls ended within 1 s: the coordinator is gone: "));
 }
 
+TEST_CASE("processes: a copy in many pieces comes out right while others call") {
+  launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "large-copy", "16"})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  CHECK(run.output.starts_with("16 MiB in "));
+}
+
 TEST_CASE("processes: every kind is right over every route") {
   ringmaster::test::temporary_directory dir;
   for (std::string route : {"memory", "messages"}) {

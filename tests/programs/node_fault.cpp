@@ -1,9 +1,11 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
 // or cuts the files of its memories, and checks what becomes of the operations, the communicator and the others.
 //   node_fault kill|freeze|freeze-idle|kill-joint|cut|orphan
+//   node_fault large-copy MEBIBYTES
 #include "tests/programs/cluster_program.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -213,6 +215,43 @@ caf::error run_orphaned(client& host) {
   return caf::none;
 }
 
+/// A copy of so many MiB to a device, and what it delays others' calls.
+caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
+  auto info = host.devices(2, std::chrono::seconds{10});
+  if (!info)
+    return info.error();
+  auto device = info->devices(0).metadata();
+  std::vector<uint64_t> data(mebibytes << 17);
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = i * 0x9e3779b97f4a7c15;
+  std::atomic<bool> over{false};
+  double longest_s = 0;
+  caf::error problem;
+  std::thread caller{[&] {
+    while (!over && !problem) {
+      auto start = steady::now();
+      if (auto answer = other.info(); !answer)
+        problem = answer.error();
+      longest_s = std::max(longest_s, std::chrono::duration<double>{steady::now() - start}.count());
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+  }};
+  auto start = steady::now();
+  auto copied = host.copy_to_device(id_of(device), device.minmemaddr().value(), byte_block::of(data));
+  auto took_s = std::chrono::duration<double>{steady::now() - start}.count();
+  over = true;
+  caller.join();
+  if (copied || problem)
+    return copied ? copied : problem;
+  auto back = host.copy_to_host(id_of(device), device.minmemaddr().value(), data.size() * sizeof(uint64_t));
+  if (!back)
+    return back.error();
+  if (!std::ranges::equal(back->as<uint64_t>(), data))
+    return wrong("the device holds something else");
+  fmt::print("{} MiB in {:.1f} s, other calls took {:.0f} ms at most\n", mebibytes, took_s, longest_s * 1e3);
+  return caf::none;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -220,6 +259,10 @@ int main(int argc, char** argv) {
   return run_on_cluster("node_fault", [&](client& host) {
     if (how == "kill-joint")
       return run_jointly(host);
+    if (how == "large-copy") {
+      client other{host.system(), host.coordinator()};
+      return run_large_copy(host, other, argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 16);
+    }
     if (how == "orphan")
       return run_orphaned(host);
     if (how == "cut")
