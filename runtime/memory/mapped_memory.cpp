@@ -49,6 +49,8 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
     return cannot_reach(place, "it does not say where it lies");
   if (place.host == 0 || place.host != this_host())
     return cannot_reach(place, "it is on another host");
+  if (!place.file.ends_with(fmt::format("/device-{:x}.memory", place.device.value)))
+    return cannot_reach(place, "that is no name of a device's memory"); // whatever a peer says
   if (place.bytes == 0 || place.bytes > largest_file / 2)
     return cannot_reach(place, fmt::format("it cannot be {} bytes long", place.bytes));
   const bool writes = what == access::write;
@@ -56,7 +58,7 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
   struct stat there;
   if (file.descriptor < 0 || ::fstat(file.descriptor, &there) != 0)
     return cannot_reach(place, std::strerror(errno));
-  if (there.st_dev != place.file_system || there.st_ino != place.inode)
+  if (!S_ISREG(there.st_mode) || there.st_dev != place.file_system || there.st_ino != place.inode)
     return cannot_reach(place, "another file has that name here, as in a container of its own");
   if (static_cast<uint64_t>(there.st_size) < 2 * place.bytes)
     return cannot_reach(place, fmt::format("it has {} bytes, not {}", there.st_size, 2 * place.bytes));

@@ -24,6 +24,10 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
 }
 
 void memory_neighbours::forget_removed() {
+  auto now = std::chrono::steady_clock::now();
+  if (now - looked_ < look_every_)
+    return; // a thousand may come at once
+  looked_ = now;
   std::error_code ignored;
   std::erase_if(known_, [&](auto& x) { return x.second && !std::filesystem::exists(x.first.file, ignored); });
 }

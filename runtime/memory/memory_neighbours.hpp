@@ -2,6 +2,7 @@
 
 #include "runtime/memory/mapped_memory.hpp"
 
+#include <chrono>
 #include <map>
 #include <mutex>
 
@@ -13,7 +14,10 @@ namespace ringmaster {
 class memory_neighbours {
 public:
   /// For all of them. A communicator's process writes, for it moves data for all ranks at once; all others read.
-  explicit memory_neighbours(mapped_memory::access what) : access_(what) {}
+  /// `look_every`: who is gone is looked for when another one comes, but not more often than that.
+  explicit memory_neighbours(mapped_memory::access what,
+                             std::chrono::steady_clock::duration look_every = std::chrono::seconds{1})
+    : access_(what), look_every_(look_every) {}
 
   /// Errors: unreachable, with the reason, the same again without another try while the place is the same.
   caf::expected<std::shared_ptr<mapped_memory>> find(const memory_place& place);
@@ -22,6 +26,8 @@ private:
   void forget_removed();
 
   mapped_memory::access access_;
+  std::chrono::steady_clock::duration look_every_;
+  std::chrono::steady_clock::time_point looked_;
   std::mutex mutex_;
   std::map<memory_place, caf::expected<std::shared_ptr<mapped_memory>>> known_;
 };

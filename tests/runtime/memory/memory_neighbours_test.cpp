@@ -79,23 +79,29 @@ TEST_CASE("neighbours: a memory that is not surely the one that is meant is not 
   place.bytes = UINT64_MAX;
   CHECK(contains(why_not(place), "it cannot be"));
   place = x.place();
-  place.file += ".gone";
+  place.file.insert(place.file.rfind('/'), "/gone");
   CHECK(contains(why_not(place), "No such file"));
+  place.file = "/etc/passwd";
+  CHECK(contains(why_not(place), "that is no name of a device's memory"));
+  place = x.place();
+  ++place.device.value;
+  CHECK(contains(why_not(place), "that is no name of a device's memory"));
   CHECK(contains(why_not({}), "it does not say where it lies"));
 }
 
 TEST_CASE("neighbours: a symbolic link of that name is not followed") {
   owned_memory x;
   auto place = x.place();
-  auto link = x.dir.path() / "link";
+  auto link = x.dir.path() / "links" / "device-3.memory";
+  std::filesystem::create_directory(link.parent_path());
   std::filesystem::create_symlink(place.file, link);
   place.file = link;
-  CHECK(why_not(place) != "");
+  CHECK(contains(why_not(place), "symbolic links"));
 }
 
 TEST_CASE("neighbours: a file that is removed can still be read, and is let go of when another comes") {
   owned_memory x, y;
-  memory_neighbours readers{mapped_memory::access::read};
+  memory_neighbours readers{mapped_memory::access::read, std::chrono::seconds{0}};
   std::weak_ptr<mapped_memory> seen = *readers.find(x.place());
   std::filesystem::remove(x.place().file);
   CHECK((*seen.lock()->at(base, 1))[0] == std::byte{7});
