@@ -95,6 +95,10 @@ bool joint_run::begin_moving() {
   if (epochs_.state() != epoch_change::phase::active || op == queue.end() || !op->joint
       || !everybody_is_at(op->sequence))
     return false;
+  if (auto damaged = damage()) { // by now: nothing has been moved for this one
+    owner_.lose(damaged->first, damaged->second);
+    return false;
+  }
   assert(op->slots.size() == ranks_.size()); // nobody is lost while we are active
   uint64_t bytes = 0;
   auto work = work_of(*op, bytes);

@@ -53,7 +53,8 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.counts = [](const caf::error& reason) { return reason != errc::suspected; };
   auto device_settings = options.device;
   device_settings.node = own;
-  device_settings.relay = self->spawn<caf::linked>(relay, options.report_limit);
+  device_settings.relay = make_relay(self->system(), options.report_limit);
+  self->link_to(device_settings.relay);
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
     auto first_id = std::make_shared<device_id>(i < wanted_ids.size() ? wanted_ids[i] : device_id{});

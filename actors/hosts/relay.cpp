@@ -2,20 +2,65 @@
 
 #include "messages/wire_ids.hpp"
 
+#include <caf/make_actor.hpp>
+#include <caf/monitorable_actor.hpp>
+
 #include <algorithm>
 #include <utility>
 
 namespace ringmaster {
 
-void relay_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
+void relay_directory::add(const proto::DeviceReady& x, const device_handle& handle) {
+  std::lock_guard guard{mutex_};
   std::erase_if(streams_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second); });
   streams_[id_of(x.metadata())] = handle.stream->address();
 }
 
-caf::strong_actor_ptr relay_state::stream_of(device_id device) const {
+caf::strong_actor_ptr relay_directory::stream_of(device_id device) const {
+  std::lock_guard guard{mutex_};
   auto known = streams_.find(device);
   return known == streams_.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(known->second);
 }
+
+namespace {
+
+using device_ids = std::vector<device_id>;
+
+/// Has no mailbox: what comes is passed on where it comes from. See make_relay.
+class relay_entrance : public caf::monitorable_actor {
+public:
+  relay_entrance(caf::actor_config& cfg, std::shared_ptr<relay_directory> streams, caf::strong_actor_ptr behind)
+    : caf::monitorable_actor(cfg), streams_(std::move(streams)), behind_(std::move(behind)) {}
+
+  const char* name() const override { return "relay_entrance"; }
+
+  void enqueue(caf::mailbox_element_ptr x, caf::execution_unit* context) override {
+    auto what = x->move_content_to_message();
+    if (what.match_elements<proto::DeviceReady, device_handle>())
+      return streams_->add(what.get_as<proto::DeviceReady>(0), what.get_as<device_handle>(1));
+    behind_->enqueue(x->sender, x->mid, what, context); // first: what the streams answer comes behind it
+    pass_on<operation_orders>(what, context) || pass_on<proto::Release>(what, context)
+      || pass_on<proto::Quiesce>(what, context);
+  }
+
+private:
+  /// To the streams of the devices that stand beside it.
+  template <class T>
+  bool pass_on(const caf::message& what, caf::execution_unit* context) {
+    if (!what.match_elements<T, device_ids>())
+      return false;
+    auto message = caf::make_message(what.get_as<T>(0)); // one for all
+    for (auto device : what.get_as<device_ids>(1))
+      if (auto stream = streams_->stream_of(device)) // else it has died, and its monitor says so
+        stream->enqueue(behind_, caf::make_message_id(), message, context);
+    return true;
+  }
+
+  std::shared_ptr<relay_directory> streams_;
+  caf::strong_actor_ptr behind_;
+};
+
+} // namespace
 
 // -- from a communicator -------------------------------------------------------
 
@@ -26,14 +71,6 @@ void relay_state::meet(communicator_id communicator) {
     return;
   known = sender;
   self->monitor(known);
-}
-
-template <class T>
-void relay_state::pass_on(const T& what, const std::vector<device_id>& devices) {
-  auto message = caf::make_message(what); // one for all
-  for (auto device : devices)
-    if (auto stream = stream_of(device)) // else it has died, and its monitor says so
-      stream->enqueue(self->ctrl(), caf::make_message_id(), message, self->context());
 }
 
 void relay_state::expect(const operation_orders& x, const std::vector<device_id>& devices) {
@@ -54,7 +91,14 @@ void relay_state::stop(const proto::Quiesce& x) {
 template <class T>
 void relay_state::answer(communicator_id communicator, T&& what) {
   if (auto known = communicators_.find(communicator); known != communicators_.end())
-    self->send(known->second, std::forward<T>(what));
+    send_to(known->second, std::forward<T>(what));
+}
+
+template <class T>
+void relay_state::send_to(const communicator_actor& whom, T&& what) {
+  caf::actor_cast<caf::strong_actor_ptr>(whom)->enqueue(caf::actor_cast<caf::strong_actor_ptr>(streams->entrance),
+                                                        caf::make_message_id(),
+                                                        caf::make_message(std::forward<T>(what)), self->context());
 }
 
 void relay_state::on_arrival(const joint_arrival& x) {
@@ -91,9 +135,10 @@ void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vecto
   progress_desk::key request{communicator_id{x.comm_id()}, x.number()};
   std::set<device_id> asked;
   for (auto device : devices)
-    if (stream_of(device))
+    if (auto stream = streams->stream_of(device)) {
+      self->send(caf::actor_cast<stream_actor>(stream), x);
       asked.insert(device);
-  pass_on(x, {asked.begin(), asked.end()});
+    }
   askers_[request] = caf::actor_cast<communicator_actor>(self->current_sender());
   report(request, progress_.ask(request, std::move(asked)));
   if (!progress_.is_open(request))
@@ -124,36 +169,44 @@ void relay_state::expire(uint64_t number) {
 
 void relay_state::report(const progress_desk::key& request, std::optional<proto::ProgressReport> what) {
   if (what)
-    self->send(askers_[request], std::move(*what));
+    send_to(askers_[request], std::move(*what));
   if (!progress_.is_open(request))
     askers_.erase(request);
 }
 
-relay_actor::behavior_type relay(relay_actor::stateful_pointer<relay_state> self, caf::timespan report_limit) {
+relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_state> self, caf::timespan report_limit,
+                                           std::shared_ptr<relay_directory> streams) {
   auto& state = self->state;
   state.self = self;
   state.report_limit = report_limit;
+  state.streams = std::move(streams);
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   return {
-    [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
-    [&state](const operation_orders& x, const std::vector<device_id>& devices) {
-      state.expect(x, devices);
-      state.pass_on(x, devices);
-    },
-    [&state](const proto::Release& x, const std::vector<device_id>& devices) { state.pass_on(x, devices); },
-    [&state](const proto::Quiesce& x, const std::vector<device_id>& devices) {
-      state.stop(x);
-      state.pass_on(x, devices);
-    },
-    [&state](const proto::ProgressRequest& x, const std::vector<device_id>& devices) {
-      state.ask_progress(x, devices);
-    },
+    [](const proto::DeviceReady&, const device_handle&) {}, // at the entrance
+    [&state](const operation_orders& x, const device_ids& devices) { state.expect(x, devices); },
+    [](const proto::Release&, const device_ids&) {},
+    [&state](const proto::Quiesce& x, const device_ids&) { state.stop(x); },
+    [&state](const proto::ProgressRequest& x, const device_ids& devices) { state.ask_progress(x, devices); },
     [&state](const joint_arrival& x) { state.on_arrival(x); },
     [&state](const proto::RankReport& x) { state.on_report(x); },
     [&state](const proto::Quiesced& x) { state.answer(communicator_id{x.comm_id()}, x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](atom::expire, uint64_t timer) { state.expire(timer); },
   };
+}
+
+relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit) {
+  auto streams = std::make_shared<relay_directory>();
+  auto behind = system.spawn(behind_entrance, report_limit, streams);
+  caf::actor_config config;
+  auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(
+    system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(behind));
+  streams->entrance = entrance->address();
+  // Whoever is linked with the entrance, or monitors it, hears of the end behind it.
+  behind->attach_functor([entrance](const caf::error& why) {
+    static_cast<relay_entrance*>(entrance->get())->cleanup(caf::error{why}, nullptr);
+  });
+  return caf::actor_cast<relay_actor>(entrance);
 }
 
 } // namespace ringmaster

@@ -60,6 +60,8 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
     return cannot_reach(place, std::strerror(errno));
   if (!S_ISREG(there.st_mode) || there.st_dev != place.file_system || there.st_ino != place.inode)
     return cannot_reach(place, "another file has that name here, as in a container of its own");
+  if (there.st_uid != ::geteuid())
+    return cannot_reach(place, "it belongs to another user");
   if (static_cast<uint64_t>(there.st_size) < 2 * place.bytes)
     return cannot_reach(place, fmt::format("it has {} bytes, not {}", there.st_size, 2 * place.bytes));
   auto* mapping = huge_pages::map(file.descriptor, 2 * place.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);

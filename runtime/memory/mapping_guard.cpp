@@ -26,12 +26,13 @@ struct sigaction before_us;
 
 bool replace(guarded_range& x, uintptr_t address) {
   auto start = x.start.load();
-  if (start == 0 || address < start || address >= x.end)
-    return false;
+  auto end = x.end.load();
+  if (start == 0 || address < start || address >= end || x.start.load() != start)
+    return false; // not its, or the place is being given to another one
   x.struck = true;
   auto* where = reinterpret_cast<void*>(start); // NOLINT(performance-no-int-to-ptr)
-  return ::mmap(where, x.end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-                -1, 0)
+  return ::mmap(where, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                0)
          == where;
 }
 

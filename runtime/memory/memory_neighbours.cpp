@@ -29,7 +29,7 @@ void memory_neighbours::forget_removed() {
     return; // a thousand may come at once
   looked_ = now;
   std::error_code ignored;
-  std::erase_if(known_, [&](auto& x) { return x.second && !std::filesystem::exists(x.first.file, ignored); });
+  std::erase_if(known_, [&](auto& x) { return !x.second || !std::filesystem::exists(x.first.file, ignored); });
 }
 
 } // namespace ringmaster

@@ -19,7 +19,7 @@ public:
                              std::chrono::steady_clock::duration look_every = std::chrono::seconds{1})
     : access_(what), look_every_(look_every) {}
 
-  /// Errors: unreachable, with the reason, the same again without another try while the place is the same.
+  /// Errors: unreachable, with the reason; it is not tried again at once.
   caf::expected<std::shared_ptr<mapped_memory>> find(const memory_place& place);
 
 private:

@@ -46,7 +46,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   device_settings.streams_options.route = opts.offer_memory ? "auto" : "messages";
   device_settings.streams_options.journal = journal_handle;
   for (uint32_t i = 0; i < opts.relays; ++i)
-    relays.push_back(sys.spawn(relay, std::chrono::milliseconds{100}));
+    relays.push_back(make_relay(sys, std::chrono::milliseconds{100}));
   add_devices(opts.devices);
 }
 

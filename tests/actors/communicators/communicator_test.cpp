@@ -55,6 +55,20 @@ TEST_CASE("communicator: every datatype and reduction, each algorithm, in place 
           }
 }
 
+TEST_CASE("communicator: what is called behind an operation comes behind it, also where relays stand between") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    auto how = with_devices(4, seed);
+    how.relays = seed % 3;
+    simulated_cluster cluster{how};
+    auto what = on_ranks(4);
+    what.algorithm = seed % 2 == 0 ? "direct" : "ring";
+    all_reduce_trial trial{cluster, what};
+    REQUIRE(trial.launch() == ""); // answered, and nobody waits for its end
+    CHECK(trial.judge(trial.ranks_but({}), trial.ranks_but({})) == "");
+  }
+}
+
 TEST_CASE("communicator: no elements are reduced at once, and touch nothing") {
   for (uint32_t ranks : {1, 3}) {
     simulated_cluster cluster{{}};
