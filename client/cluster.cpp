@@ -129,8 +129,12 @@ caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system,
   auto coordinator = connect(system, elsewhere, opts.node.join_timeout);
   if (!coordinator)
     return std::move(coordinator.error());
+  return of(system, std::move(*coordinator));
+}
+
+std::unique_ptr<cluster> cluster::of(caf::actor_system& system, coordinator_actor coordinator) {
   std::unique_ptr<cluster> result{new cluster{system}};
-  result->coordinator_ = std::move(*coordinator);
+  result->coordinator_ = std::move(coordinator);
   return result;
 }
 

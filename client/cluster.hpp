@@ -29,6 +29,9 @@ public:
   /// RINGMASTER_COORDINATOR names ("host:port"), or else one of its own in this process.
   static caf::expected<std::unique_ptr<cluster>> open(caf::actor_system& system, const options& opts);
 
+  /// The one of a coordinator that has been found.
+  static std::unique_ptr<cluster> of(caf::actor_system& system, coordinator_actor coordinator);
+
   ~cluster();
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;

@@ -1,9 +1,11 @@
-// Four ranks, each in a thread of its own with a handle of its own, as in an MPI or torch.distributed program: they
-// split into a 2 x 2 mesh, reduce along rows and columns, pass blocks around in a ring, and then do two things wrong on
-// purpose.
+// Ranks that call for themselves, each with a handle of its own, as in an MPI or torch.distributed program: they split
+// into a mesh, reduce along rows and columns, pass blocks around in a ring, and then do two things wrong on purpose.
+// The same program runs as threads of one process, or as a process for each rank.
 //
-//   build/release/examples/ranks                                            # in one process
-//   build/release/caf-run --local 2 -- build/release/examples/ranks         # devices in 2 node processes
+//   build/release/examples/ranks                                            # four ranks in one process
+//   build/release/caf-run --local 2 -- build/release/examples/ranks         # their devices in 2 node processes
+//   build/release/caf-run --ranks 4 -- build/release/examples/ranks         # 4 processes, each a rank and its device
+//   mpirun -np 4 build/release/examples/ranks                               # the same; or srun, or torchrun
 //
 // prints
 //
@@ -13,13 +15,11 @@
 //   missing rank: rank 0 hears: rank 3 (device 0x4) has not called barrier #5; it last finished send_recv #4; ...
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
-#include "client/cluster.hpp"
-#include "client/rank_communicator.hpp"
+#include "client/process_group.hpp"
 #include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <thread>
 
 using namespace ringmaster;
@@ -27,9 +27,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr uint32_t ranks = 4;
+constexpr uint32_t ranks_alone = 4; // where no launcher says how many
 
-/// What one rank's thread has found.
+/// What one rank has found.
 struct findings {
   caf::error problem;
   float mesh = 0;
@@ -38,13 +38,17 @@ struct findings {
   std::string missing_rank;
 };
 
-caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordinator, communicator_id comm,
-                    uint32_t rank, findings& found) {
-  auto world = rank_communicator::attach(system, coordinator, comm, rank);
-  if (!world)
-    return world.error();
-  client host{system, coordinator};
-  auto device = id_of(world->device());
+/// Of the mesh that is nearest to a square.
+uint32_t columns_of(uint32_t size) {
+  uint32_t columns = 1;
+  while (columns * columns < size || size % columns != 0)
+    ++columns;
+  return columns;
+}
+
+caf::error run_rank(client& host, rank_communicator& world, findings& found) {
+  auto rank = world.rank(), size = world.size();
+  auto device = id_of(world.device());
   auto memory = host.allocate(device, 3 * sizeof(float));
   if (!memory)
     return memory.error();
@@ -52,9 +56,10 @@ caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordina
   if (auto problem = host.copy_to_device(device, mine, byte_block::of(std::vector{static_cast<float>(rank)})))
     return problem;
 
-  // A row is {0, 1} or {2, 3}, a column {0, 2} or {1, 3}: the sums of the sums are everybody's.
-  auto row = world->split(static_cast<int32_t>(rank / 2));
-  auto column = row ? world->split(static_cast<int32_t>(rank % 2)) : std::move(row);
+  // Of four, a row is {0, 1} or {2, 3}, a column {0, 2} or {1, 3}: the sums of the sums are everybody's.
+  auto columns = columns_of(size);
+  auto row = world.split(static_cast<int32_t>(rank / columns));
+  auto column = row ? world.split(static_cast<int32_t>(rank % columns)) : std::move(row);
   if (!column)
     return column.error();
   for (auto part : {&*row, &*column})
@@ -72,9 +77,9 @@ caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordina
   // Everybody sends and receives at once: within a group their order does not matter.
   if (auto problem = host.copy_to_device(device, mine, byte_block::of(std::vector{static_cast<float>(rank)})))
     return problem;
-  call_group group{{&*world}};
-  world->send(mine, 1, proto::FLOAT32, (rank + 1) % ranks);
-  world->receive(next, 1, proto::FLOAT32, (rank + ranks - 1) % ranks);
+  call_group group{{&world}};
+  world.send(mine, 1, proto::FLOAT32, (rank + 1) % size);
+  world.receive(next, 1, proto::FLOAT32, (rank + size - 1) % size);
   if (auto problem = group.end().wait(10s))
     return problem;
   auto got = host.copy_to_host(device, next, sizeof(float));
@@ -82,40 +87,49 @@ caf::error run_rank(caf::actor_system& system, const coordinator_actor& coordina
     return got.error();
   found.ring = got->as<float>()[0];
 
-  found.wrong_count = render(world->all_reduce(rank_buffers::at(mine), rank == 2 ? 2 : 1, proto::FLOAT32).wait(10s));
-  if (rank != 3)
-    found.missing_rank = render(world->barrier({.timeout = 500ms}).wait(10s));
+  auto last = size - 1;
+  found.wrong_count = render(world.all_reduce(rank_buffers::at(mine), rank == last ? 2 : 1, proto::FLOAT32).wait(10s));
+  if (rank != last)
+    found.missing_rank = render(world.barrier({.timeout = 500ms}).wait(10s));
   return caf::none;
 }
 
-caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) {
-  client host{system, coordinator};
-  if (auto there = host.devices(ranks, 10s); !there)
-    return there.error();
-  auto comm = host.comm_init(ranks);
-  if (!comm)
-    return comm.error();
-  std::array<findings, ranks> all;
+caf::error check(const findings& x, uint32_t rank, uint32_t size) {
+  if (x.problem)
+    return x.problem;
+  auto all = static_cast<float>(size * (size - 1) / 2), neighbour = static_cast<float>((rank + size - 1) % size);
+  if (x.mesh == all && x.ring == neighbour && !x.wrong_count.empty() && x.missing_rank.empty() == (rank == size - 1))
+    return caf::none;
+  return make_error(errc::corrupt, fmt::format("rank {} has {} and {}", rank, x.mesh, x.ring));
+}
+
+caf::error run(caf::actor_system& system, const options& opts) {
+  auto world = process_group::init(system, opts, ranks_alone);
+  if (!world)
+    return world.error();
+  auto size = (*world)->size();
+  if (size < 2)
+    return make_error(errc::invalid_argument, "it takes 2 ranks at least to send to each other");
+  auto& ranks = (*world)->ranks(); // those that this process plays
+  std::vector<findings> all(ranks.size());
   std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      all[rank].problem = run_rank(system, coordinator, id_of(*comm), rank, all[rank]);
+  for (size_t i = 0; i < ranks.size(); ++i)
+    threads.emplace_back([&, i] {
+      client host{system, (*world)->coordinator()};
+      all[i].problem = run_rank(host, ranks[i], all[i]);
     });
   for (auto& thread : threads)
     thread.join();
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    auto& x = all[rank];
-    if (x.problem)
-      return x.problem;
-    if (x.mesh != 6 || x.ring != static_cast<float>((rank + ranks - 1) % ranks) || x.wrong_count.empty()
-        || x.missing_rank.empty() != (rank == 3))
-      return make_error(errc::corrupt, fmt::format("rank {} has {} and {}", rank, x.mesh, x.ring));
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (auto problem = check(all[i], ranks[i].rank(), size))
+      return problem;
+  if ((*world)->plays(0)) {
+    fmt::print("rows and columns: every rank has {}\n", all[0].mesh);
+    fmt::print("ring: every rank has its neighbour's number\n");
+    fmt::print("wrong count: rank 0 hears: {}\n", all[0].wrong_count);
+    fmt::print("missing rank: rank 0 hears: {}\n", all[0].missing_rank);
   }
-  fmt::print("rows and columns: every rank has {}\n", all[0].mesh);
-  fmt::print("ring: every rank has its neighbour's number\n");
-  fmt::print("wrong count: rank 0 hears: {}\n", all[0].wrong_count);
-  fmt::print("missing rank: rank 0 hears: {}\n", all[0].missing_rank);
-  return host.destroy(id_of(*comm));
+  return (*world)->finalize();
 }
 
 } // namespace
@@ -134,8 +148,7 @@ int main(int argc, char** argv) {
   auto opts = cfg.values();
   opts.log.level = "warn"; // this program tells it itself
   caf::actor_system system{cfg};
-  auto home = cluster::open(system, opts); // of our own, or the one that caf-run has started
-  problem = home ? run(system, (*home)->coordinator()) : home.error();
+  problem = run(system, opts);
   if (problem)
     fmt::print(stderr, "ranks: {}\n", render(problem));
   return problem ? 1 : 0;

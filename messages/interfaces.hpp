@@ -157,6 +157,9 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
   caf::replies_to<proto::CommDeriveRequest>::with<proto::CommDeriveResponse>,
+  // RANK that a process of its own plays: I am here; I have done my part. Each answers when that is so of all.
+  caf::replies_to<proto::RendezvousRequest>::with<proto::RendezvousResponse>,
+  caf::replies_to<proto::FinalizeRequest>::with<proto::FinalizeResponse>,
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,

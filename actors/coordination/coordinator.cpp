@@ -2,6 +2,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -110,7 +111,10 @@ void coordinator_state::expire(uint64_t number) {
   if (spares_.has(number))
     return act(number, spares_.expired(number, spare_wanted(number)));
   if (auto waiter = info_waiters_.extract(number))
-    deliver_info(waiter.mapped().request, waiter.mapped().promise);
+    return deliver_info(waiter.mapped().request, waiter.mapped().promise);
+  if (auto waiter = waiting_ranks_.find(number); waiter != waiting_ranks_.end())
+    if (auto late = ranks_.expired(number, duration_text(static_cast<uint64_t>(waiter->second.limit.count()))))
+      answer_ranks(late->to, {}, late->problem);
 }
 
 void coordinator_state::journal(proto::Record record) {
@@ -140,6 +144,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::CommDestroyRequest& x) { return destroy(state, x); },
     [&state](const proto::CommDeriveRequest& x) { return state.derive(x); },
     [&state](proto::RankCall& x) { return rank_call(state, x); },
+    [&state](const proto::RendezvousRequest& x) { return state.rendezvous(x); },
+    [&state](const proto::FinalizeRequest& x) { return state.finalize(x); },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
     journal_call<proto::JournalFlushResponse, proto::JournalFlushRequest>(state),
     journal_call<proto::JournalTailResponse, proto::JournalTailRequest>(state),

@@ -5,12 +5,14 @@
 #include "runtime/coordination/device_registry.hpp"
 #include "runtime/coordination/ownership.hpp"
 #include "runtime/coordination/pending_calls.hpp"
+#include "runtime/coordination/rendezvous_desk.hpp"
 #include "runtime/coordination/spare_desk.hpp"
 #include "runtime/memory/host_copies.hpp"
 
 #include <deque>
 #include <map>
 #include <set>
+#include <variant>
 
 namespace ringmaster {
 
@@ -76,6 +78,10 @@ public:
   // -- spares (coordinator_spares.cpp) --
   caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
 
+  // -- ranks that processes of their own play (coordinator_ranks.cpp) --
+  caf::result<proto::RendezvousResponse> rendezvous(const proto::RendezvousRequest& x);
+  caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
+
   // -- what clients have made (coordinator_clients.cpp) --
   /// Whose will be what the message that is being handled asks for. None: it will outlive whoever asks.
   caf::actor_addr calling_client() const;
@@ -124,6 +130,13 @@ private:
   void restore(uint64_t number, device_id id);
   bool spare_wanted(uint64_t number) const;
 
+  /// `made`: their communicator, for those that have come.
+  void answer_ranks(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made,
+                    const caf::error& problem);
+  /// Ends the communicator, then tells those that have waited for it.
+  void end_group(const rendezvous_desk::left_group& x);
+  void rank_lost(device_id device, const std::string& cause);
+
   void monitor_client(const caf::actor_addr& client, client_id id);
   client_id id_of_client(const caf::actor_addr& client);
   void client_gone(client_id client, const std::string& why);
@@ -141,6 +154,16 @@ private:
   spare_desk spares_{devices};
   std::map<uint64_t, caf::typed_response_promise<proto::SpareResponse, device_handle>> spare_promises_;
   std::map<uint64_t, info_waiter> info_waiters_;
+  /// A rank that waits for the others, at the beginning or at the end.
+  struct waiting_rank {
+    caf::timespan limit;
+    std::variant<caf::typed_response_promise<proto::RendezvousResponse>,
+                 caf::typed_response_promise<proto::FinalizeResponse>>
+      promise;
+  };
+
+  rendezvous_desk ranks_;
+  std::map<uint64_t, waiting_rank> waiting_ranks_;
   uint64_t waits_ = 0;
   std::deque<proto::ClusterInfo::Gone> latest_gone_;
   ownership owned_;

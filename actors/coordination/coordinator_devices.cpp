@@ -134,6 +134,7 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
     communicators.member_lost(id, device->communicators); // a spare may want them
   device_calls.gone(id, make_error(errc::device_lost,
                                    fmt::format("device 0x{:x} died while it was asked: {}", id, how.cause)));
+  rank_lost(id, how.cause);
 }
 
 void coordinator_state::member_lost(const proto::MemberLost& x) {

@@ -205,6 +205,10 @@ std::vector<option_entry> option_entries(options& x) {
     {"node", "listen-port", &x.node.listen_port, "the port; 0: any that is free", 0, 65535},
     {"node", "join", &x.node.join, "the coordinator, \"host:port\"; empty: none"},
     {"node", "join-timeout", &x.node.join_timeout, "limit of one attempt to join", shortest, hour},
+    {"ranks", "join-timeout", &x.ranks.join_timeout,
+     "processes that a launcher has started wait so long for each other", shortest, day},
+    {"ranks", "leave-timeout", &x.ranks.leave_timeout, "... and at their end, until all have done their part", shortest,
+     day},
     {"log", "level", &x.log.level, "what is written", 0, 0, {"trace", "debug", "info", "warn", "error", "off"}},
   };
 }

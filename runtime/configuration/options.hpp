@@ -97,6 +97,12 @@ struct options {
     duration join_timeout = std::chrono::seconds{5};
   } node;
 
+  /// Of a program of which each process plays one.
+  struct {
+    duration join_timeout = std::chrono::seconds{30};
+    duration leave_timeout = std::chrono::minutes{5};
+  } ranks;
+
   struct {
     std::string level = "info";
   } log;

@@ -4,9 +4,8 @@
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
 #include "client/cluster.hpp"
+#include "client/own_node.hpp"
 #include "messages/errc.hpp"
-#include "runtime/memory/memory_directory.hpp"
-#include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/console/ending_signals.hpp"
@@ -105,24 +104,6 @@ class coordinator_call final : public configured_call {
   std::string port_file_;
 };
 
-/// By which others are told to reach this node.
-caf::expected<std::string> address_for_others(const options& opts) {
-  if (opts.node.listen_host != "auto")
-    return opts.node.listen_host;
-  if (opts.node.join.empty())
-    return make_error(errc::invalid_argument, "--listen-host auto takes the address that leads to the coordinator: say "
-                                              "which with --join, or give an address");
-  auto coordinator = parse_endpoint(opts.node.join);
-  if (!coordinator)
-    return std::move(coordinator.error());
-  return own_address_towards(*coordinator);
-}
-
-/// All addresses of the family of this one.
-std::string any_address(const std::string& like) {
-  return like.find(':') == std::string::npos ? "0.0.0.0" : "::";
-}
-
 class node_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about("A process with devices that joins a coordinator, or waits for one that lists it. Ends with SIGTERM or "
@@ -150,9 +131,6 @@ class node_call final : public configured_call {
     start_log(opts);
     block_ending_signals();
     caf::actor_system system{cfg_};
-    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
-    if (!memory)
-      return std::move(memory.error());
     coordinator_actor host;
     if (!opts.node.join.empty()) {
       auto found = connect(system, opts.node.join, opts.node.join_timeout);
@@ -160,39 +138,19 @@ class node_call final : public configured_call {
         end_at_once("ringmaster node", found.error(), to.err);
       host = std::move(*found);
     }
-    auto address = address_for_others(opts);
-    if (!address)
-      end_at_once("ringmaster node", address.error(), to.err);
-    auto settings = node_settings(opts, memory->path());
-    auto name = settings.name;
-    auto self_node = system.spawn(node, std::move(settings));
-    auto port = listen_for(self_node, system, *address == opts.node.listen_host ? *address : any_address(*address),
-                           opts.node.listen_port);
-    if (!port) {
-      caf::anon_send_exit(self_node, caf::exit_reason::user_shutdown);
-      return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
-                                                    opts.node.listen_port, render(port.error())));
-    }
-    caf::scoped_actor self{system};
-    self->monitor(self_node);
-    spdlog::info("node {} at {}:{} with {} {}; configuration: {}", name, *address, *port,
-                 counted(opts.device.count, "device"),
+    auto hosted = own_node::start(system, opts, host, true);
+    if (!hosted)
+      end_at_once("ringmaster node", hosted.error(), to.err);
+    auto& self_node = **hosted;
+    spdlog::info("node {} at {}:{} with {} {}; configuration: {}", self_node.name(), self_node.address(),
+                 self_node.port(), counted(opts.device.count, "device"),
                  host ? "joins " + opts.node.join
                       : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)",
                  configuration_origin());
-    if (host) {
-      proto::Adopt join;
-      join.set_host(*address);
-      join.set_port(*port);
-      self->send(self_node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(host));
-    }
-    auto status = run_until_ended(
-      self, self_node.address(), [] {}, [](const caf::down_msg&) {});
-    if (status) {
-      self->send_exit(self_node, caf::exit_reason::user_shutdown);
-      self->receive([](const caf::down_msg&) {}, caf::after(std::chrono::seconds{10}) >> [] {});
-    }
-    return status;
+    caf::scoped_actor self{system};
+    self->monitor(self_node.handle());
+    return run_until_ended(
+      self, self_node.handle().address(), [] {}, [](const caf::down_msg&) {});
   }
 };
 

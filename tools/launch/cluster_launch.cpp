@@ -54,21 +54,26 @@ bool ended(const watched_process* process) {
 
 } // namespace
 
-cluster_launch::cluster_launch(command_line line, std::vector<node_place> places, scratch_directory scratch,
-                               process_watch& watch)
-  : line_(std::move(line)), places_(std::move(places)), scratch_(std::move(scratch)), watch_(watch) {}
+cluster_launch::cluster_launch(command_line line, std::vector<node_place> nodes, std::vector<rank_place> ranks,
+                               scratch_directory scratch, process_watch& watch)
+  : line_(std::move(line)), places_(std::move(nodes)), ranks_(std::move(ranks)), scratch_(std::move(scratch)),
+    watch_(watch) {
+  for (auto& x : places_)
+    if (!x.local)
+      remote_hosts_.push_back(x.host);
+  for (auto& x : ranks_)
+    if (!x.local)
+      remote_hosts_.push_back(x.host);
+}
 
 int cluster_launch::run() {
   join_deadline_ = now() + line_.timeout;
   auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && run_program();
   stop_all();
-  if (ran && program_->status())
-    return program_->status()->shell_status();
+  program_.failures(); // of those that have been killed
+  if (auto status = program_.status(); ran && status)
+    return *status;
   return stop_signal_ != 0 ? 128 + stop_signal_ : failed_status;
-}
-
-bool cluster_launch::all_local() const {
-  return std::all_of(places_.begin(), places_.end(), [](const auto& place) { return place.local; });
 }
 
 /// Where all nodes, those of this host included, reach the coordinator. This host's name may mean 127.0.1.1 here.
@@ -77,10 +82,9 @@ std::string cluster_launch::own_address() const {
     return "127.0.0.1";
   if (!line_.address.empty())
     return line_.address;
-  for (auto& place : places_)
-    if (!place.local)
-      if (auto address = own_address_towards({place.host, 22}); address && !address->starts_with("127."))
-        return *address;
+  for (auto& host : remote_hosts_)
+    if (auto address = own_address_towards({host, 22}); address && !address->starts_with("127."))
+      return *address;
   return own_host_name();
 }
 
@@ -121,6 +125,8 @@ bool cluster_launch::start_nodes() {
 }
 
 bool cluster_launch::await_joined() {
+  if (places_.empty())
+    return true; // ranks wait for each other themselves
   auto left = std::chrono::ceil<milliseconds>(join_deadline_ - now());
   info_ = start("info", {.arguments = info_command(line_, places_, address_, std::max(left, milliseconds{1}))},
                 watched_process::output_use::kept);
@@ -163,28 +169,29 @@ void cluster_launch::report_missing(const std::string& listed) {
 }
 
 bool cluster_launch::run_program() {
-  child_spec spec{.arguments = line_.program,
-                  .environment = {{"RINGMASTER_COORDINATOR", address_}},
-                  .input = child_spec::input_kind::inherited,
-                  .output = child_spec::output_kind::inherited,
-                  .own_group = false}; // it keeps the terminal, and with it Ctrl-C and Ctrl-Z
   not_the_programs_ = watch_.strays(); // an ssh that nodes share, for example
-  auto program = watch_.start("program", std::move(spec), watched_process::output_use::shown);
-  if (!program) {
-    say(render(program.error()));
+  if (auto problem = program_.start(watch_, line_, ranks_, address_)) {
+    say(render(problem));
     return false;
   }
-  program_ = *program;
-  while (program_->running() && now() < kill_at_) {
+  while (program_.running() && now() < kill_at_) {
     look_for_lost();
     step(std::min(kill_at_, next_report()));
+    report_failed_ranks();
   }
   look_for_lost();
   for (auto& [node, lost] : lost_)
     report_lost(node); // whatever is known by now
-  if (program_->running())
+  if (program_.running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
+}
+
+/// Of one program its status says enough, and of ranks that were told to end it is no news.
+void cluster_launch::report_failed_ranks() {
+  for (auto& x : program_.failures())
+    if (!ranks_.empty() && stop_signal_ == 0)
+      say(x);
 }
 
 /// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows
@@ -216,7 +223,7 @@ void cluster_launch::report_lost(size_t node) {
   auto taken = lost.inquiry == nullptr ? std::string{} : lost.inquiry->kept_output();
   taken.erase(std::min(taken.find('\n'), taken.size()));
   say(fmt::format("{} {}{}; the program {}", describe(*nodes_[node], places_[node]), nodes_[node]->describe_end(),
-                  taken.empty() ? "" : ", and took with it " + taken, ended(program_) ? "has ended" : "goes on"));
+                  taken.empty() ? "" : ", and took with it " + taken, program_.running() ? "goes on" : "has ended"));
   if (lost.inquiry != nullptr)
     lost.inquiry->signal(SIGKILL);
 }
@@ -234,15 +241,13 @@ void cluster_launch::stop_all() {
   stopping_ = true;
   if (info_ != nullptr)
     info_->signal(SIGKILL);
-  if (program_ == nullptr || ended(program_))
+  if (!program_.running())
     kill_at_ = time_point::max(); // it obeyed, or never ran: the others have their full time
-  if (program_ != nullptr) {
-    program_->signal(SIGKILL);
-    wait_until(now() + grace, [&] { return ended(program_); });
-  }
+  program_.kill();
+  wait_until(now() + grace, [&] { return !program_.running(); });
   // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and
   // frees them, so that nobody takes their leaving for a loss.
-  if (program_ != nullptr)
+  if (program_.started())
     watch_.end_strays(not_the_programs_);
   stop(nodes_);
   if (coordinator_ != nullptr)
@@ -274,7 +279,7 @@ std::string cluster_launch::describe(const watched_process& node, const node_pla
 
 bool cluster_launch::wait_until(time_point deadline, const std::function<bool()>& done) {
   while (!done()) {
-    if (now() >= deadline || (stop_signal_ != 0 && program_ == nullptr && !stopping_))
+    if (now() >= deadline || (stop_signal_ != 0 && !program_.started() && !stopping_))
       return false;
     step(deadline);
   }
@@ -288,15 +293,14 @@ void cluster_launch::step(time_point deadline) {
 
 void cluster_launch::on_signal(process_watch::received_signal received) {
   if (received.number == SIGUSR1 || received.number == SIGUSR2) {
-    if (program_ != nullptr)
-      program_->signal(received.number);
+    program_.signal(received.number);
     return;
   }
   auto first = stop_signal_ == 0;
   if (first)
     stop_signal_ = received.number;
-  if (program_ != nullptr && !received.from_terminal)
-    program_->signal(received.number);
+  if (!received.from_terminal)
+    program_.signal(received.number);
   if (first && !stopping_)
     return;
   // Somebody is out of patience.

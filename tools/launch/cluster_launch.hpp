@@ -3,6 +3,7 @@
 #include "tools/launch/command_line.hpp"
 #include "tools/launch/hostfile.hpp"
 #include "tools/launch/process_watch.hpp"
+#include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
 #include <functional>
@@ -13,7 +14,8 @@
 
 namespace ringmaster::launch {
 
-/// One cluster from start to end: coordinator, nodes, the program, and the stopping of all three.
+/// One cluster from start to end: coordinator, nodes, the program, and the stopping of all three. Where the program's
+/// processes are ranks, they are the nodes as well.
 ///
 ///   coordinator listens -> nodes started -> all joined -> program runs -> nodes stop -> coordinator stops
 ///          \______________________\______________\____________________________/
@@ -29,7 +31,9 @@ public:
   static constexpr std::chrono::seconds grace{3};
 
   /// `line.binary` and the program are paths by now; in `scratch` the coordinator says which port it got.
-  cluster_launch(command_line line, std::vector<node_place> places, scratch_directory scratch, process_watch& watch);
+  /// There are nodes, or ranks, which are nodes themselves.
+  cluster_launch(command_line line, std::vector<node_place> nodes, std::vector<rank_place> ranks,
+                 scratch_directory scratch, process_watch& watch);
 
   /// Does all of it and returns the exit status for our own caller.
   int run();
@@ -37,13 +41,14 @@ public:
 private:
   using time_point = process_watch::clock::time_point;
 
-  bool all_local() const;
+  bool all_local() const { return remote_hosts_.empty(); }
   std::string own_address() const;
   bool start_coordinator(const std::string& host);
   bool start_nodes();
   bool await_joined();
   void report_missing(const std::string& listed);
   bool run_program();
+  void report_failed_ranks();
   void look_for_lost();
   void report_lost(size_t node);
   time_point next_report() const;
@@ -61,6 +66,8 @@ private:
 
   command_line line_;
   std::vector<node_place> places_;
+  std::vector<rank_place> ranks_;
+  std::vector<std::string> remote_hosts_;
   std::optional<scratch_directory> scratch_; ///< Only until the coordinator listens: we may be killed later.
   process_watch& watch_;
   std::string address_; ///< HOST:PORT of the coordinator.
@@ -68,7 +75,7 @@ private:
   watched_process* coordinator_ = nullptr;
   std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
   watched_process* info_ = nullptr;
-  watched_process* program_ = nullptr;
+  program_processes program_;
   /// A node that was lost while the program ran.
   struct lost_node {
     watched_process* inquiry = nullptr; ///< What it took with it; null: that cannot be asked.

@@ -11,8 +11,10 @@ namespace ringmaster::launch {
 
 /// What `caf-run` was asked to do.
 struct command_line {
-  uint32_t local_nodes = 0; ///< 1..max_nodes; 0: by the hostfile.
+  uint32_t local_nodes = 0; ///< 1..max_nodes; 0: by the hostfile, or by SLURM's allocation.
   std::string hostfile;
+  uint32_t ranks = 0;                        ///< Processes of the program; 0: one, and it is no rank.
+  bool tags_output = false;                  ///< Of ranks, each line.
   uint32_t devices_per_node = 2;             ///< 1..node_place::max_devices
   uint16_t port = 0;                         ///< The coordinator's; 0: the system picks one.
   std::chrono::milliseconds timeout{30'000}; ///< For all nodes to join.

@@ -1,11 +1,13 @@
 #include "tools/launch/hostfile.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/launchers/slurm_hosts.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace ringmaster::launch {
 
@@ -94,6 +96,66 @@ caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, con
   }
   if (places.empty())
     return make_error(errc::invalid_argument, fmt::format("{}: names no host; write one a line", file_name));
+  return places;
+}
+
+caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,
+                                                    uint32_t default_devices, const std::string& own_host) {
+  auto wrong = [](const char* name, const std::string& why) {
+    return make_error(errc::invalid_argument, fmt::format("{}: {}", name, why));
+  };
+  auto names = slurm_hosts(hosts);
+  if (!names)
+    return wrong("SLURM_JOB_NODELIST", render(names.error()));
+  if (names->size() > max_nodes)
+    return wrong("SLURM_JOB_NODELIST", fmt::format("more than {} nodes", max_nodes));
+  std::vector<uint32_t> tasks(names->size(), default_devices);
+  if (!tasks_per_node.empty()) {
+    auto given = slurm_tasks(tasks_per_node);
+    if (!given)
+      return wrong("SLURM_TASKS_PER_NODE", render(given.error()));
+    if (given->size() != names->size())
+      return wrong("SLURM_TASKS_PER_NODE",
+                   fmt::format("\"{}\" is for {} hosts, and SLURM_JOB_NODELIST names {}: \"{}\"", tasks_per_node,
+                               given->size(), names->size(), hosts));
+    tasks = std::move(*given);
+  }
+  std::vector<node_place> places;
+  for (size_t i = 0; i < names->size(); ++i) {
+    auto& host = (*names)[i];
+    if (!is_word(host, "._-"))
+      return wrong("SLURM_JOB_NODELIST", fmt::format("'{}' is not the name of a host", host));
+    if (tasks[i] == 0 || tasks[i] > node_place::max_devices)
+      return wrong("SLURM_TASKS_PER_NODE",
+                   fmt::format("{} tasks are not from 1 to {}", tasks[i], node_place::max_devices));
+    bool is_local_one = is_local(host, own_host) || is_local(host, own_host.substr(0, own_host.find('.')));
+    places.push_back({host, fmt::format("node-{}", i + 1), tasks[i], is_local_one});
+  }
+  return places;
+}
+
+caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::vector<node_place>& hosts) {
+  std::vector<rank_place> places;
+  std::map<std::string, uint32_t> on_host;
+  uint64_t slots = 0;
+  for (auto& x : hosts) {
+    slots += x.devices;
+    auto& here = on_host[x.local ? std::string{} : x.host];
+    for (uint32_t i = 0; i < x.devices && places.size() < ranks; ++i)
+      places.push_back({static_cast<uint32_t>(places.size()), here++, x.host, x.local});
+  }
+  if (places.size() < ranks)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--ranks {}, but the hosts have {} slots: give slots= in the hostfile, or "
+                                  "--devices-per-node",
+                                  ranks, slots));
+  return places;
+}
+
+std::vector<rank_place> local_ranks(uint32_t ranks) {
+  std::vector<rank_place> places;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    places.push_back({rank, rank, "localhost", true});
   return places;
 }
 

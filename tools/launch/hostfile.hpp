@@ -19,14 +19,33 @@ struct node_place {
   static constexpr uint32_t max_devices = 1024;
 };
 
-/// Most nodes that one launch starts.
-constexpr uint32_t max_nodes = 1024;
+/// Most nodes, and most ranks, that one launch starts.
+constexpr uint32_t max_nodes = 1024, max_ranks = 1024;
+
+/// One process of the program, which is a rank.
+struct rank_place {
+  uint32_t rank = 0;
+  uint32_t local_rank = 0; ///< On its host.
+  std::string host;
+  bool local = false;
+};
 
 /// Reads a hostfile: one node a line, `HOST [slots=DEVICES] [name=NAME]`; '#' begins a comment, blank lines are
 /// nothing. Without slots a node has `default_devices`; without a name the n-th node is "node-n". Local are localhost,
 /// 127.0.0.1, ::1 and `own_host`. An error names `file_name` and the line.
 caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
                                                       uint32_t default_devices, const std::string& own_host);
+
+/// What SLURM has given us: its SLURM_JOB_NODELIST, and SLURM_TASKS_PER_NODE, which may be empty. Node n is on host n
+/// and has a device for each task, else `default_devices`. Errors: invalid_argument, naming the variable.
+caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,
+                                                    uint32_t default_devices, const std::string& own_host);
+
+/// Ranks 0.. on these hosts, each of which takes as many as it has devices before the next one does. Errors:
+/// invalid_argument, where there are more ranks than that.
+caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::vector<node_place>& hosts);
+/// All on this host.
+std::vector<rank_place> local_ranks(uint32_t ranks);
 
 /// `count` nodes "node-1".. on this host.
 std::vector<node_place> local_places(uint32_t count, uint32_t devices);

@@ -17,16 +17,60 @@ namespace ringmaster::launch {
 
 namespace {
 
-caf::expected<std::vector<node_place>> places_of(const command_line& line) {
-  if (line.hostfile.empty())
-    return local_places(line.local_nodes, line.devices_per_node);
+std::string variable(const char* name) {
+  auto value = std::getenv(name);
+  return value == nullptr ? std::string{} : value;
+}
+
+/// As we are called by ourselves, and by SLURM.
+std::string name_of_this_host() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string slurm_name_of_this_host() {
+  auto name = variable("SLURMD_NODENAME");
+  return name.empty() ? name_of_this_host() : name;
+}
+
+/// The hosts of the hostfile, or else those that SLURM has given us; none: nobody has named any.
+caf::expected<std::vector<node_place>> named_hosts(const command_line& line) {
+  if (line.hostfile.empty()) {
+    auto allocation = variable("SLURM_JOB_NODELIST");
+    if (allocation.empty())
+      return std::vector<node_place>{};
+    return slurm_places(allocation, variable("SLURM_TASKS_PER_NODE"), line.devices_per_node, slurm_name_of_this_host());
+  }
   std::ifstream file(line.hostfile);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
     return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", line.hostfile));
-  char own_host[256] = {};
-  ::gethostname(own_host, sizeof own_host - 1);
-  return parse_hostfile(text.str(), line.hostfile, line.devices_per_node, own_host);
+  return parse_hostfile(text.str(), line.hostfile, line.devices_per_node, name_of_this_host());
+}
+
+struct launch_places {
+  std::vector<node_place> nodes;
+  std::vector<rank_place> ranks;
+};
+
+caf::expected<launch_places> places_of(const command_line& line) {
+  if (line.local_nodes > 0)
+    return launch_places{local_places(line.local_nodes, line.devices_per_node), {}};
+  auto hosts = named_hosts(line);
+  if (!hosts)
+    return std::move(hosts.error());
+  if (line.ranks == 0) {
+    if (hosts->empty())
+      return make_error(errc::invalid_argument, "give either --local N or --hostfile FILE, or --ranks N; in an "
+                                                "allocation of SLURM's (SLURM_JOB_NODELIST) none is needed");
+    return launch_places{std::move(*hosts), {}};
+  }
+  auto ranks = hosts->empty() ? caf::expected<std::vector<rank_place>>{local_ranks(line.ranks)}
+                              : rank_places(line.ranks, *hosts);
+  if (!ranks)
+    return std::move(ranks.error());
+  return launch_places{{}, std::move(*ranks)};
 }
 
 class launch_call final : public command_call {
@@ -42,8 +86,7 @@ class launch_call final : public command_call {
       return make_error(errc::io_error, "cannot read /proc/self/exe");
     if (line_.binary.empty())
       line_.binary = directory + "/ringmaster";
-    auto* search_path = std::getenv("PATH");
-    auto program = find_program(line_.program.front(), search_path != nullptr ? search_path : "", directory);
+    auto program = find_program(line_.program.front(), variable("PATH"), directory);
     if (!program) {
       fmt::print(to.err, "caf-run: {}\n", render(program.error()));
       return code_of(program.error()) == errc::io_error ? 126 : 127;
@@ -55,7 +98,7 @@ class launch_call final : public command_call {
     auto watch = process_watch::make();
     if (!watch)
       return std::move(watch.error());
-    return cluster_launch(line_, *places, std::move(*scratch), **watch).run();
+    return cluster_launch(line_, places->nodes, places->ranks, std::move(*scratch), **watch).run();
   }
 
   command_line line_;

@@ -19,6 +19,18 @@ void add_conf(const command_line& line, argument_list& arguments) {
     arguments.insert(arguments.end(), {"--conf", line.conf});
 }
 
+std::string quoted_words(const argument_list& words) {
+  std::string result;
+  for (auto& word : words)
+    result.append(result.empty() ? "" : " ").append(shell_quote(word));
+  return result;
+}
+
+argument_list by_ssh(const command_line& line, const std::string& host, const std::string& script) {
+  // The user's login shell need not be a POSIX one, hence the second shell.
+  return {line.ssh, "-o", "BatchMode=yes", host, "sh -c " + shell_quote(fmt::format(remote_script, script))};
+}
+
 } // namespace
 
 argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local) {
@@ -41,11 +53,17 @@ argument_list node_command(const command_line& line, const node_place& place, co
     node.insert(node.end(), {"--listen-host", "auto"});
   if (place.local)
     return node;
-  std::string words;
-  for (auto& word : node)
-    words.append(words.empty() ? "" : " ").append(shell_quote(word));
-  // The user's login shell need not be a POSIX one, hence the second shell.
-  return {line.ssh, "-o", "BatchMode=yes", place.host, "sh -c " + shell_quote(fmt::format(remote_script, words))};
+  return by_ssh(line, place.host, quoted_words(node));
+}
+
+argument_list remote_rank_command(const command_line& line, const rank_place& place,
+                                  const std::vector<std::pair<std::string, std::string>>& variables,
+                                  const std::string& directory) {
+  argument_list words{"env"};
+  for (auto& [name, value] : variables)
+    words.push_back(name + "=" + value);
+  words.insert(words.end(), line.program.begin(), line.program.end());
+  return by_ssh(line, place.host, fmt::format("cd {} && exec {}", shell_quote(directory), quoted_words(words)));
 }
 
 argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ringmaster::launch {
@@ -19,6 +20,12 @@ argument_list coordinator_command(const command_line& line, const std::string& p
 /// The remote shell ends the node when its standard input ends, which it does however this launcher ends.
 argument_list node_command(const command_line& line, const node_place& place, const std::string& address,
                            bool all_local);
+
+/// The program as a rank on another host: what ssh is to run, with the environment in `variables`, in the directory
+/// `directory`. It ends when its standard input does.
+argument_list remote_rank_command(const command_line& line, const rank_place& place,
+                                  const std::vector<std::pair<std::string, std::string>>& variables,
+                                  const std::string& directory);
 
 /// `ringmaster info`, which waits until all nodes have joined; `limit` is rounded up to seconds.
 argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,

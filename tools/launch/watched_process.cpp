@@ -29,22 +29,21 @@ void watched_process::stop() {
 }
 
 void watched_process::read_output() {
-  read_stream(child_.standard_output(), output_lines_, use_ == output_use::kept);
-  read_stream(child_.standard_error(), error_lines_, false);
+  read_stream(child_.standard_output(), output_lines_, STDOUT_FILENO);
+  read_stream(child_.standard_error(), error_lines_, STDERR_FILENO);
 }
 
 void watched_process::on_exit(exit_status status) {
   // What it has written is in the pipes. What it left running may hold them open for ever: their end is not waited for.
   read_output();
   status_ = status;
-  for (auto* lines : {&output_lines_, &error_lines_})
-    if (auto rest = lines->flush(); use_ == output_use::shown)
-      write_to_standard_error(rest);
+  show(output_lines_.flush(), STDOUT_FILENO);
+  show(error_lines_.flush(), STDERR_FILENO);
   child_.standard_output().close();
   child_.standard_error().close();
 }
 
-void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, bool keep) {
+void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, int own_stream) {
   char buffer[16 * 1024];
   // A bound, so that one process that writes without end cannot keep us from the others.
   for (int round = 0; fd && round < 16; ++round) {
@@ -56,22 +55,29 @@ void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, bool keep
     if (count <= 0)
       continue;
     std::string_view bytes(buffer, static_cast<size_t>(count));
-    auto complete = lines.feed(bytes);
-    if (use_ == output_use::shown)
-      write_to_standard_error(complete);
-    else if (keep)
+    show(lines.feed(bytes), own_stream);
+    if (use_ == output_use::kept && own_stream == STDOUT_FILENO)
       kept_.append(bytes.substr(0, max_kept_bytes - kept_.size()));
   }
 }
 
+void watched_process::show(const std::string& lines, int own_stream) const {
+  if (use_ != output_use::kept)
+    write_to_stream(use_ == output_use::tagged ? own_stream : STDERR_FILENO, lines);
+}
+
 void write_to_standard_error(const std::string& text) {
+  write_to_stream(STDERR_FILENO, text);
+}
+
+void write_to_stream(int stream, const std::string& text) {
   std::string_view rest = text;
   while (!rest.empty()) {
-    auto count = ::write(STDERR_FILENO, rest.data(), rest.size());
+    auto count = ::write(stream, rest.data(), rest.size());
     if (count >= 0) {
       rest.remove_prefix(static_cast<size_t>(count));
     } else if (errno == EAGAIN) { // whoever gave us the stream made it non-blocking
-      pollfd writable{STDERR_FILENO, POLLOUT, 0};
+      pollfd writable{stream, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {
       return; // nobody reads it

@@ -13,8 +13,9 @@ namespace ringmaster::launch {
 /// waitpid said.
 class watched_process {
 public:
-  /// What becomes of the output: our own standard error, line by line after the name, or a text for us alone.
-  enum class output_use { shown, kept };
+  /// What becomes of the output, line by line after the name: all on our own standard error; each on our stream of the
+  /// same kind. Or standard output is a text for us alone.
+  enum class output_use { shown, tagged, kept };
 
   /// Most bytes of standard output that are kept.
   static constexpr size_t max_kept_bytes = 256 * 1024;
@@ -46,7 +47,8 @@ public:
   void on_exit(exit_status status);
 
 private:
-  void read_stream(unique_fd& fd, line_prefixer& lines, bool keep);
+  void read_stream(unique_fd& fd, line_prefixer& lines, int own_stream);
+  void show(const std::string& lines, int own_stream) const;
 
   std::string name_;
   child_process child_;
@@ -57,7 +59,8 @@ private:
   std::optional<exit_status> status_;
 };
 
-/// Writes all of `text` to standard error, in one write where the system lets us.
+/// Writes all of `text` to one of our standard streams, in one write where the system lets us.
+void write_to_stream(int stream, const std::string& text);
 void write_to_standard_error(const std::string& text);
 
 } // namespace ringmaster::launch

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sys/stat.h>
 
 using namespace ringmaster::launch;
 using namespace ringmaster::test;
@@ -43,6 +44,13 @@ struct fake_cluster {
   /// With two nodes on this host, `program` being text for sh. Its process id is written down as well.
   std::vector<std::string> running(const std::string& program) const {
     return command({"--local", "2", "--", "sh", "-c", "dir=" + scripts.path("") + "; echo $$ >>$dir/pids; " + program});
+  }
+
+  /// As three ranks on this host.
+  std::vector<std::string> as_ranks(const std::string& program, std::vector<std::string> options = {}) const {
+    options.insert(options.begin(), {"--ranks", "3"});
+    options.insert(options.end(), {"--", "sh", "-c", "dir=" + scripts.path("") + "; echo $$ >>$dir/pids; " + program});
+    return command(options);
   }
 
   std::vector<pid_t> pids() const {
@@ -256,7 +264,7 @@ TEST_CASE("caf_run: starts nothing where the command line, the hostfile or the p
   fake_cluster cluster;
   launched_program nodes(cluster.command({"true"}));
   CHECK(nodes.finish() == 125);
-  CHECK(nodes.error == "caf-run: give either --local N or --hostfile FILE\n");
+  CHECK(contains(nodes.error, "caf-run: give either --local N or --hostfile FILE, or --ranks N"));
   launched_program program(cluster.command({"--local", "1", "no-such-program"}));
   CHECK(program.finish() == 127);
   launched_program data(cluster.command({"--local", "1", "/etc/passwd"}));
@@ -266,4 +274,101 @@ TEST_CASE("caf_run: starts nothing where the command line, the hostfile or the p
   CHECK(hostfile.finish() == 125);
   CHECK(contains(hostfile.error, hosts + ":1: 'b' is unknown"));
   CHECK_FALSE(std::filesystem::exists(cluster.scripts.path("pids")));
+}
+
+TEST_CASE("caf_run: tells each rank which it is, and a client that it is none") {
+  fake_cluster cluster;
+  launched_program run(cluster.as_ranks("echo $RINGMASTER_RANK $RINGMASTER_WORLD_SIZE $RINGMASTER_LOCAL_RANK "
+                                        "$RINGMASTER_COORDINATOR >$dir/rank.$RINGMASTER_RANK"));
+  CHECK(run.finish() == 0);
+  for (std::string rank : {"0", "1", "2"})
+    CHECK(cluster.scripts.read("rank." + rank) == rank + " 3 " + rank + " 127.0.0.1:4711\n");
+  CHECK(cluster.pids().size() == 4); // the coordinator and the ranks: no node, nobody to wait for them
+  launched_program client(cluster.running("echo \"<${RINGMASTER_RANK-unset}>\""));
+  CHECK(client.finish() == 0);
+  CHECK(client.output == "<>\n");
+}
+
+TEST_CASE("caf_run: lines of ranks begin with their number if that is asked for") {
+  fake_cluster cluster;
+  auto program = "cat; echo out; echo error >&2";
+  launched_program tagged(cluster.as_ranks(program, {"--tag-output"}));
+  tagged.child.stop();
+  CHECK(tagged.finish() == 0);
+  for (auto rank : {"[rank 0] ", "[rank 1] ", "[rank 2] "}) {
+    CHECK(contains(tagged.output, std::string{rank} + "out\n"));
+    CHECK(contains(tagged.error, std::string{rank} + "error\n"));
+  }
+  launched_program plain(cluster.as_ranks(program));
+  plain.child.stop();
+  CHECK(plain.finish() == 0);
+  CHECK(plain.output == "out\nout\nout\n");
+}
+
+TEST_CASE("caf_run: standard input is rank 0's") {
+  fake_cluster cluster;
+  launched_program run(cluster.as_ranks("cat; echo at the end: $RINGMASTER_RANK"));
+  CHECK(run.await_output("at the end: 1\n"));
+  CHECK(run.await_output("at the end: 2\n"));
+  CHECK_FALSE(contains(run.output, "at the end: 0"));
+  run.child.stop();
+  CHECK(run.finish() == 0);
+}
+
+TEST_CASE("caf_run: names each rank that fails, and its status is that of the first") {
+  fake_cluster cluster;
+  CHECK(::mkfifo(cluster.scripts.path("go").c_str(), 0600) == 0);
+  launched_program run(cluster.as_ranks("case $RINGMASTER_RANK in 1) exit 3;; 2) read x <$dir/go; kill -9 $$;; esac; "
+                                        "cat"));
+  CHECK(run.await_output("caf-run: rank 1 exited with status 3; 2 others go on\n"));
+  std::ofstream{cluster.scripts.path("go")} << "now\n";
+  CHECK(run.await_output("caf-run: rank 2 was ended by signal 9 (Killed); 1 other goes on\n"));
+  run.child.stop();
+  CHECK(run.finish() == 3);
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: a signal goes to all ranks") {
+  fake_cluster cluster;
+  launched_program run(cluster.as_ranks("trap 'echo caught $RINGMASTER_RANK; exit 9' INT; sleep 1000 & "
+                                        "echo ready $RINGMASTER_RANK; wait"));
+  for (auto rank : {"0", "1", "2"})
+    CHECK(run.await_output(std::string{"ready "} + rank));
+  ::kill(run.child.pid(), SIGINT);
+  CHECK(run.finish() == 9);
+  for (auto rank : {"0", "1", "2"})
+    CHECK(contains(run.output, std::string{"caught "} + rank));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: starts ranks on other hosts through ssh, in the same directory, and stops them there") {
+  fake_cluster cluster;
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$1 $2 $3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
+  launched_program run(cluster.as_ranks("trap 'echo leaving; exit 0' TERM; echo $(pwd) $RINGMASTER_COORDINATOR "
+                                        "$RINGMASTER_RANK $RINGMASTER_LOCAL_RANK; sleep 1000 & wait",
+                                        {"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example"}));
+  auto here = std::filesystem::current_path().string();
+  CHECK(run.await_output(here + " alpha.example:4711 0 0\n"));
+  CHECK(run.await_output(here + " alpha.example:4711 1 0\n"));
+  CHECK(run.await_output(here + " alpha.example:4711 2 1\n"));
+  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes beta.example\n-o BatchMode=yes beta.example\n");
+  ::kill(run.child.pid(), SIGTERM);
+  CHECK(run.finish() == 0);
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: takes its hosts from SLURM where nobody names others") {
+  fake_cluster cluster;
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto command = cluster.command({"--ssh", ssh, "--address", "alpha.example", "--", "true"});
+  command.insert(command.begin(),
+                 {"env", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=3,2", "SLURMD_NODENAME=n1"});
+  launched_program run(command);
+  CHECK(run.finish() == 0);
+  CHECK(contains(run.error,
+                 "[node-1] up: node --join alpha.example:4711 --devices 3 --name node-1 --listen-host auto\n"));
+  CHECK(contains(run.error,
+                 "[node-2] up: node --join alpha.example:4711 --devices 2 --name node-2 --listen-host auto\n"));
+  CHECK(cluster.scripts.read("ssh.log") == "n2\n"); // the other one is this host
 }

@@ -58,7 +58,12 @@ TEST_CASE("command_line: takes values after a blank or an equals sign") {
 }
 
 TEST_CASE("command_line: says what would be right") {
-  CHECK(refusal({}) == "give either --local N or --hostfile FILE");
+  CHECK(refusal({}).find("no PROGRAM: name what to run") == 0);
+  CHECK(refusal({"--local", "2", "--ranks", "2", "p"}).find("--ranks N makes every process of PROGRAM a node") == 0);
+  CHECK(refusal({"--local", "2", "--tag-output", "p"}).find("--tag-output is for --ranks") == 0);
+  CHECK(refusal({"--ranks", "0", "p"}) == "--ranks: \"0\" is not an integer from 1 to 1024");
+  CHECK(refusal({"--ranks", "4", "--tag-output", "p"}) == "accepted");
+  CHECK(refusal({"--ranks", "4", "--hostfile", "f", "p"}) == "accepted");
   CHECK(refusal({"--local", "2", "--hostfile", "f", "p"}) == "give either --local N or --hostfile FILE");
   CHECK(refusal({"--local", "2"}).find("no PROGRAM: name what to run") == 0);
   CHECK(refusal({"--local", "2", "--"}).find("no PROGRAM: name what to run") == 0);

@@ -77,3 +77,46 @@ TEST_CASE("hostfile: local places have distinct names") {
   CHECK(places[2].devices == 4);
   CHECK(places[2].local);
 }
+
+TEST_CASE("hostfile: SLURM's hosts are nodes with a device for each task") {
+  auto places = slurm_places("a[1-2],my-own-host", "2(x2),1", 8, "my-own-host.example");
+  REQUIRE(places);
+  REQUIRE(places->size() == 3);
+  CHECK((*places)[1].host == "a2");
+  CHECK((*places)[1].name == "node-2");
+  CHECK((*places)[1].devices == 2);
+  CHECK_FALSE((*places)[1].local);
+  CHECK((*places)[2].devices == 1);
+  CHECK((*places)[2].local);
+  CHECK((*slurm_places("a1", "", 8, "b"))[0].devices == 8);
+}
+
+TEST_CASE("hostfile: of SLURM's variables it names the one that is wrong") {
+  auto refusal_of = [](const std::string& hosts, const std::string& tasks) {
+    auto places = slurm_places(hosts, tasks, 2, "b");
+    return places ? "accepted" : render(places.error());
+  };
+  CHECK(refusal_of("a[1-", "") == "SLURM_JOB_NODELIST: \"a[1-\" is no list of hosts of SLURM's: a '[' without its ']'");
+  CHECK(refusal_of("a[1-2000]", "") == "SLURM_JOB_NODELIST: more than 1024 nodes");
+  CHECK(refusal_of("-oProxyCommand=x", "") == "SLURM_JOB_NODELIST: '-oProxyCommand=x' is not the name of a host");
+  CHECK(refusal_of("a", "x").find("SLURM_TASKS_PER_NODE: \"x\" is no list of tasks") == 0);
+  CHECK(refusal_of("a,b", "1")
+        == "SLURM_TASKS_PER_NODE: \"1\" is for 1 hosts, and SLURM_JOB_NODELIST names 2: \"a,b\"");
+  CHECK(refusal_of("a", "0") == "SLURM_TASKS_PER_NODE: 0 tasks are not from 1 to 1024");
+}
+
+TEST_CASE("hostfile: ranks fill a host before the next, and are counted on each") {
+  auto hosts = parse("alpha slots=2\nbeta slots=1\nalpha slots=1\n");
+  auto places = rank_places(4, *hosts);
+  REQUIRE(places);
+  std::string text;
+  for (auto& x : *places)
+    text += x.host + std::to_string(x.local_rank) + " ";
+  CHECK(text == "alpha0 alpha1 beta0 alpha2 ");
+  CHECK(rank_places(3, *hosts)->size() == 3);
+  CHECK(render(rank_places(5, *hosts).error()).find("--ranks 5, but the hosts have 4 slots") == 0);
+  auto here = local_ranks(2);
+  CHECK(here[1].rank == 1);
+  CHECK(here[1].local_rank == 1);
+  CHECK(here[1].local);
+}

@@ -1,0 +1,89 @@
+// The COORDINATOR's groups of ranks that processes of their own play: how they come together, and how they leave.
+#include "actors/calls/request_limit.hpp"
+#include "actors/coordination/coordinator_requests.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto::RendezvousRequest& x) {
+  auto promise = self->make_response_promise<proto::RendezvousResponse>();
+  auto number = ++waits_;
+  auto all = ranks_.arrived(x, number);
+  if (!all) {
+    promise.deliver(refusal<proto::RendezvousResponse>(all.error()));
+    return promise;
+  }
+  auto limit = request_limit(x.timeout_ns());
+  waiting_ranks_[number] = {limit, promise};
+  if (!*all) {
+    self->delayed_send(self, limit, atom::expire_v, number);
+    return promise;
+  }
+  gpu_sim::CommInitRequest request;
+  for (auto device : (*all)->devices)
+    request.add_deviceids(device.value);
+  request.set_defaultpolicy(true);
+  request.set_outlivesclient(true); // the death of one rank's process must not take it
+  auto made = comm_init(request);
+  auto problem = error_in(made);
+  auto waiters = ranks_.formed((*all)->name, problem ? caf::expected<communicator_id>{problem} : id_of(made));
+  answer_ranks(waiters, made, problem);
+  return promise;
+}
+
+caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::FinalizeRequest& x) {
+  auto promise = self->make_response_promise<proto::FinalizeResponse>();
+  auto number = ++waits_;
+  auto limit = request_limit(x.timeout_ns());
+  waiting_ranks_[number] = {limit, promise};
+  if (auto all = ranks_.leaves(x, number))
+    end_group(*all);
+  else
+    self->delayed_send(self, limit, atom::expire_v, number);
+  return promise;
+}
+
+void coordinator_state::answer_ranks(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made,
+                                     const caf::error& problem) {
+  for (auto number : waiters) {
+    auto waiter = waiting_ranks_.extract(number);
+    if (!waiter)
+      continue;
+    if (auto begin = std::get_if<0>(&waiter.mapped().promise)) {
+      auto answer = refusal<proto::RendezvousResponse>(problem);
+      answer.set_comm_id(made.commid());
+      *answer.mutable_devices() = made.devices();
+      begin->deliver(std::move(answer));
+    } else {
+      std::get<1>(waiter.mapped().promise).deliver(verdict<proto::FinalizeResponse>(problem));
+    }
+  }
+}
+
+void coordinator_state::end_group(const rendezvous_desk::left_group& x) {
+  auto id = x.communicator;
+  if (communicators.find(id) == nullptr)
+    return answer_ranks(x.to, {}, {});
+  proto::CommDestroyRequest request;
+  request.set_comm_id(id.value);
+  request.set_reason("all of its ranks have left");
+  auto limit = options.request_limit + options.communicators.operation_limit; // streams may be given up
+  ask_communicator_then<proto::CommDestroyResponse>(
+    *this, id, request, limit,
+    [this, x](const proto::CommDestroyResponse&) {
+      communicator_ended(x.communicator, {});
+      answer_ranks(x.to, {}, {});
+    },
+    [this, x](const caf::error& problem) { answer_ranks(x.to, {}, problem); });
+}
+
+void coordinator_state::rank_lost(device_id device, const std::string& cause) {
+  for (auto& x : ranks_.lost(device, cause))
+    answer_ranks(x.to, {}, x.problem);
+  while (auto left = ranks_.next_left())
+    end_group(*left);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,109 @@
+#include "client/own_node.hpp"
+
+#include "actors/hosts/connections.hpp"
+#include "client/client.hpp"
+#include "runtime/text/endpoint.hpp"
+#include "runtime/text/own_address.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <caf/scoped_actor.hpp>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+namespace {
+
+caf::expected<std::string> address_for_others(const options& opts) {
+  if (opts.node.listen_host != "auto")
+    return opts.node.listen_host;
+  if (opts.node.join.empty())
+    return make_error(errc::invalid_argument, "--listen-host auto takes the address that leads to the coordinator: say "
+                                              "which with --join, or give an address");
+  auto coordinator = parse_endpoint(opts.node.join);
+  if (!coordinator)
+    return std::move(coordinator.error());
+  return own_address_towards(*coordinator);
+}
+
+/// All addresses of the family of this one.
+std::string any_address(const std::string& like) {
+  return like.find(':') == std::string::npos ? "0.0.0.0" : "::";
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& system, const options& opts,
+                                                         const coordinator_actor& coordinator, bool listens) {
+  auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
+  if (!memory)
+    return std::move(memory.error());
+  std::unique_ptr<own_node> result{new own_node{system, std::move(*memory)}};
+  auto settings = node_settings(opts, result->memory_.path());
+  result->name_ = settings.name;
+  result->handle_ = system.spawn(node, std::move(settings));
+  if (listens)
+    if (auto problem = result->listen(opts))
+      return problem;
+  if (!coordinator)
+    return result;
+  proto::Adopt join;
+  join.set_host(result->address_);
+  join.set_port(result->port_);
+  caf::anon_send(result->handle_, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator));
+  return result;
+}
+
+caf::error own_node::listen(const options& opts) {
+  auto address = address_for_others(opts);
+  if (!address)
+    return std::move(address.error());
+  address_ = std::move(*address);
+  auto port = listen_for(handle_, system_, address_ == opts.node.listen_host ? address_ : any_address(address_),
+                         opts.node.listen_port);
+  if (!port)
+    return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
+                                                  opts.node.listen_port, render(port.error())));
+  port_ = *port;
+  return caf::none;
+}
+
+own_node::~own_node() {
+  caf::scoped_actor self{system_};
+  self->monitor(handle_);
+  self->send_exit(handle_, caf::exit_reason::user_shutdown);
+  bool down = false;
+  self->receive([&](const caf::down_msg&) { down = true; }, caf::after(std::chrono::seconds{10}) >> [] {});
+  if (!down)
+    spdlog::error("the devices of node {} did not end within 10 s", name_);
+}
+
+caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_actor& coordinator,
+                                                              caf::timespan limit) {
+  constexpr auto look_again = std::chrono::milliseconds{5};
+  caf::scoped_actor self{system_};
+  self->monitor(handle_);
+  client host{system_, coordinator};
+  for (auto give_up = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < give_up;) {
+    auto there = host.devices();
+    if (!there)
+      return std::move(there.error());
+    for (auto& node : there->nodes()) {
+      std::vector<device_id> found;
+      for (auto& device : there->devices())
+        if (node.name() == name_ && device.node_id() == node.node_id())
+          found.push_back(id_of(device.metadata()));
+      if (!found.empty() && found.size() == node.devices_announced())
+        return found;
+    }
+    caf::error ended;
+    self->receive([&](const caf::down_msg& x) { ended = x.reason; }, caf::after(look_again) >> [] {});
+    if (ended)
+      return ended;
+  }
+  return make_error(errc::timed_out, fmt::format("the devices of node {} had not joined after {}", name_,
+                                                 duration_text(static_cast<uint64_t>(limit.count()))));
+}
+
+} // namespace ringmaster

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "client/cluster.hpp"
+#include "messages/ids.hpp"
+#include "runtime/memory/memory_directory.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// A node that this process hosts for a coordinator, with the devices of the configuration. It leaves when this object
+/// goes.
+class own_node {
+public:
+  /// Starts it, with a place where other nodes reach it if it `listens`, and joins the coordinator, or waits for one
+  /// that lists it where there is none. It has not joined when this returns. Errors: those of the memory directory;
+  /// io_error where it cannot listen; invalid_argument, for a listen-host "auto" without a coordinator or with one
+  /// whose host nobody knows.
+  static caf::expected<std::unique_ptr<own_node>> start(caf::actor_system& system, const options& opts,
+                                                        const coordinator_actor& coordinator, bool listens);
+  ~own_node();
+  own_node(const own_node&) = delete;
+  own_node& operator=(const own_node&) = delete;
+
+  const node_actor& handle() const noexcept { return handle_; }
+  const std::string& name() const noexcept { return name_; }
+  /// By which others are told to reach it.
+  const std::string& address() const noexcept { return address_; }
+  uint16_t port() const noexcept { return port_; }
+
+  /// Waits until its devices have joined. Errors: timed_out; the node's own where it has ended, as because another node
+  /// has its name.
+  caf::expected<std::vector<device_id>> await_devices(const coordinator_actor& coordinator, caf::timespan limit);
+
+private:
+  own_node(caf::actor_system& system, memory_directory memory) : system_(system), memory_(std::move(memory)) {}
+
+  caf::error listen(const options& opts);
+
+  caf::actor_system& system_;
+  memory_directory memory_; ///< Of its devices.
+  node_actor handle_;
+  std::string name_;
+  std::string address_;
+  uint16_t port_ = 0; ///< 0: nowhere.
+};
+
+} // namespace ringmaster

@@ -1,0 +1,221 @@
+#include "client/process_group.hpp"
+
+#include "actors/configuration/log.hpp"
+#include "actors/hosts/connections.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <caf/scoped_actor.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+std::string text_of(const endpoint& x) {
+  return x.host.find(':') == std::string::npos ? fmt::format("{}:{}", x.host, x.port)
+                                               : fmt::format("[{}]:{}", x.host, x.port);
+}
+
+std::string text_of(caf::timespan x) {
+  return duration_text(static_cast<uint64_t>(x.count()));
+}
+
+void pause(caf::actor_system& system, caf::timespan time) {
+  caf::scoped_actor self{system};
+  self->receive(caf::after(time) >> [] {});
+}
+
+/// The coordinator, as soon as whoever hosts it listens.
+caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const launched_process& us,
+                                                    caf::timespan limit) {
+  constexpr auto try_again = std::chrono::milliseconds{20};
+  auto where = text_of(us.coordinator);
+  for (auto give_up = steady::now() + limit;;) {
+    auto found = connect(system, where, std::max<caf::timespan>(give_up - steady::now(), try_again));
+    if (found || code_of(found.error()) != errc::unreachable)
+      return found;
+    if (steady::now() >= give_up)
+      return make_error(errc::timed_out,
+                        fmt::format("rank 0 was not found at {} ({}) within {}. MASTER_ADDR and MASTER_PORT, or "
+                                    "RINGMASTER_COORDINATOR=HOST:PORT, say on every rank where it is. Why: {}",
+                                    where, us.coordinator_origin, text_of(limit), render(found.error())));
+    pause(system, try_again);
+  }
+}
+
+/// The coordinator's own configuration counts where somebody has set it.
+std::string listen_host(const options& opts, const endpoint& where) {
+  if (opts.coordinator.host != options{}.coordinator.host)
+    return opts.coordinator.host;
+  return !is_loopback(where.host) ? "0.0.0.0" : where.host == "::1" ? "::1" : "127.0.0.1";
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<process_group>> process_group::init(caf::actor_system& system, const options& opts,
+                                                                  uint32_t ranks_alone) {
+  auto launched = launched_process_of(process_environment(), opts.coordinator.port);
+  if (!launched)
+    return std::move(launched.error());
+  start_log(opts);
+  std::unique_ptr<process_group> result{new process_group{system, opts}};
+  result->launched_ = std::move(*launched);
+  if (!result->launched_) {
+    if (auto problem = result->play_all(ranks_alone))
+      return problem;
+    return result;
+  }
+  auto& us = *result->launched_;
+  if (auto problem = result->play_one())
+    return make_error(code_of(problem),
+                      fmt::format("rank {} of {} ({}): {}", us.rank, us.world_size, us.launcher, render(problem)));
+  return result;
+}
+
+caf::error process_group::play_all(uint32_t count) {
+  options_.device.count = std::max(options_.device.count, count); // of a cluster of its own
+  auto home = cluster::open(system_, options_);
+  if (!home)
+    return std::move(home.error());
+  cluster_ = std::move(*home);
+  owner_.emplace(system_, coordinator());
+  if (auto there = owner_->devices(count, options_.ranks.join_timeout); !there)
+    return std::move(there.error());
+  auto made = owner_->comm_init(count);
+  if (!made)
+    return std::move(made.error());
+  size_ = count;
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    auto handle = rank_communicator::attach(system_, coordinator(), id_of(*made), rank);
+    if (!handle)
+      return std::move(handle.error());
+    ranks_.push_back(std::move(*handle));
+  }
+  return caf::none;
+}
+
+caf::error process_group::play_one() {
+  auto& us = *launched_;
+  name_ = us.job.empty() ? "world" : "world of " + us.job;
+  options_.device.count = 1;
+  if (options_.node.name.empty())
+    options_.node.name = fmt::format("rank-{}", us.rank);
+  if (auto problem = open_cluster())
+    return problem;
+  options_.node.join = text_of(us.coordinator);
+  if (!is_loopback(us.coordinator.host) && options_.node.listen_host == options{}.node.listen_host)
+    options_.node.listen_host = "auto";
+  // Whoever hosts the coordinator is reached by everybody as it is.
+  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator());
+  if (!node)
+    return std::move(node.error());
+  node_ = std::move(*node);
+  auto devices = node_->await_devices(coordinator(), options_.ranks.join_timeout);
+  if (!devices)
+    return std::move(devices.error());
+  return meet_others(devices->front());
+}
+
+caf::error process_group::open_cluster() {
+  auto& us = *launched_;
+  if (!us.hosts_coordinator()) {
+    auto found = connect_when_there(system_, us, options_.ranks.join_timeout);
+    if (!found)
+      return std::move(found.error());
+    cluster_ = cluster::of(system_, std::move(*found));
+    return caf::none;
+  }
+  auto home = cluster::start(system_, options_, false);
+  if (!home)
+    return std::move(home.error());
+  cluster_ = std::move(*home);
+  auto host = listen_host(options_, us.coordinator);
+  auto port = listen_for(coordinator(), system_, host, us.coordinator.port);
+  if (port)
+    return caf::none;
+  return make_error(
+    errc::io_error,
+    fmt::format("cannot listen at {}:{} ({}) for the other ranks; another program may have the port: "
+                "set MASTER_PORT, or RINGMASTER_COORDINATOR=HOST:PORT, to the same free one on every rank",
+                host, us.coordinator.port, render(port.error())));
+}
+
+caf::error process_group::meet_others(device_id device) {
+  auto& us = *launched_;
+  proto::RendezvousRequest request;
+  request.set_group(name_);
+  request.set_rank(us.rank);
+  request.set_world_size(us.world_size);
+  request.set_device_id(device.value);
+  request.set_timeout_ns(static_cast<uint64_t>(options_.ranks.join_timeout.count()));
+  client host{system_, coordinator()};
+  auto all = host.ask_within<proto::RendezvousResponse>(options_.ranks.join_timeout + std::chrono::seconds{5},
+                                                        std::move(request)); // the coordinator's sentence comes first
+  if (!all)
+    return std::move(all.error());
+  gpu_sim::GetCommStatusResponse members; // as all of them have it, although one may have gone by now
+  members.set_epoch(1);
+  *members.mutable_devices() = all->devices();
+  size_ = us.world_size;
+  ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
+  return caf::none;
+}
+
+bool process_group::plays(uint32_t rank) const noexcept {
+  return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.rank() == rank; });
+}
+
+caf::error process_group::finalize() {
+  if (ranks_.empty())
+    return caf::none;
+  if (owner_) {
+    auto id = ranks_.front().id();
+    ranks_.clear();
+    return owner_->destroy(id);
+  }
+  proto::FinalizeRequest request;
+  request.set_group(name_);
+  request.set_rank(launched_->rank);
+  request.set_timeout_ns(static_cast<uint64_t>(options_.ranks.leave_timeout.count()));
+  client host{system_, coordinator()};
+  auto all = host.ask_within<proto::FinalizeResponse>(options_.ranks.leave_timeout + std::chrono::seconds{5},
+                                                      std::move(request));
+  ranks_.clear();
+  return all ? caf::error{} : std::move(all.error());
+}
+
+process_group::~process_group() {
+  ranks_.clear();
+  owner_.reset();
+  node_.reset();
+  if (launched_ && launched_->hosts_coordinator() && cluster_)
+    await_leaving();
+}
+
+void process_group::await_leaving() {
+  constexpr auto look_again = std::chrono::milliseconds{5};
+  client host{system_, coordinator()};
+  for (auto give_up = steady::now() + options_.ranks.leave_timeout;;) {
+    auto there = host.devices();
+    if (!there || there->nodes().empty())
+      return;
+    if (steady::now() >= give_up) {
+      spdlog::warn("rank 0 ends the coordinator after {}, while {} of other ranks are there",
+                   text_of(options_.ranks.leave_timeout),
+                   counted(static_cast<uint64_t>(there->nodes_size()), "process"));
+      return;
+    }
+    pause(system_, look_again);
+  }
+}
+
+} // namespace ringmaster

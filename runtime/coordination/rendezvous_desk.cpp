@@ -1,0 +1,164 @@
+#include "runtime/coordination/rendezvous_desk.hpp"
+
+#include "messages/errc.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint32_t world_size_max = 65'536;
+constexpr size_t groups_max = 1024;
+
+/// "rank 3", "ranks 0, 2, 5 and 17 more"
+std::string ranks_text(const std::vector<uint32_t>& ranks) {
+  constexpr size_t named_max = 16;
+  std::vector<uint32_t> named{ranks.begin(), ranks.begin() + static_cast<long>(std::min(ranks.size(), named_max))};
+  auto rest = ranks.size() - named.size();
+  return fmt::format("rank{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(named, ", "),
+                     rest == 0 ? "" : fmt::format(" and {} more", rest));
+}
+
+template <class Members, class Predicate>
+std::vector<uint32_t> ranks_that(const Members& members, Predicate are) {
+  std::vector<uint32_t> result;
+  for (uint32_t rank = 0; rank < members.size(); ++rank)
+    if (are(members[rank]))
+      result.push_back(rank);
+  return result;
+}
+
+} // namespace
+
+std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& x) {
+  std::vector<number> result;
+  for (auto& rank : x.ranks)
+    if (rank.waits != 0)
+      result.push_back(rank.waits);
+  return result;
+}
+
+caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::arrived(
+  const proto::RendezvousRequest& x, number who) {
+  if (x.world_size() == 0 || x.world_size() > world_size_max || x.rank() >= x.world_size())
+    return make_error(errc::invalid_argument,
+                      fmt::format("there is no rank {} of {}: ranks are counted from 0, and {} at most", x.rank(),
+                                  x.world_size(), world_size_max));
+  if (groups_.count(x.group()) == 0 && groups_.size() >= groups_max)
+    return make_error(errc::too_many, fmt::format("{} groups of ranks are there already", groups_max));
+  auto& group = groups_[x.group()];
+  if (group.ranks.empty())
+    group.ranks.resize(x.world_size());
+  if (group.ranks.size() != x.world_size())
+    return make_error(errc::invalid_argument,
+                      fmt::format("rank {} says that there are {} ranks of \"{}\", others say {}", x.rank(),
+                                  x.world_size(), x.group(), group.ranks.size()));
+  auto& rank = group.ranks[x.rank()];
+  if (rank.is_here)
+    return make_error(errc::in_use, fmt::format("rank {} of \"{}\" is there already, with device 0x{:x}", x.rank(),
+                                                x.group(), rank.device));
+  rank = {device_id{x.device_id()}, who, true, false};
+  complete_group result{x.group(), {}};
+  for (auto& each : group.ranks) {
+    if (!each.is_here)
+      return std::optional<complete_group>{};
+    result.devices.push_back(each.device);
+  }
+  return std::optional{std::move(result)};
+}
+
+std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& name,
+                                                             const caf::expected<communicator_id>& communicator) {
+  auto found = groups_.find(name);
+  if (found == groups_.end())
+    return {};
+  auto& group = found->second;
+  auto result = waiting(group);
+  if (!communicator) {
+    groups_.erase(found);
+    return result;
+  }
+  group.communicator = *communicator;
+  for (auto& rank : group.ranks)
+    rank.waits = 0;
+  return result;
+}
+
+std::optional<rendezvous_desk::left_group> rendezvous_desk::leaves(const proto::FinalizeRequest& x, number who) {
+  auto found = groups_.find(x.group());
+  if (found == groups_.end() || !found->second.communicator || x.rank() >= found->second.ranks.size())
+    return left_group{{}, {who}};
+  auto& rank = found->second.ranks[x.rank()];
+  if (rank.waits != 0)
+    return left_group{{}, {who}}; // it has said so before
+  rank.waits = who;
+  rank.has_left = true;
+  return take_if_left(found);
+}
+
+std::optional<rendezvous_desk::left_group> rendezvous_desk::take_if_left(groups::iterator x) {
+  auto& group = x->second;
+  if (!group.communicator || !std::all_of(group.ranks.begin(), group.ranks.end(), [](auto& y) { return y.has_left; }))
+    return std::nullopt;
+  left_group result{*group.communicator, waiting(group)};
+  groups_.erase(x);
+  return result;
+}
+
+std::vector<rendezvous_desk::answer> rendezvous_desk::lost(device_id device, const std::string& cause) {
+  std::vector<answer> result;
+  for (auto i = groups_.begin(); i != groups_.end();) {
+    auto& [name, group] = *i;
+    auto rank = std::find_if(group.ranks.begin(), group.ranks.end(),
+                             [&](auto& x) { return x.is_here && x.device == device; });
+    if (rank == group.ranks.end() || group.communicator) {
+      if (rank != group.ranks.end())
+        rank->has_left = true;
+      ++i;
+      continue;
+    }
+    result.push_back({waiting(group),
+                      make_error(errc::device_lost,
+                                 fmt::format("rank {} of {} of \"{}\" (device 0x{:x}) was lost before all had "
+                                             "come: {}",
+                                             rank - group.ranks.begin(), group.ranks.size(), name, device, cause))});
+    i = groups_.erase(i);
+  }
+  return result;
+}
+
+std::optional<rendezvous_desk::left_group> rendezvous_desk::next_left() {
+  for (auto i = groups_.begin(); i != groups_.end(); ++i)
+    if (auto left = take_if_left(i))
+      return left;
+  return std::nullopt;
+}
+
+std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, const std::string& limit) {
+  for (auto i = groups_.begin(); i != groups_.end(); ++i) {
+    auto& [name, group] = *i;
+    auto rank = std::find_if(group.ranks.begin(), group.ranks.end(), [&](auto& x) { return x.waits == who; });
+    if (rank == group.ranks.end())
+      continue;
+    if (group.communicator) {
+      rank->waits = 0; // it goes all the same
+      auto at_work = ranks_that(group.ranks, [](auto& x) { return !x.has_left; });
+      return answer{{who},
+                    make_error(errc::timed_out, fmt::format("{} of {} of \"{}\" had not left after {}",
+                                                            ranks_text(at_work), group.ranks.size(), name, limit))};
+    }
+    auto missing = ranks_that(group.ranks, [](auto& x) { return !x.is_here; });
+    // All of them: what one has given up can never come together, and each is to hear the same names.
+    answer result{waiting(group),
+                  make_error(errc::timed_out, fmt::format("{} of {} of \"{}\" did not come within {}",
+                                                          ranks_text(missing), group.ranks.size(), name, limit))};
+    groups_.erase(i);
+    return result;
+  }
+  return std::nullopt;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "messages/cluster.pb.h"
+#include "messages/ids.hpp"
+
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// Processes that become the ranks of a communicator, and leave it together. The coordinator's; it is told who asks,
+/// and tells what to answer. Who asks has a number, until it is answered.
+///
+///   gathering --all have come, communicator made--> working --all have left or are lost--> gone
+///       \_ a limit passes, one is lost: gone, with the names of those that are missing
+class rendezvous_desk {
+public:
+  using number = uint64_t;
+
+  /// What all of these are to be told.
+  struct answer {
+    std::vector<number> to;
+    caf::error problem;
+  };
+
+  /// All ranks have come: a communicator of these is to be made, and `formed` told.
+  struct complete_group {
+    std::string name;
+    std::vector<device_id> devices; ///< In rank order.
+  };
+
+  /// All have left: the communicator is to end, then these are to be told.
+  struct left_group {
+    communicator_id communicator;
+    std::vector<number> to;
+  };
+
+  /// A rank has come. None: others are missing. Errors: invalid_argument for a rank that there cannot be, and for sizes
+  /// that differ; in_use where the rank is there already. Who gets an error is answered.
+  caf::expected<std::optional<complete_group>> arrived(const proto::RendezvousRequest& x, number who);
+  /// The communicator of a complete group is there, or why it is not. Whom to tell.
+  std::vector<number> formed(const std::string& name, const caf::expected<communicator_id>& communicator);
+  /// A rank has done its part. None: others have not. A group that is gone needs nobody's leaving.
+  std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
+  /// The device is lost, and with it a rank: a group that gathers cannot come together, one that works is left by it.
+  std::vector<answer> lost(device_id device, const std::string& cause);
+  /// Groups that nobody is in any more, after a loss.
+  std::optional<left_group> next_left();
+  /// The limit has passed. None: it has been answered.
+  std::optional<answer> expired(number who, const std::string& limit);
+
+private:
+  struct member {
+    device_id device;
+    number waits = 0; ///< 0: for nothing.
+    bool is_here = false;
+    bool has_left = false;
+  };
+
+  struct rank_group {
+    std::vector<member> ranks;
+    std::optional<communicator_id> communicator;
+  };
+  using groups = std::map<std::string, rank_group>;
+
+  static std::vector<number> waiting(const rank_group& x);
+  std::optional<left_group> take_if_left(groups::iterator x);
+
+  groups groups_;
+};
+
+} // namespace ringmaster

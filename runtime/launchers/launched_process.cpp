@@ -1,0 +1,218 @@
+#include "runtime/launchers/launched_process.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/launchers/slurm_hosts.hpp"
+#include "runtime/text/quantity_parse.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <initializer_list>
+
+namespace ringmaster {
+
+namespace {
+
+/// Which variables a launcher sets; an empty name: it has none of the kind.
+struct known_launcher {
+  const char* name;
+  const char* rank;
+  const char* world_size;
+  const char* local_rank;
+  const char* local_size;
+  const char* job;
+};
+
+constexpr known_launcher launchers[] = {
+  {"caf-run", "RINGMASTER_RANK", "RINGMASTER_WORLD_SIZE", "RINGMASTER_LOCAL_RANK", "", ""},
+  {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+  {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+   "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+  {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"},
+  {"SLURM", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", "SLURM_JOB_ID"},
+};
+constexpr auto& slurm = launchers[4];
+
+constexpr uint32_t ranks_max = 65'536;
+constexpr auto nobody_denied = "this host, where all ranks are taken to be";
+
+caf::error wrong(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
+}
+
+/// An empty variable is as good as none.
+std::string value_of(const environment& variables, const char* name) {
+  return *name == '\0' ? std::string{} : variables(name).value_or("");
+}
+
+/// The first of these that is set; null: none is.
+const char* first_set(const environment& variables, std::initializer_list<const char*> names) {
+  for (auto name : names)
+    if (!value_of(variables, name).empty())
+      return name;
+  return nullptr;
+}
+
+caf::expected<uint32_t> number_in(const environment& variables, const char* name, uint64_t min, uint64_t max) {
+  auto number = parse_whole(value_of(variables, name), min, max);
+  if (!number)
+    return wrong(fmt::format("{}: {}", name, render(number.error())));
+  return static_cast<uint32_t>(*number);
+}
+
+/// SLURM sets its variables in a batch script as well, which is no task of srun's.
+bool in_batch_script(const environment& variables) {
+  return first_set(variables, {"SLURM_JOB_ID"}) && !first_set(variables, {"SLURM_STEP_ID", "SLURM_STEPID"});
+}
+
+const known_launcher* launcher_of(const environment& variables) {
+  for (auto& x : launchers)
+    if (first_set(variables, {x.rank}) && (&x != &slurm || !in_batch_script(variables)))
+      return &x;
+  return nullptr;
+}
+
+/// A size without a rank. An allocation of SLURM's has one before a task is started.
+caf::error rank_missing(const environment& variables) {
+  for (auto& x : launchers)
+    if (&x != &slurm && first_set(variables, {x.world_size}))
+      return wrong(fmt::format("{} is {}, and {} is not set, which says which of them this process is", x.world_size,
+                               value_of(variables, x.world_size), x.rank));
+  return {};
+}
+
+/// How many ranks this host has; 0: nobody says.
+caf::expected<uint32_t> local_size(const environment& variables, const known_launcher& launcher, uint32_t world_size) {
+  if (!first_set(variables, {launcher.local_size}))
+    return uint32_t{0};
+  return number_in(variables, launcher.local_size, 1, world_size);
+}
+
+/// Within the host or not, as far as it is known; fills in rank and sizes.
+caf::error read_ranks(const environment& variables, const known_launcher& launcher, launched_process& result) {
+  auto step_size = &launcher == &slurm ? first_set(variables, {"SLURM_STEP_NUM_TASKS"}) : nullptr;
+  auto size_name = step_size != nullptr ? step_size : launcher.world_size;
+  if (!first_set(variables, {size_name}))
+    return wrong(fmt::format("{} is {}, and {} is not set, which says how many ranks there are", launcher.rank,
+                             value_of(variables, launcher.rank), size_name));
+  auto size = number_in(variables, size_name, 1, ranks_max);
+  if (!size)
+    return std::move(size.error());
+  auto rank = number_in(variables, launcher.rank, 0, ranks_max);
+  if (!rank)
+    return std::move(rank.error());
+  if (*rank >= *size)
+    return wrong(fmt::format("{} is {}, but {} is {}: ranks are counted from 0", launcher.rank, *rank, size_name,
+                             *size));
+  result.rank = result.local_rank = *rank;
+  result.world_size = *size;
+  if (auto name = first_set(variables, {launcher.local_rank, slurm.local_rank})) {
+    auto local = number_in(variables, name, 0, *size - 1);
+    if (!local)
+      return std::move(local.error());
+    result.local_rank = *local;
+  }
+  auto here = local_size(variables, launcher, *size);
+  if (!here)
+    return std::move(here.error());
+  if (*here != 0 && result.local_rank >= *here)
+    return wrong(fmt::format("{} is {}, but {} is {}: local ranks are counted from 0", launcher.local_rank,
+                             result.local_rank, launcher.local_size, *here));
+  return {};
+}
+
+/// torchrun's own store listens at MASTER_PORT, then.
+bool is_master_port_taken(const environment& variables) {
+  return value_of(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
+}
+
+/// Where the launcher's variables, and not the user's, place rank 0. Empty: nowhere.
+caf::expected<std::string> first_host(const environment& variables, const known_launcher& launcher,
+                                      launched_process& result) {
+  auto here = local_size(variables, launcher, result.world_size);
+  if (!here)
+    return std::move(here.error());
+  result.coordinator_origin = nobody_denied;
+  if (*here == result.world_size)
+    return std::string{"127.0.0.1"};
+  if (auto list = first_set(variables, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})) {
+    auto hosts = slurm_hosts(value_of(variables, list));
+    if (!hosts)
+      return wrong(fmt::format("{}: {}", list, render(hosts.error())));
+    result.coordinator_origin = list;
+    return hosts->size() == 1 ? "127.0.0.1" : hosts->front();
+  }
+  if (auto address = first_set(variables, {"SLURM_LAUNCH_NODE_IPADDR"}); address && &launcher == &slurm) {
+    result.coordinator_origin = address;
+    return value_of(variables, address);
+  }
+  return *here == 0 ? "127.0.0.1" : std::string{};
+}
+
+caf::error read_coordinator(const environment& variables, const known_launcher& launcher, uint16_t port,
+                            launched_process& result) {
+  if (auto name = first_set(variables, {"RINGMASTER_COORDINATOR"})) {
+    auto where = parse_endpoint(value_of(variables, name));
+    if (!where)
+      return wrong(fmt::format("{}: {}", name, render(where.error())));
+    result.coordinator = std::move(*where);
+    result.coordinator_origin = name;
+    return {};
+  }
+  if (&launcher == &launchers[0])
+    return wrong(fmt::format("{} is set, and RINGMASTER_COORDINATOR is not, which says where the coordinator is",
+                             launcher.rank));
+  result.coordinator.port = port;
+  if (auto name = first_set(variables, {"MASTER_PORT"}); name && !is_master_port_taken(variables)) {
+    auto chosen = number_in(variables, name, 1, 65'535);
+    if (!chosen)
+      return std::move(chosen.error());
+    result.coordinator.port = static_cast<uint16_t>(*chosen);
+  }
+  if (auto name = first_set(variables, {"MASTER_ADDR"})) {
+    result.coordinator.host = value_of(variables, name);
+    result.coordinator_origin = name;
+    return {};
+  }
+  auto host = first_host(variables, launcher, result);
+  if (!host)
+    return std::move(host.error());
+  if (host->empty())
+    return wrong(
+      fmt::format("{} ranks on several hosts ({} says that {} are here), and nothing says on which rank 0 is: "
+                  "set MASTER_ADDR to that host, and MASTER_PORT unless it is {}; or "
+                  "RINGMASTER_COORDINATOR=HOST:PORT",
+                  result.world_size, launcher.local_size, value_of(variables, launcher.local_size), port));
+  result.coordinator.host = std::move(*host);
+  return {};
+}
+
+} // namespace
+
+environment process_environment() {
+  return [](const char* name) {
+    auto value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+  };
+}
+
+caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables, uint16_t port) {
+  if (variables("RINGMASTER_RANK") == "")
+    return std::optional<launched_process>{};
+  auto launcher = launcher_of(variables);
+  if (launcher == nullptr) {
+    if (auto problem = rank_missing(variables))
+      return problem;
+    return std::optional<launched_process>{};
+  }
+  launched_process result;
+  result.launcher = launcher->name;
+  result.job = value_of(variables, launcher->job);
+  if (auto problem = read_ranks(variables, *launcher, result))
+    return problem;
+  if (auto problem = read_coordinator(variables, *launcher, port, result))
+    return problem;
+  return std::optional{std::move(result)};
+}
+
+} // namespace ringmaster

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace ringmaster {
+
+/// One process among those that a launcher has started together, each of which is a rank.
+struct launched_process {
+  std::string launcher; ///< "caf-run", "torchrun", "Open MPI", "MPICH" or "SLURM".
+  std::string job;      ///< By which the launcher tells its runs apart; empty: it does not say.
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  uint32_t local_rank = 0; ///< Among those of its host; the rank, where the launcher does not say.
+  endpoint coordinator;    ///< Rank 0's process listens there; under caf-run it is there already.
+  /// Who has said so: a variable's name, or "this host, which nobody has denied".
+  std::string coordinator_origin;
+
+  /// Whether this process has to start the coordinator, so that the others find it.
+  bool hosts_coordinator() const { return rank == 0 && launcher != "caf-run"; }
+};
+
+/// The value of an environment variable; none where it is not set. See `process_environment`.
+using environment = std::function<std::optional<std::string>(const char* name)>;
+
+/// That of this process.
+environment process_environment();
+
+/// What the environment says. None: no launcher has started this process, or the variable RINGMASTER_RANK is empty,
+/// which says that it is no rank, whatever another launcher further out has set. `port` is rank 0's where no variable
+/// says one. The launchers are asked from the innermost out: under mpirun in a SLURM allocation, mpirun counts. Rank 0
+/// is where RINGMASTER_COORDINATOR ("host:port") or MASTER_ADDR and MASTER_PORT say, else on SLURM's first host, else
+/// here if all ranks are. Errors: invalid_argument, with the variables that are missing or contradict each other.
+caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables, uint16_t port);
+
+} // namespace ringmaster

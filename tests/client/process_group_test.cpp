@@ -1,0 +1,134 @@
+// The same program as one process, and as a process for each rank under caf-run and MPI's launchers.
+#include "tests/support/launched_program.hpp"
+#include "tests/support/text_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+using namespace ringmaster::launch;
+using namespace ringmaster::test;
+
+namespace {
+
+std::vector<std::string> under_caf_run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), RINGMASTER_CAF_RUN);
+  return arguments;
+}
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> result;
+  for (std::string line; std::getline(stream, line);)
+    result.push_back(line);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+using lines = std::vector<std::string>;
+
+/// A port that nobody has at the moment.
+std::string free_port() {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof own;
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&own), size) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0);
+  ::close(fd);
+  return std::to_string(ntohs(own.sin_port));
+}
+
+std::vector<std::string> words(std::vector<std::string> first, const std::vector<std::string>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+} // namespace
+
+TEST_CASE("process_group: without a launcher one process plays all ranks") {
+  launched_program run{{RINGMASTER_RANK_PROGRAM, "sum"}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(run.output == "1 of 1: the sum is 1\n");
+}
+
+TEST_CASE("process_group: under caf-run --ranks each process is a rank") {
+  launched_program run{under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "sum"})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output)
+        == lines{"[rank 0] 1 of 3: the sum is 6", "[rank 1] 2 of 3: the sum is 6", "[rank 2] 3 of 3: the sum is 6"});
+}
+
+TEST_CASE("process_group: a process that ends is a rank that is lost, and its status is that of all") {
+  launched_program run{under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "exit-3"})};
+  CHECK(run.finish() == 3);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output) == lines{"[rank 0] 1 of 3: the sum is 3", "[rank 1] 2 of 3: the sum is 3"});
+  CHECK(contains(run.error, "caf-run: rank 2 exited with status 3: it had enough")); // the others may have ended, too
+}
+
+TEST_CASE("process_group: who does not come is named within the limit") {
+  launched_program run{
+    under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "no-show", "--ranks.join-timeout=700ms"})};
+  CHECK(run.finish() == 1);
+  CAPTURE(run.error);
+  for (auto rank : {"0", "2"})
+    CHECK(contains(run.error, std::string{"[rank "} + rank + "] rank_program: rank " + rank
+                                + " of 3 (caf-run): rank 1 of 3 of \"world\" did not come within 700 ms\n"));
+}
+
+TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as another one works") {
+  for (auto launcher : {"mpirun.openmpi", "mpirun.mpich"}) {
+    CAPTURE(launcher);
+    auto path = std::string{"/usr/bin/"} + launcher;
+    if (!std::filesystem::exists(path)) {
+      MESSAGE("skipped: ", path, " is not there");
+      continue;
+    }
+    std::vector<std::string> start{"env", "MASTER_PORT=" + free_port(), path, "-np", "3"};
+    if (contains(path, "openmpi"))
+      start = words(start, {"--oversubscribe", "--allow-run-as-root"});
+    launched_program all{words(start, {RINGMASTER_RANK_PROGRAM, "sum"})};
+    CHECK(all.finish() == 0);
+    CAPTURE(all.error);
+    CHECK(sorted_lines(all.output) == lines{"1 of 3: the sum is 6", "2 of 3: the sum is 6", "3 of 3: the sum is 6"});
+    launched_program two{words(start, {RINGMASTER_RANK_PROGRAM, "early"})};
+    CHECK(two.finish() == 0);
+    CAPTURE(two.error);
+    CHECK(sorted_lines(two.output) == lines{"2 of 3: the sum is 5", "3 of 3: the sum is 5"});
+  }
+}
+
+TEST_CASE("process_group: by torchrun's variables ranks find each other, or say where they have looked") {
+  auto port = free_port();
+  auto as_rank = [&](const char* rank) {
+    return std::vector<std::string>{"env",
+                                    "WORLD_SIZE=2",
+                                    std::string{"RANK="} + rank,
+                                    std::string{"LOCAL_RANK="} + rank,
+                                    "MASTER_ADDR=localhost",
+                                    "MASTER_PORT=" + port,
+                                    RINGMASTER_RANK_PROGRAM,
+                                    "sum"};
+  };
+  launched_program alone{words(as_rank("1"), {"--ranks.join-timeout=100ms"})};
+  CHECK(alone.finish() == 1);
+  CHECK(contains(alone.error, "rank_program: rank 1 of 2 (torchrun): rank 0 was not found at localhost:" + port
+                                + " (MASTER_ADDR) within 100 ms"));
+  launched_program second{as_rank("1")}, first{as_rank("0")};
+  CHECK(first.finish() == 0);
+  CHECK(second.finish() == 0);
+  CHECK(first.output + second.output == "1 of 2: the sum is 3\n2 of 2: the sum is 3\n");
+}
+
+TEST_CASE("process_group: an environment that contradicts itself is a sentence") {
+  launched_program run{{"env", "RANK=2", "WORLD_SIZE=2", RINGMASTER_RANK_PROGRAM}};
+  CHECK(run.finish() == 1);
+  CHECK(run.error == "rank_program: RANK is 2, but WORLD_SIZE is 2: ranks are counted from 0\n");
+}

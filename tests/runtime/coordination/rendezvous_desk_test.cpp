@@ -1,0 +1,155 @@
+#include "runtime/coordination/rendezvous_desk.hpp"
+
+#include "messages/errc.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+using numbers = std::vector<rendezvous_desk::number>;
+
+proto::RendezvousRequest rank_of(uint32_t rank, uint32_t world_size, const std::string& group = "world") {
+  proto::RendezvousRequest result;
+  result.set_group(group);
+  result.set_rank(rank);
+  result.set_world_size(world_size);
+  result.set_device_id(100 + rank);
+  return result;
+}
+
+proto::FinalizeRequest leaving(uint32_t rank) {
+  proto::FinalizeRequest result;
+  result.set_group("world");
+  result.set_rank(rank);
+  return result;
+}
+
+/// Rank r has come under the number 10 + r, and its device is 100 + r.
+struct three_ranks {
+  rendezvous_desk desk;
+
+  bool come(uint32_t rank) {
+    auto all = desk.arrived(rank_of(rank, 3), 10 + rank);
+    REQUIRE(all);
+    return all->has_value();
+  }
+
+  void work() {
+    for (uint32_t rank = 0; rank < 3; ++rank)
+      come(rank);
+    desk.formed("world", communicator_id{7});
+  }
+};
+
+} // namespace
+
+TEST_CASE("rendezvous_desk: the last to come completes the group, whose devices are in rank order") {
+  three_ranks x;
+  CHECK_FALSE(x.come(2));
+  CHECK_FALSE(x.come(0));
+  auto all = x.desk.arrived(rank_of(1, 3), 11);
+  REQUIRE(all);
+  REQUIRE(*all);
+  CHECK((*all)->name == "world");
+  CHECK((*all)->devices == std::vector{device_id{100}, device_id{101}, device_id{102}});
+  CHECK(x.desk.formed("world", communicator_id{7}) == numbers{10, 11, 12});
+  CHECK_FALSE(x.desk.expired(10, "1 s")); // it has been answered
+}
+
+TEST_CASE("rendezvous_desk: whoever waits longest says for all who is missing, and they may come again") {
+  three_ranks x;
+  x.come(1);
+  x.come(0);
+  auto late = x.desk.expired(11, "500 ms");
+  REQUIRE(late);
+  CHECK(late->to == numbers{10, 11});
+  CHECK(render(late->problem) == "rank 2 of 3 of \"world\" did not come within 500 ms");
+  CHECK(code_of(late->problem) == errc::timed_out);
+  CHECK_FALSE(x.desk.expired(10, "500 ms"));
+  CHECK_FALSE(x.come(2));
+  late = x.desk.expired(12, "1 s");
+  REQUIRE(late);
+  CHECK(render(late->problem) == "ranks 0, 1 of 3 of \"world\" did not come within 1 s");
+}
+
+TEST_CASE("rendezvous_desk: of many that are missing it names some") {
+  rendezvous_desk desk;
+  REQUIRE(desk.arrived(rank_of(0, 100), 1));
+  CHECK(render(desk.expired(1, "1 s")->problem).find("ranks 1, 2, 3, ") == 0);
+  REQUIRE(desk.arrived(rank_of(0, 100), 1));
+  CHECK(render(desk.expired(1, "1 s")->problem).find(", 16 and 83 more of 100") != std::string::npos);
+}
+
+TEST_CASE("rendezvous_desk: refuses what cannot be") {
+  three_ranks x;
+  x.come(1);
+  auto refusal = [&](const proto::RendezvousRequest& y) { return render(x.desk.arrived(y, 99).error()); };
+  CHECK(refusal(rank_of(1, 3)) == "rank 1 of \"world\" is there already, with device 0x65");
+  CHECK(refusal(rank_of(2, 4)) == "rank 2 says that there are 4 ranks of \"world\", others say 3");
+  CHECK(refusal(rank_of(3, 3)) == "there is no rank 3 of 3: ranks are counted from 0, and 65536 at most");
+  CHECK(refusal(rank_of(0, 0)) == "there is no rank 0 of 0: ranks are counted from 0, and 65536 at most");
+  CHECK(x.desk.arrived(rank_of(1, 2, "other"), 99));
+}
+
+TEST_CASE("rendezvous_desk: a rank that is lost before all have come ends the waiting") {
+  three_ranks x;
+  x.come(0);
+  x.come(2);
+  auto told = x.desk.lost(device_id{102}, "it was killed");
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].to == numbers{10, 12});
+  CHECK(render(told[0].problem)
+        == "rank 2 of 3 of \"world\" (device 0x66) was lost before all had come: it was killed");
+  CHECK(x.desk.lost(device_id{100}, "it was killed").empty());
+}
+
+TEST_CASE("rendezvous_desk: a communicator that cannot be made is told to all") {
+  three_ranks x;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    x.come(rank);
+  CHECK(x.desk.formed("world", make_error(errc::too_many, "no room")) == numbers{10, 11, 12});
+  CHECK_FALSE(x.come(0)); // from the beginning
+}
+
+TEST_CASE("rendezvous_desk: all leave together, and nobody waits for one that is lost") {
+  three_ranks x;
+  x.work();
+  CHECK_FALSE(x.desk.leaves(leaving(2), 22));
+  CHECK(x.desk.lost(device_id{101}, "it was killed").empty());
+  CHECK_FALSE(x.desk.next_left());
+  auto left = x.desk.leaves(leaving(0), 20);
+  REQUIRE(left);
+  CHECK(left->communicator == communicator_id{7});
+  CHECK(left->to == numbers{20, 22});
+  left = x.desk.leaves(leaving(1), 21); // its device only was lost
+  REQUIRE(left);
+  CHECK(left->to == numbers{21});
+}
+
+TEST_CASE("rendezvous_desk: the loss of the last that works lets the others go") {
+  three_ranks x;
+  x.work();
+  CHECK_FALSE(x.desk.leaves(leaving(0), 20));
+  CHECK_FALSE(x.desk.leaves(leaving(2), 22));
+  x.desk.lost(device_id{101}, "it was killed");
+  auto left = x.desk.next_left();
+  REQUIRE(left);
+  CHECK(left->to == numbers{20, 22});
+  CHECK_FALSE(x.desk.next_left());
+}
+
+TEST_CASE("rendezvous_desk: whoever has waited long enough for the others to leave hears who works") {
+  three_ranks x;
+  x.work();
+  x.desk.leaves(leaving(1), 21);
+  auto late = x.desk.expired(21, "5 s");
+  REQUIRE(late);
+  CHECK(late->to == numbers{21});
+  CHECK(render(late->problem) == "ranks 0, 2 of 3 of \"world\" had not left after 5 s");
+  CHECK_FALSE(x.desk.leaves(leaving(0), 20));
+  auto left = x.desk.leaves(leaving(2), 22);
+  REQUIRE(left);
+  CHECK(left->to == numbers{20, 22});
+}

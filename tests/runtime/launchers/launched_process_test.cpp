@@ -1,0 +1,141 @@
+#include "runtime/launchers/launched_process.hpp"
+
+#include "messages/errc.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+
+using namespace ringmaster;
+
+namespace {
+
+using settings = std::map<std::string, std::string>;
+
+caf::expected<std::optional<launched_process>> read(const settings& variables) {
+  return launched_process_of(
+    [&](const char* name) {
+      auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional{found->second};
+    },
+    7077);
+}
+
+/// "mpirun 1/4 local 1, 127.0.0.1:7077", what is wrong, or "nobody".
+std::string told(const settings& variables) {
+  auto result = read(variables);
+  if (!result)
+    return render(result.error());
+  if (!*result)
+    return "nobody";
+  auto& x = **result;
+  return fmt::format("{} {}/{} local {}, {}:{}", x.launcher, x.rank, x.world_size, x.local_rank, x.coordinator.host,
+                     x.coordinator.port);
+}
+
+settings with(settings base, const settings& more) {
+  for (auto& [name, value] : more)
+    base[name] = value;
+  return base;
+}
+
+settings without(settings base, const std::string& name) {
+  base.erase(name);
+  return base;
+}
+
+const settings caf_run{{"RINGMASTER_RANK", "2"},
+                       {"RINGMASTER_WORLD_SIZE", "4"},
+                       {"RINGMASTER_LOCAL_RANK", "1"},
+                       {"RINGMASTER_COORDINATOR", "10.0.0.1:4711"}};
+const settings torchrun{{"RANK", "5"},
+                        {"WORLD_SIZE", "8"},
+                        {"LOCAL_RANK", "1"},
+                        {"LOCAL_WORLD_SIZE", "4"},
+                        {"MASTER_ADDR", "alpha"},
+                        {"MASTER_PORT", "29500"}};
+const settings open_mpi{{"OMPI_COMM_WORLD_RANK", "1"},
+                        {"OMPI_COMM_WORLD_SIZE", "2"},
+                        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                        {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+const settings mpich{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "3"}, {"MPI_LOCALNRANKS", "4"}};
+const settings srun{{"SLURM_JOB_ID", "77"}, {"SLURM_STEP_ID", "0"},
+                    {"SLURM_PROCID", "3"},  {"SLURM_NTASKS", "4"},
+                    {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "n[07-08]"},
+                    {"SLURM_NNODES", "2"},  {"SLURM_JOB_NODELIST", "n[01-09]"}};
+
+} // namespace
+
+TEST_CASE("launched_process: each launcher says who this is, and where rank 0") {
+  CHECK(told({}) == "nobody");
+  CHECK(told(caf_run) == "caf-run 2/4 local 1, 10.0.0.1:4711");
+  CHECK(told(torchrun) == "torchrun 5/8 local 1, alpha:29500");
+  CHECK(told(open_mpi) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
+  CHECK(told(mpich) == "MPICH 3/4 local 3, 127.0.0.1:7077");
+  CHECK(told(srun) == "SLURM 3/4 local 1, n07:7077");
+}
+
+TEST_CASE("launched_process: rank 0 hosts the coordinator, but caf-run has started one") {
+  auto hosts = [](const settings& x) { return (*read(x))->hosts_coordinator(); };
+  CHECK_FALSE(hosts(with(caf_run, {{"RINGMASTER_RANK", "0"}})));
+  CHECK_FALSE(hosts(open_mpi));
+  CHECK(hosts(with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}})));
+  CHECK(hosts(with(srun, {{"SLURM_PROCID", "0"}})));
+}
+
+TEST_CASE("launched_process: the innermost launcher counts") {
+  CHECK(told(with(srun, open_mpi)) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
+  CHECK(told(with(with(srun, mpich), torchrun)) == "torchrun 5/8 local 1, alpha:29500");
+  CHECK(told(with(torchrun, caf_run)) == "caf-run 2/4 local 1, 10.0.0.1:4711");
+  CHECK(told(with(srun, {{"RINGMASTER_RANK", ""}})) == "nobody"); // as caf-run says to its clients
+}
+
+TEST_CASE("launched_process: what the user sets goes before what is guessed") {
+  CHECK(told(with(open_mpi, {{"MASTER_ADDR", "beta"}})) == "Open MPI 1/2 local 1, beta:7077");
+  CHECK(told(with(open_mpi, {{"MASTER_PORT", "9"}})) == "Open MPI 1/2 local 1, 127.0.0.1:9");
+  CHECK(told(with(torchrun, {{"RINGMASTER_COORDINATOR", "[::1]:5"}})) == "torchrun 5/8 local 1, ::1:5");
+  CHECK(told(with(srun, {{"MASTER_ADDR", "beta"}, {"MASTER_PORT", "9"}})) == "SLURM 3/4 local 1, beta:9");
+  // torchrun's own store has that port
+  CHECK(told(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})) == "torchrun 5/8 local 1, alpha:7077");
+}
+
+TEST_CASE("launched_process: SLURM's tasks are told from its batch scripts, and from an allocation without tasks") {
+  CHECK(told(without(srun, "SLURM_STEP_ID")) == "nobody");
+  CHECK(told(without(srun, "SLURM_PROCID")) == "nobody");
+  CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n3"}})) == "SLURM 3/4 local 1, 127.0.0.1:7077");
+  CHECK(told(without(srun, "SLURM_STEP_NODELIST")) == "SLURM 3/4 local 1, n01:7077");
+  CHECK(told(with(srun, {{"SLURM_STEP_NUM_TASKS", "9"}})) == "SLURM 3/9 local 1, n07:7077");
+  CHECK(told({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"}})
+        == "SLURM 0/2 local 0, 10.0.0.9:7077");
+  auto spread = with(with(srun, mpich), {{"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}});
+  CHECK(told(spread) == "MPICH 3/4 local 1, n07:7077");
+}
+
+TEST_CASE("launched_process: says what is missing") {
+  CHECK(told(without(torchrun, "WORLD_SIZE"))
+        == "RANK is 5, and WORLD_SIZE is not set, which says how many ranks there are");
+  CHECK(told(without(torchrun, "RANK"))
+        == "WORLD_SIZE is 8, and RANK is not set, which says which of them this process is");
+  CHECK(told(without(caf_run, "RINGMASTER_COORDINATOR"))
+        == "RINGMASTER_RANK is set, and RINGMASTER_COORDINATOR is not, which says where the coordinator is");
+  CHECK(told(without(without(torchrun, "MASTER_ADDR"), "MASTER_PORT"))
+        == "8 ranks on several hosts (LOCAL_WORLD_SIZE says that 4 are here), and nothing says on which rank 0 is: set "
+           "MASTER_ADDR to that host, and MASTER_PORT unless it is 7077; or RINGMASTER_COORDINATOR=HOST:PORT");
+}
+
+TEST_CASE("launched_process: says what contradicts itself, or cannot be") {
+  CHECK(told(with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}))
+        == "OMPI_COMM_WORLD_RANK is 2, but OMPI_COMM_WORLD_SIZE is 2: ranks are counted from 0");
+  CHECK(told(with(torchrun, {{"LOCAL_RANK", "4"}}))
+        == "LOCAL_RANK is 4, but LOCAL_WORLD_SIZE is 4: local ranks are counted from 0");
+  CHECK(told(with(mpich, {{"PMI_SIZE", "many"}})) == "PMI_SIZE: \"many\" is not an integer from 1 to 65536");
+  CHECK(told(with(mpich, {{"MPI_LOCALNRANKS", "5"}})) == "MPI_LOCALNRANKS: \"5\" is not an integer from 1 to 4");
+  CHECK(told(with(torchrun, {{"MASTER_PORT", "0"}})) == "MASTER_PORT: \"0\" is not an integer from 1 to 65535");
+  CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n[1"}}))
+        == "SLURM_STEP_NODELIST: \"n[1\" is no list of hosts of SLURM's: a '[' without its ']'");
+  CHECK(
+    told(with(caf_run, {{"RINGMASTER_COORDINATOR", "here"}})).find("RINGMASTER_COORDINATOR: \"here\" is no endpoint")
+    == 0);
+}

@@ -1,0 +1,112 @@
+#include "tools/launch/program_processes.hpp"
+
+#include "tools/launch/node_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace ringmaster::launch {
+
+namespace {
+
+using variables = std::vector<std::pair<std::string, std::string>>;
+
+/// A client is told that it is no rank, whatever variables another launcher has set around us.
+variables environment_of_client(const std::string& address) {
+  return {{"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RANK", ""}};
+}
+
+variables environment_of(const rank_place& place, size_t world_size, const std::string& address) {
+  return {{"RINGMASTER_COORDINATOR", address},
+          {"RINGMASTER_RANK", std::to_string(place.rank)},
+          {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
+          {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}};
+}
+
+/// It keeps the terminal, and with it Ctrl-C and Ctrl-Z.
+child_spec in_our_group(std::vector<std::string> arguments, variables environment) {
+  return {.arguments = std::move(arguments),
+          .environment = std::move(environment),
+          .input = child_spec::input_kind::inherited,
+          .output = child_spec::output_kind::inherited,
+          .own_group = false};
+}
+
+child_spec spec_of(const command_line& line, const rank_place& place, size_t world_size, const std::string& address) {
+  auto told = environment_of(place, world_size, address);
+  std::error_code ignored;
+  auto here = std::filesystem::current_path(ignored).string();
+  auto result = place.local ? in_our_group(line.program, std::move(told))
+                            : in_our_group(remote_rank_command(line, place, told, here), {});
+  if (!place.local)
+    result.input = child_spec::input_kind::pipe; // its end stops the rank
+  else if (place.rank != 0)
+    result.input = child_spec::input_kind::none;
+  if (line.tags_output)
+    result.output = child_spec::output_kind::pipes;
+  return result;
+}
+
+} // namespace
+
+caf::error program_processes::start(process_watch& watch, const command_line& line,
+                                    const std::vector<rank_place>& ranks, const std::string& address) {
+  if (ranks.empty()) {
+    auto client = watch.start("program", in_our_group(line.program, environment_of_client(address)),
+                              watched_process::output_use::shown);
+    if (!client)
+      return std::move(client.error());
+    processes_.push_back({*client, false});
+    return caf::none;
+  }
+  for (auto& place : ranks) {
+    auto rank = watch.start(fmt::format("rank {}", place.rank), spec_of(line, place, ranks.size(), address),
+                            watched_process::output_use::tagged);
+    if (!rank)
+      return std::move(rank.error());
+    processes_.push_back({*rank, !place.local});
+  }
+  return caf::none;
+}
+
+size_t program_processes::running_count() const {
+  return static_cast<size_t>(std::count_if(processes_.begin(), processes_.end(),
+                                           [](auto& x) { return x.what->running(); }));
+}
+
+void program_processes::signal(int number) {
+  for (auto& x : processes_)
+    if (!x.by_ssh)
+      x.what->signal(number);
+    else if (number != SIGUSR1 && number != SIGUSR2)
+      x.what->stop();
+}
+
+void program_processes::kill() {
+  for (auto& x : processes_)
+    x.what->signal(SIGKILL);
+}
+
+std::vector<std::string> program_processes::failures() {
+  std::vector<std::string> result;
+  auto others = running_count();
+  for (auto& x : processes_) {
+    if (x.what->running() || std::exchange(x.looked_at, true) || x.what->status()->success())
+      continue;
+    if (first_failure_ == 0)
+      first_failure_ = x.what->status()->shell_status();
+    result.push_back(fmt::format("{} {}{}", x.what->name(), x.what->describe_end(),
+                                 others == 0   ? ""
+                                 : others == 1 ? "; 1 other goes on"
+                                               : fmt::format("; {} others go on", others)));
+  }
+  return result;
+}
+
+std::optional<int> program_processes::status() const {
+  return !started() || running() ? std::nullopt : std::optional{first_failure_};
+}
+
+} // namespace ringmaster::launch

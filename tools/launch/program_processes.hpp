@@ -1,0 +1,49 @@
+#pragma once
+
+#include "tools/launch/command_line.hpp"
+#include "tools/launch/hostfile.hpp"
+#include "tools/launch/process_watch.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster::launch {
+
+/// The program as it runs: one process that is a client of the cluster, or one for each rank.
+class program_processes {
+public:
+  /// `ranks`: where they are; none: it is a client. Each is told of the coordinator at `address`. Errors: those of
+  /// child_process; some may run by then.
+  caf::error start(process_watch& watch, const command_line& line, const std::vector<rank_place>& ranks,
+                   const std::string& address);
+
+  bool started() const { return !processes_.empty(); }
+  bool running() const { return running_count() > 0; }
+
+  /// To all that run. A process on another host can only be told to end.
+  void signal(int number);
+  /// SIGKILL.
+  void kill();
+
+  /// Of those that have ended and failed since the last time: "rank 1 exited with status 3; 2 others go on". To be
+  /// asked whenever one may have, as `status` goes by it.
+  std::vector<std::string> failures();
+
+  /// Of the first that failed, as a shell has it; 0 if all did well. None: some have not ended.
+  std::optional<int> status() const;
+
+private:
+  struct process {
+    watched_process* what;
+    bool by_ssh;
+    bool looked_at = false; ///< Its end has been.
+  };
+
+  size_t running_count() const;
+
+  std::vector<process> processes_; ///< By rank.
+  int first_failure_ = 0;
+};
+
+} // namespace ringmaster::launch
