@@ -84,7 +84,7 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
   constexpr auto look_again = std::chrono::milliseconds{5};
   caf::scoped_actor self{system_};
   self->monitor(handle_);
-  client host{system_, coordinator};
+  client host{system_, coordinator, limit};
   for (auto give_up = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < give_up;) {
     auto there = host.devices();
     if (!there)

@@ -53,6 +53,16 @@ std::string own_end(int fd) {
   return numeric(reinterpret_cast<const sockaddr*>(&own), size);
 }
 
+/// Whoever connects to a port of this host to which nobody listens may be given that very port for his own end, and is
+/// then connected to himself: who tries often enough for somebody to come meets it, and keeps the other from listening.
+bool is_its_own_peer(int fd) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_size = sizeof own, peer_size = sizeof peer;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0
+         && ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && own_size == peer_size
+         && std::memcmp(&own, &peer, own_size) == 0;
+}
+
 /// The number of an error, 0 where the connection is there.
 int connect_within(int fd, const addrinfo& to, time_point until) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
@@ -96,6 +106,8 @@ caf::expected<int> open_connection(const endpoint& there, caf::timespan limit) {
   for (auto* address = found; address != nullptr; address = address->ai_next) {
     socket_closer one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     auto problem = one.fd < 0 ? errno : connect_within(one.fd, *address, until);
+    if (problem == 0 && is_its_own_peer(one.fd))
+      problem = ECONNREFUSED;
     if (problem == 0)
       return std::exchange(one.fd, -1);
     latest = make_error(errc::unreachable, fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host,

@@ -119,6 +119,7 @@ TEST_CASE("process_group: by torchrun's variables ranks find each other, or say 
   };
   launched_program alone{words(as_rank("1"), {"--ranks.join-timeout=100ms"})};
   CHECK(alone.finish() == 1);
+  CAPTURE(alone.error);
   CHECK(contains(alone.error, "rank_program: rank 1 of 2 (torchrun): rank 0 was not found at localhost:" + port
                                 + " (MASTER_ADDR) within 100 ms"));
   launched_program second{as_rank("1")}, first{as_rank("0")};
