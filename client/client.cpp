@@ -117,7 +117,10 @@ caf::error client::copy_in_pieces(
   };
   std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
   caf::error problem;
-  auto keep = [&](caf::error x) { problem = problem ? std::move(problem) : std::move(x); };
+  auto keep = [&](caf::error x) { // the first
+    if (!problem)
+      problem = std::move(x);
+  };
   uint64_t next = 0;
   do {
     while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
@@ -161,8 +164,7 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   auto take = [&](uint64_t offset, const byte_block& piece) -> caf::error {
     if (piece.size() != std::min(piece_bytes, bytes - offset))
       return make_error(errc::corrupt,
-                        fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked "
-                                    "for in all",
+                        fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
                                     device, piece.size(), offset, bytes));
     if (piece.size() == bytes) {
       whole = piece; // the only one

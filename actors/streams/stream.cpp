@@ -1,11 +1,10 @@
 #include "actors/streams/stream.hpp"
 
-#include "actors/streams/route.hpp"
-
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/streams/collective_command.hpp"
 #include "actors/streams/local_commands.hpp"
+#include "actors/streams/route.hpp"
 #include "actors/streams/transfer_commands.hpp"
 
 #include <algorithm>
