@@ -79,9 +79,12 @@ void coordinator_state::start(coordinator_options opts) {
   record.mutable_coordinator_started()->set_pid(options.pid);
   journal(std::move(record));
   mark_ids();
-  self->attach_functor([ids = options.ids, log = options.journal] {
-    if (log)
-      caf::anon_send(log, ids->last_mark());
+  self->attach_functor([ids = options.ids, log = options.journal, wall = options.clock, &steady = self->clock()] {
+    if (!log)
+      return;
+    auto last = ids->last_mark();
+    last.set_time_ns(wall.unix_ns(steady.now()));
+    caf::anon_send(log, std::move(last));
   });
 }
 

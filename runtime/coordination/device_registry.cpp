@@ -38,9 +38,10 @@ void device_registry::node_apart(node_id id, const std::string& peer, const std:
   auto node = nodes_.find(id);
   if (node == nodes_.end())
     return;
+  auto is_peer = [&](auto& other) { return other.second.about.name() == peer; };
   if (why.empty())
     node->second.apart.erase(peer);
-  else
+  else if (std::any_of(nodes_.begin(), nodes_.end(), is_peer)) // else it is gone, and word of that was faster
     node->second.apart[peer] = why;
 }
 

@@ -111,6 +111,21 @@ TEST_CASE("coordinator: what the host knows of a device's bytes ends with anythi
   CHECK(known());
 }
 
+TEST_CASE("coordinator: what it writes as it ends has the time at which it ends") {
+  simulation_options how;
+  how.journaled = true;
+  simulated_cluster cluster{how};
+  cluster.advance(3s);
+  cluster.self->monitor(cluster.host);
+  cluster.self->send_exit(cluster.host, caf::exit_reason::user_shutdown);
+  cluster.run_until([&] { return !cluster.self->mailbox().empty(); });
+  cluster.self->receive([](const caf::down_msg&) {});
+  auto last = cluster.history().back();
+  REQUIRE(last.has_ids_reserved());
+  CHECK(std::chrono::nanoseconds{last.time_ns()} >= 3s);
+  CHECK(std::chrono::nanoseconds{last.time_ns()} <= time_of(cluster));
+}
+
 TEST_CASE("coordinator: without a journal it says so") {
   simulated_cluster cluster{{}};
   CHECK(contains(cluster.ask_coordinator<proto::JournalFlushResponse>(proto::JournalFlushRequest{}).error(),

@@ -28,6 +28,24 @@ TEST_CASE("device_registry: a node's name is its alone, as long as it lives") {
   CHECK(*again > *first); // a number is never used twice
 }
 
+TEST_CASE("device_registry: a node that is gone is no way that another one lacks, whichever word comes first") {
+  device_registry registry;
+  proto::NodeJoinRequest about;
+  about.set_name("a");
+  auto a = *registry.node_joined(about, nullptr);
+  about.set_name("b");
+  auto b = *registry.node_joined(about, nullptr);
+  registry.node_apart(a, "b", "unplugged");
+  CHECK(registry.nodes().at(a).apart == std::map<std::string, std::string>{{"b", "unplugged"}});
+  registry.node_apart(a, "b", "");
+  CHECK(registry.nodes().at(a).apart.empty());
+  registry.node_apart(a, "b", "unplugged");
+  registry.node_gone(b);
+  CHECK(registry.nodes().at(a).apart.empty());
+  registry.node_apart(a, "b", "unplugged");
+  CHECK(registry.nodes().at(a).apart.empty());
+}
+
 TEST_CASE(
   "device_registry: devices of a node are neighbours, and nodes of a host, in the order of their first device") {
   device_registry registry;
