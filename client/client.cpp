@@ -44,10 +44,10 @@ caf::error client::no_answer_of(communicator_id communicator, const caf::error& 
                : std::move(ended.error());
 }
 
-void client::look_for_answer(caf::message_id answer) {
-  link_.expect(answer);
-  constexpr auto limit = std::chrono::microseconds{50};
-  spin_until([this] { return !self_->mailbox().empty(); }, limit);
+void client::look_for_answer(caf::message_id answer, caf::timespan limit) {
+  link_.expect(answer, limit);
+  constexpr auto spins_for = std::chrono::microseconds{50};
+  spin_until([this] { return !self_->mailbox().empty(); }, spins_for);
 }
 
 caf::expected<proto::ClusterInfo> client::devices(uint32_t devices_min, caf::timespan within) {
@@ -113,7 +113,7 @@ caf::error client::copy_in_pieces(
       return problem;
   auto begin_piece = [&](uint64_t offset) {
     auto [request, block] = ask(offset, std::min(piece_bytes, bytes - offset));
-    return self_->request(coordinator_, limit_, std::move(request), std::move(block));
+    return self_->request(coordinator_, caf::infinite, std::move(request), std::move(block));
   };
   std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
   caf::error problem;
@@ -129,8 +129,8 @@ caf::error client::copy_in_pieces(
     }
     auto [offset, answer] = std::move(under_way.front());
     under_way.pop_front();
-    look_for_answer(answer.id());
-    answer.receive(
+    receive(
+      answer, limit_,
       [&](const gpu_sim::MemcpyResponse& x, const byte_block& piece) {
         keep(error_in(x));
         if (!problem)
@@ -290,9 +290,9 @@ caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceR
 
 caf::expected<sequence_number> client::collective(const proto::CollectiveRequest& request) {
   caf::expected<sequence_number> result = sequence_number{};
-  auto answer = self_->request(coordinator_, limit_, request);
-  look_for_answer(answer.id());
-  answer.receive(
+  auto answer = self_->request(coordinator_, caf::infinite, request);
+  receive(
+    answer, limit_,
     [&](const proto::CollectiveResponse& x) {
       if (auto problem = error_in(x))
         result = std::move(problem);
@@ -306,7 +306,7 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
   while (calls_.size() >= calls_max)
     take_oldest_answer();
-  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, limit_, request)});
+  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, caf::infinite, request)});
 }
 
 void client::take_oldest_answer() {
@@ -316,8 +316,8 @@ void client::take_oldest_answer() {
   };
   auto call = std::move(calls_.front());
   calls_.pop_front();
-  look_for_answer(call.answer.id());
-  call.answer.receive(
+  receive(
+    call.answer, limit_,
     [&](const proto::CollectiveResponse& x) {
       if (auto problem = error_in(x))
         keep(std::move(problem));

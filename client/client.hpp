@@ -99,10 +99,10 @@ public:
   template <class Response, class... Requests>
   caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
     caf::expected<Response> result = caf::error{};
-    auto answer = self_->request(coordinator_, limit, std::forward<Requests>(requests)...);
-    look_for_answer(answer.id());
-    answer.receive([&](Response& x) { result = std::move(x); },
-                   [&](const caf::error& problem) { result = no_answer(problem, limit); });
+    auto answer = self_->request(coordinator_, caf::infinite, std::forward<Requests>(requests)...);
+    receive(
+      answer, limit, [&](Response& x) { result = std::move(x); },
+      [&](const caf::error& problem) { result = no_answer(problem, limit); });
     if (result)
       if (auto problem = error_of(*result))
         return problem;
@@ -136,12 +136,20 @@ private:
   caf::error check_range(device_id device, uint64_t address, uint64_t bytes);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
-    std::declval<const coordinator_actor&>(), caf::timespan{}, std::declval<proto::CollectiveRequest>()));
+    std::declval<const coordinator_actor&>(), caf::infinite, std::declval<proto::CollectiveRequest>()));
 
   void take_oldest_answer();
 
+  /// Waits for the answer to a request that has no limit of its own.
+  template <class Answer, class OnResponse, class OnError>
+  void receive(Answer& answer, caf::timespan limit, OnResponse on_response, OnError on_error) {
+    look_for_answer(answer.id(), limit);
+    answer.receive(std::move(on_response), std::move(on_error));
+    link_.answered();
+  }
+
   /// Most answers are there before a thread that sleeps would be awake.
-  void look_for_answer(caf::message_id answer);
+  void look_for_answer(caf::message_id answer, caf::timespan limit);
 
   caf::scoped_actor self_;
   coordinator_actor coordinator_;

@@ -2,23 +2,41 @@
 
 #include <caf/attachable.hpp>
 #include <caf/make_message.hpp>
+#include <caf/sec.hpp>
+#include <caf/send.hpp>
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 namespace ringmaster {
 
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+} // namespace
+
 struct coordinator_link::shared_state {
   std::mutex mutex;
   caf::strong_actor_ptr self; ///< Null: the client is gone.
   std::optional<caf::message_id> expected;
-  caf::error why; ///< The coordinator has ended.
+  steady::time_point limit;                                ///< Of the expected answer.
+  caf::error why;                                          ///< The coordinator has ended.
+  steady::time_point looks_at = steady::time_point::max(); ///< When the watch looks next.
+  uint64_t look = 0;                                       ///< Its number; an earlier one does not count.
 
   /// Under the mutex: what is waited for does not come.
-  void answer() {
+  void answer(const caf::error& problem) {
     if (auto id = std::exchange(expected, std::nullopt); id && self)
-      self->enqueue(nullptr, *id, caf::make_message(why), nullptr);
+      self->enqueue(nullptr, *id, caf::make_message(problem), nullptr);
+  }
+
+  /// Under the mutex: the next look is for the present limit.
+  uint64_t next_look() {
+    looks_at = expected ? limit : steady::time_point::max();
+    return ++look;
   }
 };
 
@@ -29,7 +47,7 @@ public:
   void actor_exited(const caf::error& why, caf::execution_unit*) override {
     std::lock_guard guard{state_->mutex};
     state_->why = why ? why : caf::error{caf::exit_reason::user_shutdown};
-    state_->answer();
+    state_->answer(state_->why);
   }
   bool matches(const token& x) override { return x.subtype == token::anonymous && x.ptr == state_.get(); }
 
@@ -38,7 +56,8 @@ private:
 };
 
 coordinator_link::coordinator_link(caf::scoped_actor& self, const coordinator_actor& coordinator)
-  : state_(std::make_shared<shared_state>()), coordinator_(caf::actor_cast<caf::strong_actor_ptr>(coordinator)) {
+  : state_(std::make_shared<shared_state>()), coordinator_(caf::actor_cast<caf::strong_actor_ptr>(coordinator)),
+    watch_(self->system().spawn<caf::hidden>(&coordinator_link::watch_limits, state_)) {
   state_->self = self->ctrl();
   coordinator_->get()->attach(caf::attachable_ptr{new end_notice{state_}});
 }
@@ -47,13 +66,36 @@ coordinator_link::~coordinator_link() {
   coordinator_->get()->detach({caf::attachable::token::anonymous, state_.get()});
   std::lock_guard guard{state_->mutex};
   state_->self = nullptr;
+  caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
 }
 
-void coordinator_link::expect(caf::message_id answer) {
+void coordinator_link::expect(caf::message_id answer, caf::timespan limit) {
   std::lock_guard guard{state_->mutex};
   state_->expected = answer;
+  state_->limit = steady::now() + limit;
   if (state_->why)
-    state_->answer();
+    return state_->answer(state_->why);
+  if (state_->limit < state_->looks_at)
+    caf::anon_send(watch_, atom::resume_v, state_->next_look());
+}
+
+void coordinator_link::answered() {
+  std::lock_guard guard{state_->mutex};
+  state_->expected.reset();
+}
+
+caf::behavior coordinator_link::watch_limits(caf::event_based_actor* self, std::shared_ptr<shared_state> state) {
+  return {[self, state](atom::resume, uint64_t number) {
+    std::lock_guard guard{state->mutex};
+    if (number != state->look)
+      return;
+    auto now = steady::now();
+    if (state->expected && now >= state->limit)
+      state->answer(caf::sec::request_timeout);
+    auto next = state->next_look();
+    if (state->expected)
+      self->delayed_send(self, state->limit - now, atom::resume_v, next);
+  }};
 }
 
 } // namespace ringmaster

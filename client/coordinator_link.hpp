@@ -2,17 +2,22 @@
 
 #include "messages/interfaces.hpp"
 
+#include <caf/actor.hpp>
+#include <caf/behavior.hpp>
 #include <caf/error.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/message_id.hpp>
 #include <caf/scoped_actor.hpp>
+#include <caf/timespan.hpp>
 
 #include <memory>
 
 namespace ringmaster {
 
-/// Ends what a client waits for as soon as its coordinator is gone. CAF 0.17 answers a request to an actor of another
-/// process that has died, or whose connection has broken, at the request's own limit only. One thread at a time; the
-/// coordinator's end may come from any.
+/// Ends what a client waits for as soon as its coordinator is gone, and at its limit. CAF 0.17 answers a request to an
+/// actor of another process that has died, or whose connection has broken, at the request's own limit only. And whoever
+/// blocks gets the end of each limit as a message, long after the answer, and keeps it: after a minute of many calls
+/// looking for an answer took longer than the call. One thread at a time; the coordinator's end may come from any.
 class coordinator_link {
 public:
   coordinator_link(caf::scoped_actor& self, const coordinator_actor& coordinator);
@@ -20,15 +25,21 @@ public:
   coordinator_link& operator=(const coordinator_link&) = delete;
   ~coordinator_link();
 
-  /// From now on the answer of this id is waited for: it is the reason of the coordinator's end, if that comes first.
-  void expect(caf::message_id answer);
+  /// From now on the answer of this id is waited for, to a request without a limit of its own: it is the reason of the
+  /// coordinator's end, or sec::request_timeout after `limit`, if that comes first.
+  void expect(caf::message_id answer, caf::timespan limit);
+  /// It has come.
+  void answered();
 
 private:
   struct shared_state;
   class end_notice;
 
+  static caf::behavior watch_limits(caf::event_based_actor* self, std::shared_ptr<shared_state> state);
+
   std::shared_ptr<shared_state> state_;
   caf::strong_actor_ptr coordinator_;
+  caf::actor watch_; ///< Looks at the limit: one delayed message for many requests.
 };
 
 } // namespace ringmaster

@@ -8,8 +8,11 @@
 
 #include <caf/scoped_actor.hpp>
 
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 namespace ringmaster {
 
@@ -104,6 +107,21 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
   }
   return make_error(errc::timed_out, fmt::format("the devices of node {} had not joined after {}", name_,
                                                  duration_text(static_cast<uint64_t>(limit.count()))));
+}
+
+caf::expected<std::shared_ptr<mapped_memory>> own_node::map_memory(const gpu_sim::DeviceMetadata& device) const {
+  memory_place place;
+  place.device = id_of(device);
+  place.file = std::filesystem::absolute(memory_file(memory_.path(), place.device));
+  struct stat about {};
+  if (::stat(place.file.c_str(), &about) != 0)
+    return make_error(errc::io_error, fmt::format("{}: {}", place.file, std::strerror(errno)));
+  place.min_address = device.minmemaddr().value();
+  place.bytes = device.maxmemaddr().value() - place.min_address;
+  place.host = this_host();
+  place.file_system = about.st_dev;
+  place.inode = about.st_ino;
+  return mapped_memory::reach(place, mapped_memory::access::write);
 }
 
 } // namespace ringmaster

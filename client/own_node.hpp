@@ -2,6 +2,7 @@
 
 #include "client/cluster.hpp"
 #include "messages/ids.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/memory/memory_directory.hpp"
 
 #include <caf/actor_system.hpp>
@@ -35,6 +36,9 @@ public:
   /// Waits until its devices have joined. Errors: timed_out; the node's own where it has ended, as because another node
   /// has its name.
   caf::expected<std::vector<device_id>> await_devices(const coordinator_actor& coordinator, caf::timespan limit);
+
+  /// The memory of a device of this node, mapped once more for who calls for its rank. Errors: unreachable, io_error.
+  caf::expected<std::shared_ptr<mapped_memory>> map_memory(const gpu_sim::DeviceMetadata& device) const;
 
 private:
   own_node(caf::actor_system& system, memory_directory memory) : system_(system), memory_(std::move(memory)) {}

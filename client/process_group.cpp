@@ -2,6 +2,7 @@
 
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
+#include "client/rank_meeting.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <caf/scoped_actor.hpp>
@@ -167,6 +168,12 @@ caf::error process_group::meet_others(device_id device) {
   *members.mutable_devices() = all->devices();
   size_ = us.world_size;
   ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
+  auto memory = node_->map_memory(ranks_.front().device());
+  if (!memory)
+    return std::move(memory.error());
+  auto device_of_this_process = std::make_shared<own_device>();
+  device_of_this_process->memory = std::move(*memory);
+  ranks_.front().meet_by(std::move(device_of_this_process));
   return caf::none;
 }
 

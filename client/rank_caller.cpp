@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "client/rank_meeting.hpp"
 
 #include <fmt/format.h>
 
@@ -12,11 +13,11 @@ namespace ringmaster {
 namespace {
 
 /// How long a call waits for its answer. The communicator has the call's limit, and needs a while to stop what is under
-/// way then; without one it fails what makes no progress.
-caf::timespan answer_limit(const proto::RankCall& x) {
+/// way then. Without one it fails what makes no progress, and its end and the coordinator's are heard of: CAF keeps a
+/// limit until it is over, also when the answer has come, and of a long one there would soon be millions.
+caf::timespan answer_limit(const proto::RankCall& x) { // 0: none
   constexpr caf::timespan to_stop = std::chrono::minutes{2};
-  constexpr caf::timespan without_limit = std::chrono::hours{24};
-  return x.timeout_ns() == 0 ? without_limit : request_limit(x.timeout_ns()) + to_stop;
+  return x.timeout_ns() == 0 ? caf::timespan{0} : request_limit(x.timeout_ns()) + to_stop;
 }
 
 caf::error no_answer(const caf::error& problem, caf::timespan limit) {
@@ -69,7 +70,8 @@ caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordina
       self->state.under_way[number] = entry.calls;
       auto limit = answer_limit(entry.call);
       communicator_id communicator{entry.call.comm_id()};
-      self->request(coordinator, limit, std::move(entry.call))
+      auto within = limit.count() == 0 ? caf::duration{caf::infinite} : caf::duration{limit};
+      self->request(coordinator, within, std::move(entry.call))
         .then(
           [self, number](proto::RankCallResponse& x) {
             auto calls = self->state.under_way.extract(number);
@@ -85,7 +87,16 @@ caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordina
           });
     }
   };
-  return {make_calls};
+  auto look_after = [self, coordinator, box](atom::tick) {
+    auto meeting = box->looked_after();
+    if (!meeting)
+      return;
+    if (auto done = meeting->report(false))
+      self->send(coordinator, std::move(*done));
+    if (meeting->tick())
+      self->delayed_send(self, rank_meeting::look_every, atom::tick_v);
+  };
+  return {make_calls, look_after};
 }
 
 } // namespace ringmaster

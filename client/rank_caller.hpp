@@ -14,6 +14,8 @@
 
 namespace ringmaster {
 
+class rank_meeting; // client/rank_meeting.hpp
+
 /// What the handle's thread gives to the actor that makes its calls.
 struct rank_outbox {
   struct entry {
@@ -23,7 +25,16 @@ struct rank_outbox {
 
   std::mutex guard;
   std::deque<entry> entries;
+  std::weak_ptr<rank_meeting> meeting; ///< To be looked after, when the actor is told.
 
+  void put(proto::RankCall call, std::shared_ptr<work::state> calls) {
+    std::scoped_lock lock{guard};
+    entries.push_back({std::move(call), std::move(calls)});
+  }
+  std::shared_ptr<rank_meeting> looked_after() {
+    std::scoped_lock lock{guard};
+    return meeting.lock();
+  }
   std::deque<entry> take_all() {
     std::scoped_lock lock{guard};
     return std::exchange(entries, {});

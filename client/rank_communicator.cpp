@@ -3,11 +3,13 @@
 #include "actors/calls/request_limit.hpp"
 #include "client/client.hpp"
 #include "client/rank_caller.hpp"
+#include "client/rank_meeting.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <caf/send.hpp>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
@@ -47,6 +49,8 @@ rank_communicator& rank_communicator::operator=(rank_communicator&& other) noexc
   device_ = std::move(other.device_);
   outbox_ = std::move(other.outbox_);
   caller_ = std::exchange(other.caller_, nullptr);
+  own_ = std::move(other.own_);
+  meeting_ = std::move(other.meeting_);
   group_ = std::move(other.group_);
   return *this;
 }
@@ -59,9 +63,54 @@ void rank_communicator::close() {
   if (group_)
     finish(*group_->calls, {}, make_error(errc::aborted, "the rank's handle is gone, and its group was not ended"));
   group_.reset();
+  leave_meeting();
   if (caller_)
     caf::anon_send_exit(caller_, caf::exit_reason::user_shutdown);
   caller_ = nullptr;
+}
+
+void rank_communicator::meet_by(std::shared_ptr<own_device> device, caf::timespan limit) {
+  leave_meeting();
+  own_ = std::move(device);
+  if (!own_ || size_ < 2)
+    return;
+  client host{*system_, coordinator_, limit};
+  proto::MeetingRequest request;
+  request.set_comm_id(id_.value);
+  request.set_epoch(epoch_.value);
+  request.set_world_size(size_);
+  auto page = host.ask_within<proto::MeetingResponse>(limit, std::move(request));
+  caf::error problem;
+  if (!page)
+    problem = std::move(page.error());
+  else {
+    auto send = [box = outbox_, to = caller_](proto::RankCall call, std::shared_ptr<work::state> calls) {
+      box->put(std::move(call), std::move(calls));
+      caf::anon_send(to, atom::flush_v);
+    };
+    auto joined = rank_meeting::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send));
+    if (joined)
+      meeting_ = std::move(*joined);
+    else
+      problem = std::move(joined.error());
+  }
+  if (problem)
+    spdlog::debug("rank {} of communicator {} makes its calls by messages: {}", rank_, id_, render(problem));
+  std::scoped_lock lock{outbox_->guard};
+  outbox_->meeting = meeting_;
+}
+
+uint64_t rank_communicator::calls_met() const {
+  return meeting_ ? meeting_->calls_met() : 0;
+}
+
+void rank_communicator::leave_meeting() {
+  if (!meeting_)
+    return;
+  meeting_->leave();
+  if (auto done = meeting_->report(true))
+    caf::anon_send(coordinator_, std::move(*done));
+  meeting_.reset();
 }
 
 void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank) {
@@ -78,7 +127,10 @@ caf::error rank_communicator::update(caf::timespan limit) {
     return std::move(members.error());
   for (int rank = 0; rank < members->devices_size(); ++rank)
     if (id_of(members->devices(rank)) == id_of(device_)) {
+      bool changes = members->epoch() != epoch_.value;
       take_members(*members, static_cast<uint32_t>(rank));
+      if (changes)
+        meet_by(own_, limit);
       return caf::none;
     }
   return make_error(errc::device_lost, fmt::format("device 0x{:x} is no member of communicator {} any more: {}",
@@ -94,10 +146,15 @@ proto::RankCall rank_communicator::new_call() const {
 }
 
 void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::state> calls) {
-  {
-    std::scoped_lock lock{outbox_->guard};
-    outbox_->entries.push_back({std::move(call), std::move(calls)});
+  if (meeting_) {
+    meeting_->call(std::move(call), std::move(calls));
+    if (meeting_->wants_ticks())
+      caf::anon_send(caller_, atom::tick_v);
+    return;
   }
+  if (own_)
+    rank_meeting::make_way(own_, *calls);
+  outbox_->put(std::move(call), std::move(calls));
   caf::anon_send(caller_, atom::flush_v);
 }
 
@@ -152,6 +209,8 @@ caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t
   auto part_of = attach(*system_, coordinator_, communicator_id{answer.split_comm_id()}, answer.split_rank(), limit);
   if (!part_of)
     return std::move(part_of.error());
+  if (own_)
+    part_of->meet_by(own_, limit);
   return std::optional<rank_communicator>{std::move(*part_of)};
 }
 

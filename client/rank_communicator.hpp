@@ -13,6 +13,8 @@
 
 namespace ringmaster {
 
+struct own_device;  // client/rank_meeting.hpp
+class rank_meeting; // the same
 struct rank_outbox; // client/rank_caller.hpp
 
 /// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output;
@@ -59,6 +61,13 @@ public:
   rank_communicator(rank_communicator&&) noexcept = default;
   rank_communicator& operator=(rank_communicator&&) noexcept;
   ~rank_communicator();
+
+  /// Its device is this process's own: from now on small collectives are made in memory where all ranks are processes
+  /// of this host that do the same. Between two calls, the same two on all ranks; without it, all goes by messages.
+  void meet_by(std::shared_ptr<own_device> device, caf::timespan limit = std::chrono::seconds{30});
+
+  /// Of the calls since then, those that were made in memory.
+  uint64_t calls_met() const;
 
   communicator_id id() const noexcept { return id_; }
   uint32_t rank() const noexcept { return rank_; }
@@ -129,6 +138,7 @@ private:
 
   proto::RankCall new_call() const;
   void hand_over(proto::RankCall call, std::shared_ptr<work::state> calls);
+  void leave_meeting();
   void close();
   void take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank);
 
@@ -141,6 +151,8 @@ private:
   gpu_sim::DeviceMetadata device_;
   std::shared_ptr<rank_outbox> outbox_;
   caf::actor caller_; ///< Makes the calls, in their order.
+  std::shared_ptr<own_device> own_;
+  std::shared_ptr<rank_meeting> meeting_; ///< Null: all goes by messages.
   std::optional<open_group> group_;
 };
 

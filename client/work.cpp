@@ -16,6 +16,8 @@ struct work::state {
   std::mutex guard;
   std::condition_variable ended;
   bool done = false;
+  std::shared_ptr<work_driver> driver;
+  std::function<void(const proto::RankCallResponse&)> on_end;
   proto::RankCallResponse answer;
   caf::error problem;
 };
@@ -26,15 +28,35 @@ std::shared_ptr<work::state> begin_work(std::string what) {
   return result;
 }
 
+void drive(work::state& calls, std::shared_ptr<work_driver> driver,
+           std::function<void(const proto::RankCallResponse&)> on_end) {
+  std::scoped_lock lock{calls.guard};
+  calls.driver.swap(driver);
+  calls.on_end = std::move(on_end);
+}
+
 void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem) {
+  std::shared_ptr<work_driver> driver; // goes when the lock has
   std::scoped_lock lock{calls.guard};
   if (calls.done)
     return;
+  driver = std::move(calls.driver);
+  if (calls.on_end)
+    calls.on_end(answer);
   calls.answer = std::move(answer);
   calls.problem = std::move(problem);
   calls.done = true;
   calls.ended.notify_all();
 }
+
+namespace {
+
+std::shared_ptr<work_driver> driver_of(work::state& calls) {
+  std::scoped_lock lock{calls.guard};
+  return calls.driver;
+}
+
+} // namespace
 
 work::work(const std::vector<work>& all) : calls_{all.empty() ? nullptr : all.front().calls_} {
   if (all.size() > 1)
@@ -43,6 +65,8 @@ work::work(const std::vector<work>& all) : calls_{all.empty() ? nullptr : all.fr
 
 bool work::test() const {
   if (calls_) {
+    if (auto driver = driver_of(*calls_))
+      driver->look(*calls_);
     std::scoped_lock lock{calls_->guard};
     if (!calls_->done)
       return false;
@@ -53,6 +77,8 @@ bool work::test() const {
 caf::error work::wait(caf::timespan limit) const {
   auto until = std::chrono::steady_clock::now() + request_limit(limit);
   if (calls_) {
+    if (auto driver = driver_of(*calls_))
+      driver->wait(*calls_, until);
     std::unique_lock lock{calls_->guard};
     if (!calls_->ended.wait_until(lock, until, [&] { return calls_->done; }))
       return make_error(errc::timed_out, fmt::format("{} has not ended within {:.1f} s", calls_->what,

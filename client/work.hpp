@@ -6,6 +6,8 @@
 #include <caf/error.hpp>
 #include <caf/timespan.hpp>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,8 +49,21 @@ private:
   std::vector<work> all_;
 };
 
+/// Makes calls go on that do so only while somebody looks. Its functions may end the calls.
+class work_driver {
+public:
+  virtual ~work_driver() = default;
+  virtual void look(work::state& calls) = 0;
+  /// Returns when the calls have ended, or go on by themselves, or at `until`.
+  virtual void wait(work::state& calls, std::chrono::steady_clock::time_point until) = 0;
+};
+
 /// A new state, which `finish` ends. `what`: "rank 1 of communicator 3: all_reduce".
 std::shared_ptr<work::state> begin_work(std::string what);
+/// From now on whoever asks drives the calls, until they end; null: they go on by themselves. `on_end` hears the
+/// answer.
+void drive(work::state& calls, std::shared_ptr<work_driver> driver,
+           std::function<void(const proto::RankCallResponse&)> on_end = {});
 void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem);
 
 } // namespace ringmaster

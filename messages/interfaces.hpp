@@ -160,6 +160,8 @@ using coordinator_actor = caf::typed_actor<
   // RANK that a process of its own plays: I am here; I have done my part. Each answers when that is so of all.
   caf::replies_to<proto::RendezvousRequest>::with<proto::RendezvousResponse>,
   caf::replies_to<proto::FinalizeRequest>::with<proto::FinalizeResponse>,
+  // RANK: where its communicator's ranks meet without a message, and what they have done there.
+  caf::replies_to<proto::MeetingRequest>::with<proto::MeetingResponse>, caf::reacts_to<proto::MetReport>,
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,

@@ -126,5 +126,8 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RendezvousRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RendezvousResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::FinalizeRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::FinalizeResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MeetingRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MeetingResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MetReport))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -78,6 +78,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.costs = network_costs(opts);
   result.communicators.share_memory = opts.route.use != "messages";
   result.communicators.must_share = opts.route.use == "memory";
+  result.meet_bytes = result.communicators.share_memory ? opts.ranks.meet_bytes : 0;
   if (result.communicators.share_memory)
     result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
   constexpr uint32_t movers_max = 15;                                        // memory is seldom faster for more

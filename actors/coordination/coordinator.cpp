@@ -74,6 +74,7 @@ void coordinator_state::start(coordinator_options opts) {
   options = std::move(opts);
   communicators = communicator_registry{options.communicators_max, options.ids};
   devices = device_registry{options.ids};
+  meetings_ = meeting_pages{options.meet_bytes};
   copies = host_copies{options.host_copies_bytes_max};
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
@@ -143,12 +144,18 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },
     [&state](proto::CollectiveRequest& x) { return collective(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
-    communicator_call<proto::CommAbortResponse, proto::CommAbortRequest>(state),
+    [&state](const proto::CommAbortRequest& x) {
+      state.part_ranks(communicator_id{x.comm_id()});
+      return ask_communicator<proto::CommAbortResponse>(state, communicator_id{x.comm_id()}, x,
+                                                        state.options.request_limit);
+    },
     [&state](const proto::CommDestroyRequest& x) { return destroy(state, x); },
     [&state](const proto::CommDeriveRequest& x) { return state.derive(x); },
     [&state](proto::RankCall& x) { return rank_call(state, x); },
     [&state](const proto::RendezvousRequest& x) { return state.rendezvous(x); },
     [&state](const proto::FinalizeRequest& x) { return state.finalize(x); },
+    [&state](const proto::MeetingRequest& x) { return state.meeting(x); },
+    [&state](const proto::MetReport& x) { state.met(x); },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
     journal_call<proto::JournalFlushResponse, proto::JournalFlushRequest>(state),
     journal_call<proto::JournalTailResponse, proto::JournalTailRequest>(state),
@@ -172,7 +179,10 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     },
     device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
     device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),
-    device_call<proto::FaultResponse, proto::FaultRequest>(state),
+    [&state](const DeviceId& id, const proto::FaultRequest& x) {
+      state.part_ranks(device_id{id.value()});
+      return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x, state.options.request_limit);
+    },
     [&state](const proto::NodeJoinRequest& x,
              const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {
       auto promise = state.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();

@@ -3,6 +3,7 @@
 #include "actors/communicators/communicator.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
+#include "runtime/coordination/meeting_pages.hpp"
 #include "runtime/coordination/ownership.hpp"
 #include "runtime/coordination/pending_calls.hpp"
 #include "runtime/coordination/rendezvous_desk.hpp"
@@ -23,6 +24,7 @@ struct coordinator_options {
   uint32_t communicators_max = 4096;                              ///< Alive at once.
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>(); ///< It outlives the coordinator.
   uint64_t pid = 0;                                               ///< For the journal.
+  uint64_t meet_bytes = 0; ///< The largest input for which ranks of processes meet in memory; 0: none.
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
 };
@@ -81,6 +83,13 @@ public:
   // -- ranks that processes of their own play (coordinator_ranks.cpp) --
   caf::result<proto::RendezvousResponse> rendezvous(const proto::RendezvousRequest& x);
   caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
+  /// Where they meet without a message.
+  proto::MeetingResponse meeting(const proto::MeetingRequest& x);
+  void met(const proto::MetReport& x);
+  /// Something else than its ranks' calls is about to happen on the communicator's devices, or on this one: the ranks
+  /// do not meet any more.
+  void part_ranks(communicator_id id);
+  void part_ranks(device_id id);
 
   // -- what clients have made (coordinator_clients.cpp) --
   /// Whose will be what the message that is being handled asks for. None: it will outlive whoever asks.
@@ -113,6 +122,7 @@ private:
 
   /// Where blocks must go from memory to memory. Errors: unreachable, naming the first device that is out of reach.
   caf::error check_reach(const device_ids& ranks) const;
+  caf::error first_out_of_reach(const device_ids& ranks) const;
   /// Ranks 0..n-1 on these devices, which have been checked.
   gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, known_communicator like);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.
@@ -163,6 +173,7 @@ private:
   };
 
   rendezvous_desk ranks_;
+  meeting_pages meetings_;
   std::map<uint64_t, waiting_rank> waiting_ranks_;
   uint64_t waits_ = 0;
   std::deque<proto::ClusterInfo::Gone> latest_gone_;

@@ -61,6 +61,14 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
 caf::error coordinator_state::check_reach(const device_ids& ranks) const {
   if (!options.communicators.must_share)
     return caf::none;
+  auto problem = first_out_of_reach(ranks);
+  if (!problem)
+    return caf::none;
+  return make_error(code_of(problem), fmt::format("{}; route.use is \"memory\": take \"auto\", or devices of this host",
+                                                  render(problem)));
+}
+
+caf::error coordinator_state::first_out_of_reach(const device_ids& ranks) const {
   for (auto id : ranks) {
     auto& handle = devices.find(id)->handle;
     if (handle.device->node() == self->node())
@@ -69,9 +77,7 @@ caf::error coordinator_state::check_reach(const device_ids& ranks) const {
     nowhere.device = id;
     auto memory = options.communicators.neighbours->find(handle.memory ? *handle.memory : nowhere);
     if (!memory)
-      return make_error(errc::unreachable,
-                        fmt::format("{}; route.use is \"memory\": take \"auto\", or devices of this host",
-                                    render(memory.error())));
+      return std::move(memory.error());
   }
   return caf::none;
 }
@@ -165,6 +171,7 @@ void coordinator_state::communicator_ended(communicator_id id, const std::string
   auto ended = communicators.ended(id, reason);
   if (!ended)
     return;
+  meetings_.ended(id);
   owned_.ended(id);
   forget_idle_clients();
   auto members = devices.leave(id);

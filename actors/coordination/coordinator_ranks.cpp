@@ -79,6 +79,57 @@ void coordinator_state::end_group(const rendezvous_desk::left_group& x) {
     [this, x](const caf::error& problem) { answer_ranks(x.to, {}, problem); });
 }
 
+proto::MeetingResponse coordinator_state::meeting(const proto::MeetingRequest& x) {
+  communicator_id id{x.comm_id()};
+  auto known = communicators.known(id);
+  if (!known)
+    return refusal<proto::MeetingResponse>(known.error());
+  auto no = [&](std::string_view why) {
+    return refusal<proto::MeetingResponse>(
+      make_error(errc::unreachable, fmt::format("the ranks of communicator {} do not meet in memory: {}", id, why)));
+  };
+  if ((*known)->policy == proto::REPLACE)
+    return no("its policy is \"replace\", and what a spare is given must be known here");
+  auto members = devices.members_of(id);
+  if (members.size() != x.world_size())
+    return no("ranks are lost");
+  // Elsewhere calls that do not meet may take an algorithm that adds in another order.
+  if (options.meet_bytes != 0 && options.communicators.neighbours)
+    if (auto problem = first_out_of_reach(members))
+      return no(render(problem));
+  auto page = meetings_.page_of(id, epoch_number{x.epoch()}, x.world_size());
+  return page ? std::move(*page) : refusal<proto::MeetingResponse>(page.error());
+}
+
+void coordinator_state::met(const proto::MetReport& x) {
+  proto::Record record;
+  auto& what = *record.mutable_operations_met();
+  what.set_comm_id(x.comm_id());
+  what.set_epoch(x.epoch());
+  what.set_operations(x.operations());
+  what.set_bytes(x.bytes());
+  what.set_started_ns(x.started_ns());
+  what.set_ended_ns(x.ended_ns());
+  what.set_world_size(x.world_size());
+  journal(std::move(record));
+}
+
+void coordinator_state::part_ranks(communicator_id id) {
+  if (meetings_.empty())
+    return;
+  meetings_.close(id);
+  for (auto device : devices.members_of(id))
+    part_ranks(device);
+}
+
+void coordinator_state::part_ranks(device_id id) {
+  if (meetings_.empty())
+    return;
+  if (auto device = devices.find(id))
+    for (auto communicator : device->communicators)
+      meetings_.close(communicator);
+}
+
 void coordinator_state::rank_lost(device_id device, const std::string& cause) {
   for (auto& x : ranks_.lost(device, cause))
     answer_ranks(x.to, {}, x.problem);

@@ -142,6 +142,7 @@ bool is_noted(const coordinator_state& state, const proto::CollectiveRequest& x)
 
 caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x) {
   communicator_id id{x.comm_id()};
+  state.part_ranks(id);
   if (auto target = state.communicator_of(id); target && !is_noted(state, x))
     return state.self->delegate(*target, std::move(x)); // the shortest way, where nothing is to be noted
   return ask_communicator<proto::CollectiveResponse>(state, id, x, state.options.request_limit,
@@ -154,6 +155,7 @@ caf::result<proto::CollectiveResponse> collective(coordinator_state& state, prot
 caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
                                                             const gpu_sim::AllReduceRingRequest& x) {
   auto promise = state.self->make_response_promise<gpu_sim::AllReduceRingResponse>();
+  state.part_ranks(communicator_id{x.commid()});
   auto request = general(x);
   bool noted = is_noted(state, request);
   ask_communicator_then<proto::CollectiveResponse>(

@@ -26,7 +26,7 @@ void device_state::start(device_id given) {
   if (memory)
     return;
   id = given;
-  auto file = options.memory_dir / fmt::format("device-{:x}.memory", id.value);
+  auto file = memory_file(options.memory_dir, id);
   auto opened = device_memory::open({id, file, min_address_of(id), options.memory_bytes});
   if (!opened) {
     self->quit(std::move(opened.error()));

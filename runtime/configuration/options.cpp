@@ -209,6 +209,14 @@ std::vector<option_entry> option_entries(options& x) {
      "processes that a launcher has started wait so long for each other", shortest, day},
     {"ranks", "leave-timeout", &x.ranks.leave_timeout, "... and at their end, until all have done their part", shortest,
      day},
+    {"ranks",
+     "meet-bytes",
+     &x.ranks.meet_bytes,
+     "up to so many bytes of input they meet in memory, without a message; 0: never",
+     0,
+     64ull << 20,
+     {},
+     bytes},
     {"log", "level", &x.log.level, "what is written", 0, 0, {"trace", "debug", "info", "warn", "error", "off"}},
   };
 }

@@ -101,6 +101,7 @@ struct options {
   struct {
     duration join_timeout = std::chrono::seconds{30};
     duration leave_timeout = std::chrono::minutes{5};
+    uint64_t meet_bytes = 64ull << 10;
   } ranks;
 
   struct {

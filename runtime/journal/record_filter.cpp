@@ -40,7 +40,8 @@ std::string_view kind_of(const Record& record) {
     case Record::kOperationEnded: return "operation";
     case Record::kRankEnded: return "rank";
     case Record::kInputCheckpoint: return "checkpoint";
-    case Record::kCallsRefused: return "call";
+    case Record::kCallsRefused:
+    case Record::kOperationsMet: return "call";
     case Record::kCommandEnded: return "command";
     case Record::kFaultInjected: return "fault";
     case Record::EVENT_NOT_SET: break;
@@ -70,6 +71,7 @@ std::optional<communicator_id> communicator_of(const Record& record) {
     case Record::kEpochOpened: return communicator_id{record.epoch_opened().comm_id()};
     case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
     case Record::kCallsRefused: return communicator_id{record.calls_refused().comm_id()};
+    case Record::kOperationsMet: return communicator_id{record.operations_met().comm_id()};
     case Record::kCommunicatorDestroyed: return communicator_id{record.communicator_destroyed().comm_id()};
     default: return std::nullopt;
   }

@@ -182,6 +182,13 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kCallsRefused:
       return fmt::format("communicator {} refused its ranks' calls{}", record.calls_refused().comm_id(),
                          because(record.calls_refused().reason()));
+    case Record::kOperationsMet: {
+      auto& x = record.operations_met();
+      auto took = x.ended_ns() > x.started_ns() ? x.ended_ns() - x.started_ns() : 0;
+      return fmt::format("communicator {}: {} met in memory for {} within {}, {} a rank in all", x.comm_id(),
+                         counted(x.world_size(), "rank"), counted(x.operations(), "operation"), duration_text(took),
+                         bytes_text(x.bytes()));
+    }
     case Record::kCommandEnded: return text(record.command_ended());
     case Record::kFaultInjected:
       return fmt::format("device {:#x}: fault on purpose{}", record.fault_injected().device_id(),

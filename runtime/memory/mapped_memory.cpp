@@ -31,6 +31,10 @@ std::string text_of(device_id id) {
   return fmt::format("device {:#x}", id.value);
 }
 
+std::filesystem::path memory_file(const std::filesystem::path& directory, device_id id) {
+  return directory / fmt::format("device-{:x}.memory", id.value);
+}
+
 uint64_t this_host() {
   static const uint64_t known = [] {
     std::string boot;
@@ -49,7 +53,7 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
     return cannot_reach(place, "it does not say where it lies");
   if (place.host == 0 || place.host != this_host())
     return cannot_reach(place, "it is on another host");
-  if (!place.file.ends_with(fmt::format("/device-{:x}.memory", place.device.value)))
+  if (!place.file.ends_with(memory_file("/", place.device).string()))
     return cannot_reach(place, "that is no name of a device's memory"); // whatever a peer says
   if (place.bytes == 0 || place.bytes > largest_file / 2)
     return cannot_reach(place, fmt::format("it cannot be {} bytes long", place.bytes));

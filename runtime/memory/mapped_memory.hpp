@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,9 @@ private:
 
 /// The kernel that runs here, by a number of its own: processes with the same one are on one host. 0: cannot be told.
 uint64_t this_host();
+
+/// The memory file of a device, in the directory of its process.
+std::filesystem::path memory_file(const std::filesystem::path& directory, device_id id);
 
 /// "device 0x3"
 std::string text_of(device_id id);

@@ -1,5 +1,6 @@
 // What a program hears of a coordinator that says no, or nothing.
 #include "client/client.hpp"
+#include "client/coordinator_link.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/client/coordinated.hpp"
@@ -167,4 +168,36 @@ TEST_CASE("client: let_stay holds for all that is made from then on, and for not
   CHECK(make_one_of_each() == std::vector<bool>(9, true));
   host.let_stay(false);
   CHECK(make_one_of_each() == std::vector<bool>(9, false));
+}
+
+TEST_CASE("client: a limit ends what is waited for, and leaves nothing of what was answered in time") {
+  refusing_coordinator double_of_it;
+  caf::scoped_actor self{double_of_it.system};
+  coordinator_link link{self, double_of_it.coordinator};
+  auto silent = self->spawn([](caf::event_based_actor* x) -> caf::behavior {
+    x->set_default_handler(caf::drop);
+    return {[kept = std::vector<caf::response_promise>{}, x](int) mutable {
+      kept.push_back(x->make_response_promise());
+      return kept.back();
+    }};
+  });
+  auto ends_at_its_limit = [&](caf::timespan limit) {
+    auto never = self->request(silent, caf::infinite, 1);
+    link.expect(never.id(), limit);
+    caf::error problem;
+    never.receive([] {}, [&](const caf::error& x) { problem = x; });
+    return problem == caf::sec::request_timeout;
+  };
+  for (int i = 0; i < 100; ++i) {
+    auto soon = self->request(double_of_it.coordinator, caf::infinite, gpu_sim::GetCommStatusRequest{});
+    link.expect(soon.id(), 5ms);
+    bool answered = false;
+    soon.receive([&](const gpu_sim::GetCommStatusResponse&) { answered = true; }, [](const caf::error&) {});
+    link.answered();
+    CHECK(answered);
+  }
+  CHECK(ends_at_its_limit(1ms)); // sooner than the look that is due
+  CHECK(ends_at_its_limit(20ms));
+  CHECK(self->mailbox().empty());
+  self->send_exit(silent, caf::exit_reason::user_shutdown);
 }

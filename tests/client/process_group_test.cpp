@@ -65,6 +65,23 @@ TEST_CASE("process_group: under caf-run --ranks each process is a rank") {
         == lines{"[rank 0] 1 of 3: the sum is 6", "[rank 1] 2 of 3: the sum is 6", "[rank 2] 3 of 3: the sum is 6"});
 }
 
+TEST_CASE("process_group: ranks that are processes of a host meet in memory, alone, without waiting and over halves") {
+  launched_program run{under_caf_run({"--ranks", "4", RINGMASTER_RANK_PROGRAM, "many"})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output)
+        == lines{"rank 0: 4 of 4 ranks, met in memory", "rank 1: 4 of 4 ranks, met in memory",
+                 "rank 2: 4 of 4 ranks, met in memory", "rank 3: 4 of 4 ranks, met in memory"});
+}
+
+TEST_CASE("process_group: one that is killed while they meet is lost, and the others meet without it") {
+  launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "dies"})};
+  CHECK(run.finish() != 0);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output)
+        == lines{"rank 0: 2 of 3 ranks, met in memory", "rank 1: 2 of 3 ranks, met in memory"});
+}
+
 TEST_CASE("process_group: a process that ends is a rank that is lost, and its status is that of all") {
   launched_program run{under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "exit-3"})};
   CHECK(run.finish() == 3);

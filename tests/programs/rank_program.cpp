@@ -2,12 +2,15 @@
 //   rank_program sum       everybody adds up the ranks, and says what came
 //   rank_program exit-3    the last rank ends with status 3 in the middle; the others go on
 //   rank_program no-show   rank 1 never comes
+//   rank_program many      everybody adds up many times, alone, with pauses and over halves, and counts what met in
+//   memory rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
 //   rank_program early     rank 0 returns at once, without a word; the others work on without it
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
 
 using namespace ringmaster;
@@ -34,6 +37,79 @@ caf::error add_up(process_group& world, client& host) {
   return caf::none;
 }
 
+/// A rank's buffer, and what it holds.
+struct number_on_device {
+  client& host;
+  rank_communicator& rank;
+  uint64_t address = 0;
+
+  caf::error allocate() {
+    auto got = host.allocate(id_of(rank.device()), sizeof(float));
+    if (got)
+      address = *got;
+    return got ? caf::error{} : std::move(got.error());
+  }
+  caf::error set(float x) { return host.copy_to_device(id_of(rank.device()), address, byte_block::of(std::vector{x})); }
+  caf::expected<float> get() {
+    auto got = host.copy_to_host(id_of(rank.device()), address, sizeof(float));
+    if (!got)
+      return std::move(got.error());
+    return got->as<float>()[0];
+  }
+};
+
+/// The sum over all ranks, 8 times over: each call reads what the one before has written. Then it must be so much.
+/// Then the handle is of the epoch that the calls ended in.
+caf::error add_up_often(number_on_device& number, rank_communicator& over) {
+  constexpr int times = 8;
+  float right = 0;
+  for (uint32_t rank = 0; rank < over.size(); ++rank)
+    right += static_cast<float>(rank + 1);
+  if (auto problem = number.set(static_cast<float>(over.rank() + 1)))
+    return problem;
+  work latest;
+  for (int i = 0; i < times; ++i) {
+    latest = over.all_reduce(rank_buffers::at(number.address), 1, proto::FLOAT32, {gpu_sim::AVG});
+    if (i % 3 == 0) // the others are called without waiting
+      if (auto problem = latest.wait(10s))
+        return problem;
+  }
+  if (auto problem = latest.wait(10s))
+    return problem;
+  auto got = number.get();
+  if (!got)
+    return std::move(got.error());
+  if (latest.epoch() != over.epoch()) // the same on all ranks that are left
+    return over.update();
+  if (*got != right / static_cast<float>(over.size()))
+    return make_error(errc::corrupt, fmt::format("rank {} has {}, not {}", over.rank(), *got, right / over.size()));
+  return caf::none;
+}
+
+/// Until the last rank is gone, or for so many rounds.
+caf::error add_up_for(process_group& world, client& host, int rounds, bool one_dies) {
+  auto& rank = world.ranks().front();
+  auto size = world.size();
+  number_on_device number{host, rank};
+  if (auto problem = number.allocate())
+    return problem;
+  auto half = rank.split(static_cast<int32_t>(rank.rank() % 2));
+  if (!half)
+    return std::move(half.error());
+  for (int i = 0; i < rounds; ++i) {
+    if (one_dies && i == rounds / 2 && rank.rank() + 1 == size)
+      ::raise(SIGKILL);
+    if (auto problem = add_up_often(number, rank))
+      return problem;
+    if (!one_dies)
+      if (auto problem = add_up_often(number, **half))
+        return problem;
+  }
+  fmt::print("rank {}: {} of {} ranks, {}\n", rank.rank(), rank.size(), size,
+             rank.calls_met() > 0 ? "met in memory" : "by messages");
+  return caf::none;
+}
+
 caf::error run(caf::actor_system& system, const options& opts, const std::string& what) {
   auto rank = process_environment()("RINGMASTER_RANK");
   if (what == "no-show" && rank == "1")
@@ -51,7 +127,8 @@ caf::error run(caf::actor_system& system, const options& opts, const std::string
   if (what == "early" || what == "exit-3") // until the one that is going is gone
     for (auto there = host.devices(); there && there->devices_size() == static_cast<int>((*world)->size());)
       there = host.devices();
-  if (auto problem = add_up(**world, host))
+  bool often = what == "many" || what == "dies";
+  if (auto problem = often ? add_up_for(**world, host, 50, what == "dies") : add_up(**world, host))
     return problem;
   return (*world)->finalize();
 }

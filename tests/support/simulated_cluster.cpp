@@ -31,6 +31,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
     journal_handle = sys.spawn(journal, std::move(settings));
   }
   coordinator_options host_options;
+  host_options.meet_bytes = opts.meet_bytes;
   host_options.journal = journal_handle;
   host_options.communicators.policy = opts.policy;
   host_options.communicators.turn = caf::timespan{0}; // others have a chance between any two operations and slices

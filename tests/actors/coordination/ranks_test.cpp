@@ -8,9 +8,27 @@ using namespace std::chrono_literals;
 
 namespace {
 
+simulation_options that_meet(proto::FailurePolicy policy = proto::SHRINK) {
+  auto result = with_devices(3);
+  result.meet_bytes = 1024;
+  result.policy = policy;
+  return result;
+}
+
 struct rank_processes {
-  simulated_cluster cluster{with_devices(3)};
+  simulated_cluster cluster;
   simulated_client host{cluster};
+
+  explicit rank_processes(const simulation_options& opts = with_devices(3)) : cluster(opts) {}
+
+  /// Where the three of them meet.
+  proto::MeetingResponse meet(uint64_t communicator, uint64_t epoch = 1, uint32_t ranks = 3) {
+    proto::MeetingRequest x;
+    x.set_comm_id(communicator);
+    x.set_epoch(epoch);
+    x.set_world_size(ranks);
+    return cluster.ask_coordinator<proto::MeetingResponse>(x);
+  }
 
   answer_ptr<proto::RendezvousResponse> come(uint32_t rank, caf::timespan limit = 10s) {
     proto::RendezvousRequest x;
@@ -102,4 +120,56 @@ TEST_CASE("ranks: nobody waits for a lost one, and who works too long is named")
   x.cluster.inject(2, fault(proto::FaultRequest::KILL)); // rank 1's
   CHECK(x.host.wait_for(again).success());
   CHECK(x.host.wait_for(third).success());
+}
+
+TEST_CASE("ranks: all are told of one page, until something else happens on their devices") {
+  rank_processes x{that_meet()};
+  auto id = x.all_come();
+  auto page = x.meet(id);
+  REQUIRE(page.error() == "");
+  CHECK(page.slot_bytes() == 1024);
+  CHECK(x.meet(id).file() == page.file());
+  REQUIRE(std::filesystem::exists(page.file()));
+  SUBCASE("a client's collective") {
+    proto::CollectiveRequest request;
+    request.set_comm_id(id);
+    request.mutable_collective()->set_kind(proto::BARRIER);
+    request.mutable_collective()->set_algorithm("auto");
+    x.cluster.ask_coordinator<proto::CollectiveResponse>(request);
+  }
+  SUBCASE("an abort") {
+    proto::CommAbortRequest request;
+    request.set_comm_id(id);
+    x.cluster.ask_coordinator<proto::CommAbortResponse>(request);
+  }
+  SUBCASE("a fault") {
+    x.cluster.inject(2, fault(proto::FaultRequest::SLOW, std::nullopt, 1ms));
+  }
+  SUBCASE("a death") {
+    x.cluster.inject(2, fault(proto::FaultRequest::KILL));
+    x.cluster.run_until([&] {
+      return state_of<coordinator_state>(x.cluster.host).devices.find(device_id{2}) == nullptr;
+    });
+    CHECK(x.meet(id, 2, 2).error() == ""); // the others have another one
+  }
+  SUBCASE("they leave") {
+    x.leave(0);
+    x.leave(1);
+    x.host.wait_for(x.leave(2));
+  }
+  CHECK(!std::filesystem::exists(page.file()));
+  CHECK(x.meet(id).error() != "");
+}
+
+TEST_CASE("ranks: they do not meet where it is not wanted, nor where a spare may take a place") {
+  rank_processes never;
+  CHECK(never.meet(never.all_come()).error()
+        == "the ranks of communicator 1 do not meet in memory: ranks.meet-bytes is 0, or route.use \"messages\"");
+  rank_processes replaced{that_meet(proto::REPLACE)};
+  auto id = replaced.all_come();
+  CHECK(
+    replaced.meet(id).error()
+    == "the ranks of communicator 1 do not meet in memory: its policy is \"replace\", and what a spare is given must "
+       "be known here");
+  CHECK(replaced.meet(id + 1).code() == static_cast<uint32_t>(errc::unknown_communicator));
 }
