@@ -21,6 +21,8 @@ struct collective_options {
   std::optional<uint64_t> chunk;       ///< Instead of the bytes: elements.
   proto::DataType datatype = proto::FLOAT32;
   std::string schedule; ///< A file, whose collective it is.
+  /// One number: so many hosts, which the ranks fill evenly; several: how many ranks each has. Empty: one host.
+  std::vector<uint64_t> hosts;
 };
 
 /// How many ranks a command takes, and how its option is called.
@@ -39,6 +41,12 @@ void add_collective_options(option_table& table, collective_options& opts, const
 /// --bytes, --chunk and --datatype; the last two.
 void add_size_options(option_table& table, collective_options& opts);
 void add_chunk_and_datatype(option_table& table, collective_options& opts);
+
+/// --hosts. `says`: what it is for.
+option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, const std::string& says);
+/// By rank, as `plan_request` has them; empty where all are on one. Errors: invalid_argument, where the ranks do not
+/// fill the hosts.
+caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>& hosts, uint32_t ranks);
 
 /// What a shell offers for the name of an algorithm: those of the kind that stands there, or of all kinds, each once;
 /// and these words beside them.
