@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/algorithms/registry.hpp"
-#include "tools/options/option_table.hpp"
+#include "tools/options/hosts_option.hpp"
 
 #include <optional>
 #include <vector>
@@ -41,12 +41,6 @@ void add_collective_options(option_table& table, collective_options& opts, const
 /// --bytes, --chunk and --datatype; the last two.
 void add_size_options(option_table& table, collective_options& opts);
 void add_chunk_and_datatype(option_table& table, collective_options& opts);
-
-/// --hosts. `says`: what it is for.
-option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, const std::string& says);
-/// By rank, as `plan_request` has them; empty where all are on one. Errors: invalid_argument, where the ranks do not
-/// fill the hosts.
-caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>& hosts, uint32_t ranks);
 
 /// What a shell offers for the name of an algorithm: those of the kind that stands there, or of all kinds, each once;
 /// and these words beside them.

@@ -143,8 +143,10 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
   CHECK(
     refused({"all_reduce", "--hosts", "3"})
-    == "ringmaster simulate: --hosts: 8 ranks do not fill 3 hosts evenly; how many ranks each has can be said, such as "
+    == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; how many ranks each has can be said, such as "
        "4,4\n");
+  CHECK(refused({"all_reduce", "--ranks", "1", "--hosts", "2"})
+        == "ringmaster simulate: --hosts: 1 rank cannot fill 2 hosts evenly\n");
   CHECK(refused({"all_reduce", "--hosts", "4,3"})
         == "ringmaster simulate: --hosts: the hosts have 7 ranks together, and there are 8\n");
   CHECK(refused({"all_reduce", "--slow-link", "1-2"})

@@ -108,7 +108,7 @@ TEST_CASE("schedule file: simulate refuses options that contradict it, and names
   CHECK(contains(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
   CHECK(
     refusal({"--hosts=2"})
-    == "ringmaster simulate: --hosts: 3 ranks do not fill 2 hosts evenly; how many ranks each has can be said, such as "
+    == "ringmaster simulate: --hosts: 3 ranks cannot fill 2 hosts evenly; how many ranks each has can be said, such as "
        "2,1\n");
 }
 

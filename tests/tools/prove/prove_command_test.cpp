@@ -196,7 +196,7 @@ TEST_CASE("prove: hierarchical algorithms on a layout that is told") {
   CHECK(proved.status == 0);
   CHECK(proved.out.find("all hold") != std::string::npos);
   check_refused({"all_reduce", "--algorithm", "hierarchical", "--ranks", "5", "--hosts", "2"},
-                "--hosts: 5 ranks do not fill 2 hosts evenly; how many ranks each has can be said, such as 3,2");
+                "--hosts: 5 ranks cannot fill 2 hosts evenly; how many ranks each has can be said, such as 3,2");
   check_refused({"--hosts", "2,x"},
                 "--hosts: \"2,x\" is neither a number of hosts, such as 4, nor how many ranks each has, such as 4,4,2");
 }
