@@ -30,6 +30,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
     created.add_device_ids(ids.back().value);
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
+  find_hosts();
   joint_.emplace(self, joint_run::options{options.movers, options.turn}, *epochs_,
                  joint_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
                                       [this](auto first, auto last) { release(first, last); },

@@ -7,7 +7,7 @@
 #include "runtime/memory/memory_neighbours.hpp"
 #include "runtime/operations/call_desk.hpp"
 #include "runtime/operations/epoch_change.hpp"
-#include "runtime/selection/selection.hpp"
+#include "runtime/selection/known_picks.hpp"
 
 #include <caf/timespan.hpp>
 #include <caf/typed_response_promise.hpp>
@@ -33,6 +33,7 @@ struct communicator_options {
   std::shared_ptr<memory_neighbours> neighbours;
   bool must_share = false;                   ///< A communicator with a member out of reach is refused.
   bool speak_by_relays = false;              ///< Also with the streams of this process; for tests.
+  uint32_t devices_a_host = 0;               ///< For tests: by their numbers; 0: hosts are as the devices lie.
   std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs;                                ///< Between processes: what "auto" goes by.
@@ -113,9 +114,11 @@ private:
   /// now.
   caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,
                                          epoch_number in_epoch = {});
-  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch) const;
+  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch);
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
-  caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks) const;
+  caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks);
+  /// Which hosts the ranks of now lie on: see `rank_hosts`.
+  void find_hosts();
   /// Whether this process may read and write every member's memory.
   bool everybody_is_in_reach() const;
   std::shared_ptr<mapped_memory> memory_of(device_id device) const {
@@ -191,6 +194,8 @@ private:
   std::map<device_id, device_handle> handles_;                   ///< By device, of those that are members or were.
   std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.
   std::map<caf::actor_addr, watch::process_number> processes_;   ///< By relay: its devices are asked together.
+  std::vector<uint32_t> hosts_;                                  ///< By rank, as `plan_request` has them.
+  known_picks picks_;                                            ///< What "auto" was for these hosts.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;

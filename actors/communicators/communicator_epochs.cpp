@@ -161,6 +161,7 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
   outbox_->journal(std::move(record));
   std::erase_if(handles_, [&](auto& y) { return !epochs_->is_there(y.first); });
   std::erase_if(memories_, [&](auto& y) { return !epochs_->is_there(y.first); });
+  find_hosts();
   announce_members();
   watch_->note_progress(now());
   joint_->reset();

@@ -3,6 +3,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/operations/rank_hosts.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -13,7 +14,7 @@
 namespace ringmaster {
 
 caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request,
-                                                           epoch_number in_epoch) const {
+                                                           epoch_number in_epoch) {
   bool of_now = in_epoch == epoch_number{} || epochs_->ranks_in(in_epoch)->size() == epochs_->ranks().size();
   std::vector<rank_device> then;
   if (!of_now)
@@ -77,7 +78,19 @@ bool communicator_state::everybody_is_in_reach() const {
   });
 }
 
-caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) const {
+void communicator_state::find_hosts() {
+  picks_.forget();
+  if (options.devices_a_host == 0) {
+    hosts_ = rank_hosts(handles(), options.share_memory);
+    return;
+  }
+  std::vector<uint32_t> told;
+  for (auto device : ranks())
+    told.push_back(static_cast<uint32_t>(device.value / options.devices_a_host));
+  hosts_ = numbered_hosts(told);
+}
+
+caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) {
   if (what.algorithm() != "auto")
     return what.algorithm();
   const algorithm* known = nullptr;
@@ -87,11 +100,13 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
   if (known != nullptr)
     return std::string{known->name};
-  auto picked = select_algorithm(what.kind(), request_of(what, static_cast<uint32_t>(ranks), 0),
-                                 size_of(what.datatype()), options.costs);
+  auto request = request_of(what, static_cast<uint32_t>(ranks), 0);
+  if (hosts_.size() == ranks) // else ranks have been lost since the caller's epoch
+    request.hosts = hosts_;
+  auto picked = picks_.pick(what.kind(), request, size_of(what.datatype()), options.costs);
   if (!picked)
     return std::move(picked.error());
-  return std::string{picked->which->name};
+  return std::string{(*picked)->name};
 }
 
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.
@@ -105,6 +120,7 @@ void communicator_state::run(operation& op) {
   op.joint = can_run_jointly(op);
   auto plan = op.plan_of_attempt();
   plan.set_joint(op.joint);
+  *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
   outbox_->add(std::move(plan), op.group != 0);
   proto::Record record;

@@ -28,7 +28,10 @@ double seconds(options::duration x) {
 cost_constants network_costs(const options& opts) {
   return {.latency_s = seconds(opts.costs.latency),
           .bandwidth = static_cast<double>(opts.costs.bandwidth),
-          .operation_s = seconds(opts.costs.operation)};
+          .message_overhead_s = seconds(opts.costs.message),
+          .operation_s = seconds(opts.costs.operation),
+          .host_latency_s = seconds(opts.costs.host_latency),
+          .host_bandwidth = static_cast<double>(opts.costs.host_bandwidth)};
 }
 
 process_constants process_costs(const options& opts, uint32_t cores) {

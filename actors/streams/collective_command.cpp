@@ -45,8 +45,7 @@ void collective_command::begin(stream_state& stream) {
 
 caf::error collective_command::prepare() {
   element_bytes_ = size_of(what().datatype());
-  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
-  auto request = request_of(what(), world_size, rank_);
+  auto request = request_of(*plan_, rank_);
   input_bytes_ = input_count(what().kind(), request, rank_) * element_bytes_;
   output_bytes_ = output_count(what().kind(), request, rank_) * element_bytes_;
   if (auto problem = check_buffers())
@@ -89,7 +88,7 @@ caf::expected<schedule> collective_command::planned() const {
   bool changes = reduces(what().kind()) && (what().op() == gpu_sim::PREMUL_SUM || what().op() == gpu_sim::AVG);
   if (world_size == 1 && !fused() && input_address() == output_address() && !changes)
     return schedule{}; // alone and in place, the input is the result
-  auto request = request_of(what(), world_size, rank_);
+  auto request = request_of(*plan_, rank_);
   return plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
                              : plan(what().kind(), what().algorithm(), request);
 }

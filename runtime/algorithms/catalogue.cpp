@@ -10,6 +10,9 @@
 #include "runtime/algorithms/halvings/halving.hpp"
 #include "runtime/algorithms/halvings/halving_doubling.hpp"
 #include "runtime/algorithms/halvings/scatter_all_gather.hpp"
+#include "runtime/algorithms/hierarchies/hierarchical_blocks.hpp"
+#include "runtime/algorithms/hierarchies/hierarchical_broadcast.hpp"
+#include "runtime/algorithms/hierarchies/hierarchical_reductions.hpp"
 #include "runtime/algorithms/rings/bruck.hpp"
 #include "runtime/algorithms/rings/chain.hpp"
 #include "runtime/algorithms/rings/dissemination.hpp"
@@ -27,6 +30,8 @@ namespace {
 // Elements go from rank to rank in an order of theirs, whatever block they are in.
 constexpr algorithm_facts same_anywhere{.same_anywhere = true};
 constexpr algorithm_facts in_chunks{.in_chunks = true};
+constexpr algorithm_facts by_hosts{.by_hosts = true};
+constexpr algorithm_facts in_chunks_by_hosts{.in_chunks = true, .by_hosts = true};
 constexpr algorithm_facts in_chunks_same_anywhere{.same_anywhere = true, .in_chunks = true};
 // The `direct` ones: what `joint_execution` does, with messages.
 constexpr algorithm_facts jointly{.joint = true};
@@ -63,6 +68,8 @@ std::vector<algorithm> algorithm_catalogue() {
      joint_in_rank_order},
     {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
      nullptr, joint_same_anywhere},
+    {"hierarchical", proto::ALL_REDUCE, hierarchical_all_reduce_cost, plan_hierarchical_all_reduce,
+     cost_of_hierarchical_all_reduce, nullptr, by_hosts},
     {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce,
      nullptr, in_chunks},
     {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce, nullptr, in_chunks},
@@ -81,6 +88,8 @@ std::vector<algorithm> algorithm_catalogue() {
      cost_of_scatter_all_gather_broadcast},
     {"direct", proto::BROADCAST, direct_broadcast_cost, plan_direct_broadcast, cost_of_direct_broadcast, nullptr,
      jointly},
+    {"hierarchical", proto::BROADCAST, hierarchical_broadcast_cost, plan_hierarchical_broadcast,
+     cost_of_hierarchical_broadcast, nullptr, in_chunks_by_hosts},
     {"ring", proto::ALL_GATHER, ring_all_gather_cost, plan_ring_all_gather, cost_of_ring_all_gather},
     {"naive", proto::ALL_GATHER, naive_all_gather_cost, plan_naive_all_gather, cost_of_naive_all_gather},
     {"butterfly", proto::ALL_GATHER, butterfly_all_gather_cost, plan_butterfly_all_gather,
@@ -88,6 +97,8 @@ std::vector<algorithm> algorithm_catalogue() {
     {"bruck", proto::ALL_GATHER, bruck_all_gather_cost, plan_bruck_all_gather, cost_of_bruck_all_gather},
     {"direct", proto::ALL_GATHER, direct_all_gather_cost, plan_direct_all_gather, cost_of_direct_all_gather, nullptr,
      jointly},
+    {"hierarchical", proto::ALL_GATHER, hierarchical_all_gather_cost, plan_hierarchical_all_gather,
+     cost_of_hierarchical_all_gather, nullptr, by_hosts},
     {"ring", proto::REDUCE_SCATTER, ring_reduce_scatter_cost, plan_ring_reduce_scatter, cost_of_ring_reduce_scatter},
     {"naive", proto::REDUCE_SCATTER, naive_reduce_scatter_cost, plan_naive_reduce_scatter,
      cost_of_naive_reduce_scatter},
@@ -97,12 +108,16 @@ std::vector<algorithm> algorithm_catalogue() {
      cost_of_halving_reduce_scatter},
     {"direct", proto::REDUCE_SCATTER, direct_reduce_scatter_cost, plan_direct_reduce_scatter,
      cost_of_direct_reduce_scatter, nullptr, joint_in_rank_order},
+    {"hierarchical", proto::REDUCE_SCATTER, hierarchical_reduce_scatter_cost, plan_hierarchical_reduce_scatter,
+     cost_of_hierarchical_reduce_scatter, nullptr, by_hosts},
     {"pairwise", proto::ALL_TO_ALL, pairwise_all_to_all_cost, plan_pairwise_all_to_all, cost_of_pairwise_all_to_all},
     {"naive", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all},
     {"bruck", proto::ALL_TO_ALL, bruck_all_to_all_cost, plan_bruck_all_to_all, cost_of_bruck_all_to_all,
      check_bruck_all_to_all},
     {"direct", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all, nullptr,
      jointly},
+    {"hierarchical", proto::ALL_TO_ALL, hierarchical_all_to_all_cost, plan_hierarchical_all_to_all,
+     cost_of_hierarchical_all_to_all, nullptr, by_hosts},
     {"tree", proto::GATHER, tree_gather_cost, plan_tree_gather, cost_of_tree_gather},
     {"naive", proto::GATHER, naive_gather_cost, plan_naive_gather, cost_of_naive_gather},
     {"direct", proto::GATHER, direct_gather_cost, plan_direct_gather, cost_of_direct_gather, nullptr, jointly},

@@ -24,6 +24,8 @@ struct algorithm_facts {
   bool course_call = false;
   /// Cuts what it moves into pieces of `plan_request::chunk`, which all others pass over.
   bool in_chunks = false;
+  /// Its schedule depends on `plan_request::hosts`, which all others pass over.
+  bool by_hosts = false;
 };
 
 /// A collective algorithm: a pure function from the request to the rank's schedule. It is asked for two ranks or more

@@ -57,6 +57,9 @@ struct options {
     duration operation = std::chrono::microseconds{440};
     duration latency = std::chrono::microseconds{410};
     uint64_t bandwidth = 1'200'000'000;
+    duration message{};
+    duration host_latency = std::chrono::microseconds{30};
+    uint64_t host_bandwidth = 8'000'000'000;
     duration local_operation = std::chrono::microseconds{10};
     duration local_rank = std::chrono::nanoseconds{6500};
     duration local_step{};

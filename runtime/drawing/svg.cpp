@@ -91,7 +91,8 @@ private:
   }
 
   void write_title() {
-    auto title = fmt::format("{}: {}, {} ranks", name_of(story_.kind), story_.algorithm, story_.world_size);
+    auto title = fmt::format("{}: {}, {} ranks{}", name_of(story_.kind), story_.algorithm, story_.world_size,
+                             hosts_text(story_));
     canvas_.text(gap, 22, 20, title, anchor::start, svg_canvas::ink, true);
     canvas_.text(gap, 44, letter_size, formula_, anchor::start, svg_canvas::ink, false);
     auto squares
@@ -118,6 +119,7 @@ private:
     auto end = cells + holdings_height(now) + gap;
     canvas_.rectangle(0, y_, width(), end - y_, bands_++ % 2 == 0 ? band : paper, {}, 0);
     canvas_.text(gap, y_ + gap + rank_radius, 15, name, anchor::start, svg_canvas::ink, true);
+    paint_host_bounds(end);
     for (uint32_t rank = 0; rank < story_.world_size; ++rank) {
       canvas_.line(x_of(rank), y_ + gap + 2 * rank_radius, x_of(rank), cells - 4, {faint, 1.2});
       canvas_.circle(x_of(rank), y_ + gap + rank_radius, rank_radius, paper, {svg_canvas::ink, 1.4});
@@ -131,6 +133,13 @@ private:
     for (uint32_t rank = 0; rank < story_.world_size; ++rank)
       paint_holdings(rank, cells, now[rank], before.empty() ? nullptr : &before[rank]);
     y_ = end;
+  }
+
+  /// Between ranks of different hosts, as far down as the band goes: what crosses it goes across.
+  void paint_host_bounds(double end) {
+    for (uint32_t rank = 1; rank < story_.hosts.size(); ++rank)
+      if (story_.hosts[rank] != story_.hosts[rank - 1])
+        canvas_.line(x_of(rank) - m_.pitch / 2, y_, x_of(rank) - m_.pitch / 2, end, {faint, 4});
   }
 
   void paint_activity(const drawn_activity& x, double y) {

@@ -92,8 +92,8 @@ private:
 } // namespace
 
 std::string text_of(const walk_through& story, std::string_view formula) {
-  auto text = fmt::format("{}: {}, {} rank{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
-                          story.world_size == 1 ? "" : "s", formula);
+  auto text = fmt::format("{}: {}, {} rank{}{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
+                          story.world_size == 1 ? "" : "s", hosts_text(story), formula);
   text
     += story.kind == proto::BARRIER
          ? "[S] -> R: rank R is told that the ranks S have come; [S] <- R: it comes from there.\n"

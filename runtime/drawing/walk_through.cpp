@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace ringmaster {
@@ -309,6 +310,16 @@ std::vector<uint32_t> ranks_in(uint32_t mask) {
 
 } // namespace
 
+std::string hosts_text(const walk_through& story) {
+  std::map<uint32_t, std::string> ranks;
+  for (uint32_t rank = 0; rank < story.hosts.size(); ++rank)
+    ranks[story.hosts[rank]] += fmt::format(" {}", rank);
+  std::string text;
+  for (const auto& [host, its] : ranks)
+    text += (text.empty() ? ", on hosts" : " |") + its;
+  return text;
+}
+
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
                                  std::span<const schedule> ranks) {
   if (request.world_size > drawn_ranks_max || ranks.size() != request.world_size)
@@ -318,7 +329,8 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
   auto graph = link_schedules(request.world_size, source);
   if (!graph)
     return std::move(graph.error());
-  walk_through story{.kind = kind, .algorithm = std::string{algorithm}, .world_size = request.world_size};
+  walk_through story{
+    .kind = kind, .algorithm = std::string{algorithm}, .world_size = request.world_size, .hosts = request.hosts};
   return walker{std::move(story), request, ranks, std::move(*graph)}.run();
 }
 

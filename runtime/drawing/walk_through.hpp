@@ -45,6 +45,7 @@ struct walk_through {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm{};
   uint32_t world_size = 0;
+  std::vector<uint32_t> hosts{};              ///< By rank, as `plan_request` has them.
   uint32_t blocks = 0;                        ///< Into which the schedule cuts the inputs.
   bool one_source = false;                    ///< All data is one rank's, so a block says what it is.
   std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
@@ -66,6 +67,9 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
 
 /// The same for a registered algorithm. Errors also as of `plan`.
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request);
+
+/// ", on hosts 0 1 2 | 3 4": the ranks of each; empty where all are on one.
+std::string hosts_text(const walk_through& story);
 
 /// "3", "4-7", "0, 2", "6 blocks": what the content is of, by block or by the rank it comes from; for sums of one block
 /// only, whose inputs: "x3", "x0-x3", "sum"; of a barrier, who has come: "0-3", "all";

@@ -152,7 +152,8 @@ private:
 
     bool is(proto::CollectiveKind other_kind, std::string_view name, const plan_request& x) const {
       return kind == other_kind && algorithm == name && request.world_size == x.world_size && request.count == x.count
-             && request.root == x.root && request.counts == x.counts && request.chunk == x.chunk;
+             && request.root == x.root && request.counts == x.counts && request.chunk == x.chunk
+             && request.hosts == x.hosts;
     }
   };
 

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/blocks.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -37,6 +38,19 @@ caf::error check_rank(std::string_view what, uint32_t rank, uint32_t world_size)
     return caf::none;
   return invalid(fmt::format("there is no {} {} in a world of {}: ranks are 0 to {}", what, rank, world_size,
                              world_size - 1));
+}
+
+caf::error check_hosts(const plan_request& request) {
+  if (request.hosts.empty())
+    return caf::none;
+  if (request.hosts.size() != request.world_size)
+    return invalid(fmt::format("the hosts of {} are known, and there are {}", counted(request.hosts.size(), "rank"),
+                               request.world_size));
+  for (uint32_t rank = 0; rank < request.world_size; ++rank)
+    if (request.hosts[rank] >= request.world_size)
+      return invalid(fmt::format("rank {} is on host {}: hosts are numbered from 0, and {} have no more than {}", rank,
+                                 request.hosts[rank], counted(request.world_size, "rank"), request.world_size));
+  return caf::none;
 }
 
 caf::error check_counts(CollectiveKind kind, const plan_request& request) {
@@ -110,6 +124,8 @@ caf::error check_request(CollectiveKind kind, const plan_request& request) {
   if (request.world_size == 0)
     return invalid("a collective wants at least one rank, and the world size is 0");
   if (auto problem = check_rank("rank", request.rank, request.world_size))
+    return problem;
+  if (auto problem = check_hosts(request))
     return problem;
   if (has_root(kind))
     if (auto problem = check_rank("root", request.root, request.world_size))

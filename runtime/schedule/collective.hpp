@@ -27,6 +27,11 @@ struct plan_request {
   /// r.
   std::vector<uint64_t> counts = {};
   uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes
+  /// By rank: the number of the host that it lies on, less than `world_size`. Ranks of a host reach each other faster
+  /// than all others. Empty: all on one. Only hierarchical algorithms look at it.
+  std::vector<uint32_t> hosts = {};
+
+  friend bool operator==(const plan_request&, const plan_request&) = default;
 };
 
 /// "all_reduce", "all_to_all", ...: as people write them.
@@ -41,7 +46,8 @@ bool reduces(proto::CollectiveKind kind);
 bool has_v_variant(proto::CollectiveKind kind);
 
 /// Whether the request makes sense for the kind. Errors: invalid_argument, with a sentence: a world size of 0, a rank,
-/// root or peer outside of it, counts where there are none or not as many as needed, more elements than 2^63.
+/// root or peer outside of it, counts where there are none or not as many as needed, more elements than 2^63, hosts of
+/// more or fewer ranks than there are.
 caf::error check_request(proto::CollectiveKind kind, const plan_request& request);
 
 /// Elements of `rank`'s input and output; 0 where it has none. The request's own rank does not matter.

@@ -29,11 +29,22 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   auto cost = cost_of(which.kind, which.name, request);
   if (!cost)
     return std::move(cost.error());
-  candidate result{&which, *cost, {}};
-  result.time.latency_s = static_cast<double>(cost->latencies) * constants.latency_s;
-  result.time.transfer_s = static_cast<double>(cost->serial_elements * element_bytes) / constants.bandwidth;
+  candidate result{&which, *cost};
+  if (has_two_levels(request) && can_be_planned(*cost, request)) {
+    auto work = work_on_hosts(which, request, element_bytes);
+    if (!work)
+      return std::move(work.error());
+    result.time.latency_s = work->across.latencies * constants.latency_s
+                            + work->within.latencies * constants.host_latency_s;
+    result.time.transfer_s = work->across.bytes / constants.bandwidth + work->within.bytes / constants.host_bandwidth;
+    result.on_hosts = *work;
+  } else {
+    result.time.latency_s = static_cast<double>(cost->latencies) * constants.latency_s;
+    result.time.transfer_s = static_cast<double>(cost->serial_elements * element_bytes) / constants.bandwidth;
+  }
+  const auto messages = result.on_hosts ? result.on_hosts->messages : static_cast<double>(cost->messages);
   result.time.overhead_s = constants.operation_s + static_cast<double>(cost->rounds) * constants.round_overhead_s
-                           + static_cast<double>(cost->messages) * constants.message_overhead_s;
+                           + messages * constants.message_overhead_s;
   if (reduces(which.kind) && constants.reduction_rate < std::numeric_limits<double>::infinity()) {
     auto elements = reduced_elements(which, request);
     if (!elements)

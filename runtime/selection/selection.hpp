@@ -1,9 +1,10 @@
 #pragma once
 
-#include "runtime/algorithms/registry.hpp"
+#include "runtime/selection/host_costs.hpp"
 
 #include <functional>
 #include <limits>
+#include <optional>
 
 namespace ringmaster {
 
@@ -12,9 +13,12 @@ struct cost_constants {
   double latency_s = 5e-6; ///< From a message's last byte on the wire to its arrival.
   double bandwidth = 50e9; ///< Bytes a second, each way.
   double reduction_rate = std::numeric_limits<double>::infinity(); ///< Bytes a second of one rank.
-  double message_overhead_s = 0; ///< Of each message, at the rank that has most of them.
+  double message_overhead_s = 0; ///< Of each message, at the rank or the host that has most of them.
   double round_overhead_s = 0;
   double operation_s = 0; ///< Of the operation, whatever the algorithm.
+  /// Between ranks of one host, where the request says which those are.
+  double host_latency_s = 1e-6;
+  double host_bandwidth = 300e9;
 };
 
 /// Seconds, as a sum of what takes them.
@@ -28,6 +32,7 @@ struct candidate {
   const algorithm* which = nullptr;
   algorithm_cost cost{};
   time_estimate time{};
+  std::optional<host_work> on_hosts{}; ///< Where ranks lie on several hosts: then the time is of this.
 };
 
 /// The kind's algorithms that take the request as `estimate` sees them, cheapest first; equals stay in the order of
@@ -37,8 +42,11 @@ caf::expected<std::vector<candidate>> sorted_candidates(
   proto::CollectiveKind kind, const plan_request& request,
   const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
 
-/// The same on a network. Reductions, where they take time, are those of the root, or of rank 0, which is what
-/// symmetric algorithms and trees have at their busiest rank. Errors: as of `sorted_candidates`.
+/// The same on a network: a uniform one, or, where the request says which ranks lie on which host, one with two levels
+/// (host_costs.hpp). Above 256 ranks, and for an algorithm of very many steps, it is estimated as if everything went
+/// across. Reductions, where they take time, are those of the root,
+/// or of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: as of
+/// `sorted_candidates`.
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants);
 

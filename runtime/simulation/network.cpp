@@ -41,9 +41,14 @@ caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
 } // namespace
 
 caf::error check_network(const network& net, uint32_t world_size) {
-  if (net.hosts == 0 || net.hosts > world_size || world_size % net.hosts != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} do not fill {} evenly", counted(world_size, "rank"), counted(net.hosts, "host")));
+  if (!net.hosts.empty() && net.hosts.size() != world_size)
+    return make_error(errc::invalid_argument, fmt::format("the network has hosts for {}, and there are {}",
+                                                          counted(net.hosts.size(), "rank"), world_size));
+  for (auto host : net.hosts)
+    if (host >= world_size)
+      return make_error(errc::invalid_argument,
+                        fmt::format("there is no host {}: hosts are numbered from 0, and {} have no more than {}", host,
+                                    counted(world_size, "rank"), world_size));
   if (auto problem = check_speed("of a link", net.link))
     return problem;
   if (auto problem = check_speed("inside of a host", net.inside_host))
@@ -58,17 +63,16 @@ caf::error check_network(const network& net, uint32_t world_size) {
 
 network_path path_between(const network& net, uint32_t world_size, uint32_t source, uint32_t destination) {
   network_path path;
-  auto host_of = [&](uint32_t rank) { return rank / (world_size / net.hosts); };
-  auto inside = net.hosts > 1 && host_of(source) == host_of(destination);
+  auto inside = !net.hosts.empty() && net.hosts[source] == net.hosts[destination];
   auto& speed = inside ? net.inside_host : net.link;
   auto bandwidth = speed.bandwidth;
   path.latency = speed.latency;
   path.ports = {2 * source, 2 * destination + 1};
-  if (net.hosts > 1 && !inside) {
+  if (!net.hosts.empty() && !inside) {
     bandwidth = std::min(bandwidth, net.inside_host.bandwidth);
     path.length = 4;
-    path.ports[2] = 2 * (world_size + host_of(source));
-    path.ports[3] = 2 * (world_size + host_of(destination)) + 1;
+    path.ports[2] = 2 * (world_size + net.hosts[source]);
+    path.ports[3] = 2 * (world_size + net.hosts[destination]) + 1;
   }
   for (auto& link : net.odd_links)
     if (std::minmax(link.a, link.b) == std::minmax(source, destination)) {
@@ -80,7 +84,7 @@ network_path path_between(const network& net, uint32_t world_size, uint32_t sour
 }
 
 uint32_t port_count(const network& net, uint32_t world_size) {
-  return 2 * (world_size + (net.hosts > 1 ? net.hosts : 0));
+  return 2 * (world_size + (net.hosts.empty() ? 0 : *std::ranges::max_element(net.hosts) + 1));
 }
 
 std::string port_name(uint32_t port, uint32_t world_size) {

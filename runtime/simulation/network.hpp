@@ -31,19 +31,19 @@ struct odd_link {
 };
 
 /// What the ranks are connected by. Each rank has one port out and one port in, which are independent of each other.
-/// With several hosts, the ranks 0, 1, ... fill one host after the other, and each host has one network card, which all
-/// its ranks share for what goes to and comes from other hosts, again independently for the two directions.
+/// With several hosts, each host has one network card, which all its ranks share for what goes to and comes from other
+/// hosts, again independently for the two directions.
 struct network {
-  link_speed link{}; ///< Between any two ranks; with several hosts, between hosts.
-  uint32_t hosts = 1;
+  link_speed link{};                        ///< Between any two ranks; with several hosts, between hosts.
+  std::vector<uint32_t> hosts{};            ///< By rank, as `plan_request` has them; empty: all on one.
   link_speed inside_host{1'000'000, 300e9}; ///< With several hosts; about what NVLink of an A100 carries each way.
   std::vector<odd_link> odd_links{};
   double reduction_rate = std::numeric_limits<double>::infinity(); ///< Bytes a second of a rank, of the incoming block.
   double copy_rate = std::numeric_limits<double>::infinity();
 };
 
-/// Errors: invalid_argument, with a sentence: hosts that the ranks do not fill evenly, ranks that do not exist, numbers
-/// that are not positive.
+/// Errors: invalid_argument, with a sentence: hosts of more or fewer ranks than there are, ranks that do not exist,
+/// numbers that are not positive.
 caf::error check_network(const network& net, uint32_t world_size);
 
 /// The ports and network cards that a message occupies: rank r's port out is 2r and its port in 2r + 1, and the network

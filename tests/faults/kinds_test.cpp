@@ -1,5 +1,6 @@
 // Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/operations/rank_hosts.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "tests/support/collective_trial.hpp"
 #include "tests/support/simulated_client.hpp"
@@ -18,13 +19,23 @@ simulation_options how(uint64_t seed, const collective_options& what) {
   simulation_options result;
   result.seed = seed;
   result.devices = what.ranks;
+  result.devices_a_host = what.devices_a_host;
   result.journaled = true;
   result.offer_memory = seed % 4 != 0;
   result.slice_bytes = 32;
   return result;
 }
 
-/// What to try of an algorithm in a world: uniform, and with a count for each rank.
+/// In a cluster whose devices are numbered from 1.
+plan_request request_in(const collective_options& what, uint32_t rank) {
+  auto result = request_of(collective_of(what), what.ranks, rank);
+  for (uint32_t device = 1; device <= what.ranks && what.devices_a_host != 0; ++device)
+    result.hosts.push_back(device / what.devices_a_host);
+  result.hosts = numbered_hosts(result.hosts);
+  return result;
+}
+
+/// What to try of an algorithm in a world: uniform, and with a count for each rank; on one host, and on several.
 std::vector<collective_options> cases_of(const algorithm& x, uint32_t ranks) {
   std::vector<collective_options> result;
   for (bool in_place : {false, true}) {
@@ -44,8 +55,12 @@ std::vector<collective_options> cases_of(const algorithm& x, uint32_t ranks) {
     for (uint32_t a = 0; a < ranks; ++a)
       for (uint32_t b = 0; b < (matrix ? ranks : 1); ++b)
         what.counts.push_back((a + b) * 3 % 5); // alike in both directions, zeros among them
-    if (plan(x.kind, x.name, request_of(collective_of(what), ranks, 0)))
+    if (plan(x.kind, x.name, request_in(what, 0)))
       result.push_back(what);
+  }
+  for (size_t i = 0, n = result.size(); i < n && x.is.by_hosts; ++i) {
+    result.push_back(result[i]);
+    result.back().devices_a_host = 3;
   }
   return result;
 }
@@ -53,7 +68,7 @@ std::vector<collective_options> cases_of(const algorithm& x, uint32_t ranks) {
 std::vector<schedule> schedules_of(const collective_options& x) {
   std::vector<schedule> result;
   for (uint32_t rank = 0; rank < x.ranks; ++rank)
-    result.push_back(*plan(x.kind, x.algorithm, request_of(collective_of(x), x.ranks, rank)));
+    result.push_back(*plan(x.kind, x.algorithm, request_in(x, rank)));
   return result;
 }
 

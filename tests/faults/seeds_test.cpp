@@ -68,6 +68,10 @@ scenario scenario_of(uint64_t seed) {
     x.faults.emplace_back(static_cast<uint32_t>(below(x.trial.ranks)), fault);
   }
   x.cluster.relays = static_cast<uint32_t>(below(4)); // drawn last: older seeds keep their scenarios
+  if (below(6) == 0) {
+    x.trial.algorithm = "hierarchical";
+    x.cluster.devices_a_host = static_cast<uint32_t>(1 + below(4));
+  }
   return x;
 }
 
@@ -146,6 +150,7 @@ std::string judge(simulated_cluster& cluster, all_reduce_trial& trial, const sce
     for (auto rank : contributors)
       if (trial.device(rank) == device.deviceid().value() && !x.may_be_gone(rank))
         holders.push_back(rank);
+  trial.deciders = group;
   return trial.judge(contributors, holders);
 }
 

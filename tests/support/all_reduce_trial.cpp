@@ -1,6 +1,7 @@
 #include "tests/support/all_reduce_trial.hpp"
 
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/operations/rank_hosts.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 
@@ -75,15 +76,25 @@ std::string all_reduce_trial::launch() {
   return cluster.ask_coordinator<proto::CollectiveResponse>(std::move(request)).error();
 }
 
+std::vector<uint32_t> all_reduce_trial::hosts_of(const std::vector<uint32_t>& contributors) const {
+  const auto devices_a_host = cluster.options.devices_a_host;
+  std::vector<uint32_t> result;
+  for (size_t i = 0; i < contributors.size() && devices_a_host != 0; ++i)
+    result.push_back(
+      static_cast<uint32_t>((deciders.empty() ? device(contributors[i]) : deciders[i]) / devices_a_host));
+  return numbered_hosts(result);
+}
+
 std::vector<std::byte> all_reduce_trial::expected(const std::vector<uint32_t>& contributors) const {
   using value = std::array<std::byte, 8>;
   auto element = size_of(options.datatype);
   auto world_size = static_cast<uint32_t>(contributors.size());
   std::vector<rank_memory<value>> memory(world_size);
   std::vector<schedule> schedules;
+  const auto hosts = hosts_of(contributors);
   for (uint32_t i = 0; i < world_size; ++i) {
     schedules.push_back(*plan(proto::ALL_REDUCE, options.algorithm,
-                              {.world_size = world_size, .rank = i, .count = options.count}));
+                              {.world_size = world_size, .rank = i, .count = options.count, .hosts = hosts}));
     memory[i].input.resize(options.count);
     for (uint64_t k = 0; k < options.count; ++k)
       std::memcpy(memory[i].input[k].data(), inputs[contributors[i]].data() + k * element, element);

@@ -46,9 +46,14 @@ public:
   trial_options options;
   gpu_sim::CommInitResponse comm;
   std::vector<std::vector<std::byte>> inputs; ///< By rank.
-  uint64_t bytes = 0;                         ///< Of one input.
+  /// Devices of the epoch that decided, in rank order: where they lie shows in the bits of some algorithms. Empty:
+  /// those that the contributors had at first.
+  std::vector<uint64_t> deciders;
+  uint64_t bytes = 0; ///< Of one input.
 
 private:
+  /// As `plan_request` has them, by the cluster's rule.
+  std::vector<uint32_t> hosts_of(const std::vector<uint32_t>& contributors) const;
   uint64_t base(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value() + 8; }
   uint64_t region_bytes() const { return 3 * guard_bytes + 2 * bytes; }
 };

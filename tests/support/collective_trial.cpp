@@ -9,8 +9,9 @@
 namespace ringmaster::test {
 
 std::string text_of(const collective_options& x) {
-  return fmt::format("{} {} over {} ranks, root {}, peer {}, count {}, counts {}{}", x.algorithm, name_of(x.kind),
-                     x.ranks, x.root, x.peer, x.count, fmt::join(x.counts, " "), x.in_place ? ", in place" : "");
+  return fmt::format("{} {} over {} ranks, root {}, peer {}, count {}, counts {}{}, {} devices a host", x.algorithm,
+                     name_of(x.kind), x.ranks, x.root, x.peer, x.count, fmt::join(x.counts, " "),
+                     x.in_place ? ", in place" : "", x.devices_a_host);
 }
 
 proto::Collective collective_of(const collective_options& x) {

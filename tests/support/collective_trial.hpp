@@ -18,6 +18,7 @@ struct collective_options {
   std::vector<uint64_t> counts = {};
   uint64_t chunk = 0;
   bool in_place = false;
+  uint32_t devices_a_host = 0; ///< As `simulation_options` has it.
 };
 
 /// One collective of any kind on a simulated cluster, on whole numbers between guard words, and its judgement by what

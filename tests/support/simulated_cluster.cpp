@@ -38,6 +38,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   host_options.communicators.share_memory = opts.share_memory;
   host_options.communicators.journal = journal_handle;
   host_options.communicators.speak_by_relays = opts.relays > 0;
+  host_options.communicators.devices_a_host = opts.devices_a_host;
   host = sys.spawn(coordinator, host_options);
   device_settings.memory_dir = dir;
   device_settings.memory_bytes = opts.memory_bytes;

@@ -206,6 +206,10 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
   what.set_chunk_count(opts.chunk.value_or(*chunk));
   auto request = request_of(what, ranks, 0);
+  auto hosts = hosts_of_ranks(opts.hosts, ranks);
+  if (!hosts)
+    return std::move(hosts.error());
+  request.hosts = std::move(*hosts);
   if (!opts.count)
     if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request,
                                        opts.datatype))

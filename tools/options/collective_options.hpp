@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/algorithms/registry.hpp"
-#include "tools/options/option_table.hpp"
+#include "tools/options/hosts_option.hpp"
 
 #include <optional>
 #include <vector>
@@ -21,6 +21,8 @@ struct collective_options {
   std::optional<uint64_t> chunk;       ///< Instead of the bytes: elements.
   proto::DataType datatype = proto::FLOAT32;
   std::string schedule; ///< A file, whose collective it is.
+  /// One number: so many hosts, which the ranks fill evenly; several: how many ranks each has. Empty: one host.
+  std::vector<uint64_t> hosts;
 };
 
 /// How many ranks a command takes, and how its option is called.

@@ -87,6 +87,7 @@ class draw_call final : public command_call {
     table.number("--chunk", told.chunk, 1, drawn_elements_max)
       .says("C", "elements of a piece, for pipelined algorithms")
       .otherwise("as the algorithm likes");
+    add_hosts_option(table, told.hosts, "where the ranks lie, for hierarchical algorithms").otherwise("one host");
     table.file("--schedule", told.schedule)
       .says("FILE",
             "the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the "

@@ -1,5 +1,8 @@
 #include "tools/prove/prove_cases.hpp"
 
+#include "tools/options/collective_options.hpp"
+
+#include <functional>
 #include <numeric>
 #include <set>
 
@@ -8,6 +11,7 @@ namespace ringmaster {
 namespace {
 
 constexpr uint32_t all_roots_max = 8, small_max = 16, every_world_max = 64, uneven_max = 256;
+constexpr uint32_t layouts_max = 24;           ///< Of larger worlds one host is proved.
 constexpr uint32_t uneven_all_to_all_max = 64; ///< It has ranks x ranks counts, and each rank's plan may look at all.
 
 std::vector<uint64_t> sorted(std::set<uint64_t> values) {
@@ -59,6 +63,37 @@ std::vector<uint64_t> roots_for(proto::CollectiveKind kind, uint64_t n, const pr
   return all;
 }
 
+/// As `plan_request` has them; the first is one host.
+std::vector<std::vector<uint32_t>> hosts_for(const algorithm& of, uint32_t n, const prove_options& opts,
+                                             caf::error& refused) {
+  if (!opts.hosts.empty()) {
+    auto told = hosts_of_ranks(opts.hosts, n);
+    if (told)
+      return {*told};
+    refused = std::move(told.error());
+    return {};
+  }
+  std::set<std::vector<uint32_t>> layouts;
+  if (of.is.by_hosts && n <= layouts_max && n > 1) {
+    std::function<uint32_t(uint32_t)> rules[] = {[](uint32_t rank) { return rank / 2; },
+                                                 [](uint32_t rank) { return rank / 3; },
+                                                 [](uint32_t rank) { return rank == 0 ? 0u : 1u; },
+                                                 [](uint32_t rank) { return rank % 2; },
+                                                 [](uint32_t rank) { return rank % 3; },
+                                                 [n](uint32_t rank) { return rank < 2 * n / 3 ? 0u : 1u; },
+                                                 [](uint32_t rank) { return rank; }};
+    for (auto& host_of : rules) {
+      std::vector<uint32_t> hosts;
+      for (uint32_t rank = 0; rank < n; ++rank)
+        hosts.push_back(host_of(rank));
+      layouts.insert(std::move(hosts));
+    }
+  }
+  std::vector<std::vector<uint32_t>> result{{}};
+  result.insert(result.end(), layouts.begin(), layouts.end());
+  return result;
+}
+
 std::vector<uint64_t> peers_for(proto::CollectiveKind kind, uint64_t root, uint64_t n) {
   if (kind != proto::SEND_RECV)
     return {0};
@@ -81,8 +116,10 @@ std::vector<uint32_t> prove_worlds(const prove_options& opts) {
   return {worlds.begin(), worlds.end()};
 }
 
-std::vector<plan_request> prove_cases(proto::CollectiveKind kind, uint32_t world_size, const prove_options& opts,
+std::vector<plan_request> prove_cases(const algorithm& of, uint32_t world_size, const prove_options& opts,
                                       caf::error& refused) {
+  const auto kind = of.kind;
+  const auto layouts = hosts_for(of, world_size, opts, refused);
   std::vector<plan_request> result;
   plan_request request{.world_size = world_size};
   auto add = [&] {
@@ -90,11 +127,13 @@ std::vector<plan_request> prove_cases(proto::CollectiveKind kind, uint32_t world
       refused = std::move(problem);
       return;
     }
-    for (uint64_t chunk : {0, 1, 3})
-      if (chunk == 0 || (world_size <= small_max && opts.counts.empty())) {
-        result.push_back(request);
-        result.back().chunk = chunk;
-      }
+    for (const auto& hosts : layouts)
+      for (uint64_t chunk : {0, 1, 3})
+        if (chunk == 0 || (world_size <= small_max && opts.counts.empty())) {
+          result.push_back(request);
+          result.back().chunk = chunk;
+          result.back().hosts = hosts;
+        }
   };
   for (auto root : roots_for(kind, world_size, opts)) {
     request.root = static_cast<uint32_t>(root);

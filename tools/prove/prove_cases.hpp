@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/algorithms/registry.hpp"
 #include "tools/prove/prove_options.hpp"
 
 namespace ringmaster {
@@ -17,9 +18,12 @@ std::vector<uint32_t> prove_worlds(const prove_options& opts);
 ///   above     n+1                               2               uneven, to 256        n/3               0
 ///
 /// ALL_TO_ALL, which has n^2 uneven counts, has them up to 64 ranks.
-/// SEND_RECV: for each root the ranks before and after it and the one opposite. Only requests that `check_request`
-/// accepts; what it refuses is in `refused`, the last one.
-std::vector<plan_request> prove_cases(proto::CollectiveKind kind, uint32_t world_size, const prove_options& opts,
+/// What goes by hosts is proved for every one of these on one host and, where no more than 24 ranks are asked, on
+/// others: two and three ranks each, as far as they go, one rank alone and the others together, ranks in turns on two
+/// hosts and on three, in two thirds and one, and each on one of its own; roots on both sides of them. SEND_RECV: for
+/// each root the ranks before and after it and the one opposite. Only requests that `check_request` accepts; what it
+/// refuses is in `refused`, the last one.
+std::vector<plan_request> prove_cases(const algorithm& of, uint32_t world_size, const prove_options& opts,
                                       caf::error& refused);
 
 } // namespace ringmaster

@@ -5,6 +5,7 @@
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/options/collective_options.hpp"
 #include "tools/options/schedule_file.hpp"
 #include "tools/prove/prove_run.hpp"
 
@@ -45,6 +46,10 @@ caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
                    {}};
   if (*opts.kind == proto::SEND_RECV)
     all.request.peer = (all.request.root + 1) % all.request.world_size;
+  auto hosts = hosts_of_ranks(opts.hosts, all.request.world_size);
+  if (!hosts)
+    return std::move(hosts.error());
+  all.request.hosts = std::move(*hosts);
   auto ranks = schedules_of(all.kind, opts.algorithm, all.request, opts);
   if (!ranks)
     return std::move(ranks.error());

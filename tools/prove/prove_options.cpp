@@ -59,6 +59,8 @@ void prove_options::add_to(option_table& table) {
   add_list(table, "--root", roots, 0, world_size_max - 1)
     .says("LIST", "roots")
     .otherwise("all in small worlds, and samples");
+  add_hosts_option(table, hosts, "where the ranks lie, for hierarchical algorithms")
+    .otherwise("one host and, in worlds of up to 24, several layouts");
   table.flag("--deterministic", deterministic)
     .says("the reductions as a deterministic communicator runs them: that all inputs are added in rank order, by every "
           "algorithm; without --ranks up to 64");
@@ -74,7 +76,7 @@ void prove_options::add_to(option_table& table) {
 
 caf::error prove_options::check() const {
   auto limits_cases = kind || algorithm != "all" || !ranks.empty() || !counts.empty() || !roots.empty()
-                      || !write.empty();
+                      || !hosts.empty() || !write.empty();
   if (!schedule.empty() && limits_cases)
     return make_error(errc::invalid_argument,
                       "--schedule FILE says itself what it is: only --seed and --deterministic go with it");

@@ -16,6 +16,7 @@ struct prove_options {
   std::vector<uint64_t> ranks;  ///< World sizes; empty: as `prove_cases` likes.
   std::vector<uint64_t> counts; ///< Elements; empty: as `prove_cases` likes.
   std::vector<uint64_t> roots;  ///< Empty: as `prove_cases` likes.
+  std::vector<uint64_t> hosts;  ///< As `collective_options` has them; empty: as `prove_cases` likes.
   bool deterministic = false;   ///< The schedules that add in rank order.
   uint64_t seed = 1;
   uint32_t jobs = 2;

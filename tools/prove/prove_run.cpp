@@ -267,6 +267,8 @@ std::string text_of(proto::CollectiveKind kind, const plan_request& request) {
     text += fmt::format(", peer {}", request.peer);
   if (request.chunk != 0)
     text += fmt::format(", chunk {}", request.chunk);
+  if (!request.hosts.empty())
+    text += fmt::format(", on hosts {}", fmt::join(request.hosts, ","));
   return text;
 }
 
@@ -282,7 +284,7 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
     for (size_t i = 0; i < result->size(); ++i)
       for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first: what is left in the end is short
         if (samples.contains(*n) == sampled)
-          if (auto cases = prove_cases((*result)[i].of->kind, *n, opts, refused); !cases.empty())
+          if (auto cases = prove_cases(*(*result)[i].of, *n, opts, refused); !cases.empty())
             jobs.emplace_back(i, *n, std::move(cases));
   if (jobs.empty())
     return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");

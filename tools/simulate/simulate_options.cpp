@@ -43,10 +43,10 @@ void add_network_options(option_table& table, simulate_options& x) {
   table.bandwidth("--bandwidth", net.link.bandwidth)
     .says("B", "of a link, each way, such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps")
     .otherwise("50GB/s");
-  table.number("--hosts", net.hosts, 1, UINT32_MAX)
-    .says("H",
-          "the ranks fill H hosts, each with one network card, which has the above for what goes to other hosts and is "
-          "shared by all ranks of the host");
+  add_hosts_option(table, x.collective.hosts,
+                   "the ranks lie on several hosts, each with one network card, which has the above for what goes to "
+                   "other hosts and is shared by all ranks of the host")
+    .otherwise("one host");
   table.duration("--intra-latency", x.intra_latency)
     .says("T", "between ranks of one host, with --hosts")
     .otherwise("1us");
@@ -91,7 +91,8 @@ void simulate_options::add_to(option_table& table) {
 }
 
 caf::error simulate_options::check() {
-  if (net.hosts == 1 && (intra_latency || intra_bandwidth))
+  auto on_one = collective.hosts.empty() || collective.hosts == std::vector<uint64_t>{1};
+  if (on_one && (intra_latency || intra_bandwidth))
     return make_error(
       errc::invalid_argument,
       fmt::format("{}: all ranks are on one host, whose network is --latency's and --bandwidth's; it goes "
@@ -111,9 +112,13 @@ caf::error simulate_options::check() {
   return caf::none;
 }
 
-caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks) {
+caf::error check_for_ranks(simulate_options& opts, uint32_t ranks) {
   if (!opts.trace.empty() && ranks > traced_ranks_max)
     return make_error(errc::invalid_argument, fmt::format("--trace shows at most {} ranks", traced_ranks_max));
+  auto hosts = hosts_of_ranks(opts.collective.hosts, ranks);
+  if (!hosts)
+    return std::move(hosts.error());
+  opts.net.hosts = std::move(*hosts);
   return check_network(opts.net, ranks);
 }
 

@@ -20,7 +20,7 @@ struct simulate_options {
   caf::error check();
 };
 
-/// Whether so many ranks can be connected and traced as told. Errors: invalid_argument.
-caf::error check_for_ranks(const simulate_options& opts, uint32_t ranks);
+/// Connects so many ranks, and says whether they can be traced as told. Errors: invalid_argument.
+caf::error check_for_ranks(simulate_options& opts, uint32_t ranks);
 
 } // namespace ringmaster

@@ -23,7 +23,7 @@ std::string gigabytes(double bandwidth) {
 }
 
 bool is_uniform(const network& net) {
-  return net.hosts == 1 && net.odd_links.empty() && std::isinf(net.reduction_rate) && std::isinf(net.copy_rate);
+  return net.hosts.empty() && net.odd_links.empty() && std::isinf(net.reduction_rate) && std::isinf(net.copy_rate);
 }
 
 std::string formula(const simulation_outcome& x, const network& net) {

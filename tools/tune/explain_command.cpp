@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <thread>
 
 namespace ringmaster {
@@ -25,6 +26,8 @@ struct explain_options {
   std::optional<std::string> transport;
   std::optional<int64_t> latency_ps, message_ps, round_ps;
   std::optional<double> bandwidth, reduction_rate;
+  std::optional<int64_t> intra_latency_ps;
+  std::optional<double> intra_bandwidth;
   bool network = false;
   cost_constants constants{}; ///< Of the network.
   process_constants process{};
@@ -41,10 +44,16 @@ void add_network_options(option_table& table, explain_options& x) {
   table.bandwidth("--bandwidth", x.bandwidth)
     .says("B", "of a link, each way, such as 50GB/s, 400Gbit/s or 400Gbps")
     .otherwise("as configured");
+  add_hosts_option(table, x.collective.hosts, "the ranks lie on several hosts, up to 256 ranks")
+    .otherwise("each rank on one of its own");
+  table.duration("--intra-latency", x.intra_latency_ps)
+    .says("T", "of a message between ranks of one host, with --hosts")
+    .otherwise("as configured");
+  table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("as configured");
   table.bandwidth("--reduction-rate", x.reduction_rate).says("B", "of one rank").otherwise("reductions take no time");
   table.duration("--message-overhead", x.message_ps)
-    .says("T", "for each message at the rank that has most of them")
-    .otherwise("0");
+    .says("T", "for each message at the rank, or the host, that has most of them")
+    .otherwise("as configured");
   table.duration("--round-overhead", x.round_ps).says("T", "for each round").otherwise("0");
 }
 
@@ -54,26 +63,44 @@ double seconds_of(int64_t ps) {
 
 /// What the options say of the network goes before the configuration.
 caf::error take_network(explain_options& x) {
-  auto told = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate;
-  if (told && x.transport == "process")
+  auto inside = x.intra_latency_ps || x.intra_bandwidth;
+  auto told = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate || inside;
+  auto on_hosts = !x.collective.hosts.empty();
+  if ((told || on_hosts) && x.transport == "process")
     return make_error(errc::invalid_argument, "--transport: \"process\" is not network, which other options are about");
-  x.network = told || x.transport == "network";
+  if (inside && !on_hosts)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: it goes with --hosts, which says what ranks are of one host",
+                                  x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
+  x.network = told || on_hosts || x.transport == "network";
   if (told)
     x.origin = "the command line, then " + x.origin;
   if (x.latency_ps)
     x.constants.latency_s = seconds_of(*x.latency_ps);
   x.constants.bandwidth = x.bandwidth.value_or(x.constants.bandwidth);
+  if (x.intra_latency_ps)
+    x.constants.host_latency_s = seconds_of(*x.intra_latency_ps);
+  x.constants.host_bandwidth = x.intra_bandwidth.value_or(x.constants.host_bandwidth);
   x.constants.reduction_rate = x.reduction_rate.value_or(x.constants.reduction_rate);
-  x.constants.message_overhead_s = seconds_of(x.message_ps.value_or(0));
+  if (x.message_ps)
+    x.constants.message_overhead_s = seconds_of(*x.message_ps);
   x.constants.round_overhead_s = seconds_of(x.round_ps.value_or(0));
   return caf::none;
 }
 
-/// "70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)".
+/// "70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)"; on several hosts each is so much across and within.
 std::string why_on_network(const candidate& x, uint64_t element_bytes) {
-  auto text = fmt::format("{} in latencies ({}) and {} on the wire ({})", seconds_text(x.time.latency_s),
-                          x.cost.latencies, seconds_text(x.time.transfer_s),
-                          bytes_text(x.cost.serial_elements * element_bytes));
+  auto both = [](const std::string& across, const std::string& within) {
+    return fmt::format("{} across, {} within", across, within);
+  };
+  auto latencies = fmt::format("{}", x.cost.latencies), bytes = bytes_text(x.cost.serial_elements * element_bytes);
+  if (x.on_hosts) {
+    const auto &across = x.on_hosts->across, &within = x.on_hosts->within;
+    latencies = both(fmt::format("{}", across.latencies), fmt::format("{}", within.latencies));
+    bytes = both(bytes_text(static_cast<uint64_t>(across.bytes)), bytes_text(static_cast<uint64_t>(within.bytes)));
+  }
+  auto text = fmt::format("{} in latencies ({}) and {} on the wire ({})", seconds_text(x.time.latency_s), latencies,
+                          seconds_text(x.time.transfer_s), bytes);
   if (x.time.reduction_s > 0)
     text += fmt::format(", {} reducing", seconds_text(x.time.reduction_s));
   if (x.time.overhead_s > 0)
@@ -127,9 +154,15 @@ std::string sizes_text(const std::vector<selection_range>& ranges, uint64_t elem
 
 std::string constants_text(const explain_options& opts) {
   auto rate = [](double bytes) { return fmt::format("{:.4g} GB/s", bytes / 1e9); };
-  if (opts.network)
-    return fmt::format("latency {}, bandwidth {}", seconds_text(opts.constants.latency_s),
-                       rate(opts.constants.bandwidth));
+  if (opts.network) {
+    auto text = fmt::format("latency {}, bandwidth {}", seconds_text(opts.constants.latency_s),
+                            rate(opts.constants.bandwidth));
+    if (opts.collective.hosts.empty())
+      return text;
+    return text
+           + fmt::format("; within a host {}, {}", seconds_text(opts.constants.host_latency_s),
+                         rate(opts.constants.host_bandwidth));
+  }
   auto& x = opts.process;
   return fmt::format("{} ({} to copy, {} to reduce each; {} for joint operations)", counted(x.cores, "core"),
                      rate(x.bandwidth), rate(x.reduction_rate), rate(x.joint.bandwidth));
@@ -191,6 +224,13 @@ class explain_call final : public configured_call {
     if (!request)
       return std::move(request.error());
     request_ = *request;
+    if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
+        hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
+      return make_error(
+        errc::invalid_argument,
+        fmt::format("--hosts: of {} ranks everybody's steps would have to be planned; ask for fewer, or "
+                    "`ringmaster simulate`",
+                    request_.world_size));
     return caf::none;
   }
 

@@ -18,7 +18,9 @@ constexpr uint64_t element_bytes = 4; // float32
 plan_request world_of(const cost_sample& x) {
   proto::Collective what;
   what.set_count(x.bytes / element_bytes);
-  return request_of(what, x.ranks, 0);
+  auto result = request_of(what, x.ranks, 0);
+  result.hosts = x.hosts;
+  return result;
 }
 
 options::duration duration_of(double seconds) {
@@ -38,12 +40,26 @@ caf::expected<process_work> process_work_of(const cost_sample& x, const process_
   return work_in_process(**which, world_of(x), element_bytes, machine);
 }
 
+/// The last two are 0 where ranks do not lie on several hosts.
 caf::expected<std::vector<double>> network_features(const cost_sample& x) {
+  if (auto request = world_of(x); has_two_levels(request)) {
+    auto which = find_algorithm(x.kind, x.algorithm);
+    if (!which)
+      return std::move(which.error());
+    auto work = work_on_hosts(**which, request, element_bytes);
+    if (!work)
+      return std::move(work.error());
+    return work->features();
+  }
   auto cost = cost_of(x.kind, x.algorithm, world_of(x));
   if (!cost)
     return std::move(cost.error());
-  return std::vector<double>{1, static_cast<double>(cost->latencies),
-                             static_cast<double>(cost->serial_elements * element_bytes)};
+  return std::vector<double>{1,
+                             static_cast<double>(cost->latencies),
+                             static_cast<double>(cost->serial_elements * element_bytes),
+                             static_cast<double>(cost->messages),
+                             0,
+                             0};
 }
 
 /// The fit of what is walked in one process, with caches of the size under which it is best. What the system says of
@@ -115,6 +131,11 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
     costs.operation = duration_of(x[0]);
     costs.latency = duration_of(x[1]);
     costs.bandwidth = rate_of(x[2]);
+    costs.message = duration_of(x[3]);
+    if (std::ranges::any_of(samples, [](auto& y) { return has_two_levels(world_of(y)); })) {
+      costs.host_latency = duration_of(x[4]);
+      costs.host_bandwidth = rate_of(x[5]);
+    }
   }
   return result;
 }
@@ -131,7 +152,9 @@ caf::expected<double> estimate_of(const cost_sample& x, const options& values, u
   if (!features)
     return std::move(features.error());
   auto costs = network_costs(values);
-  return predict(std::vector<double>{costs.operation_s, costs.latency_s, 1 / costs.bandwidth}, *features);
+  return predict(std::vector<double>{costs.operation_s, costs.latency_s, 1 / costs.bandwidth, costs.message_overhead_s,
+                                     costs.host_latency_s, 1 / costs.host_bandwidth},
+                 *features);
 }
 
 std::string costs_section(options values, const std::string& remark) {

@@ -21,7 +21,8 @@ struct cost_sample {
   std::string algorithm;
   uint32_t ranks = 0;
   uint64_t bytes = 0;
-  double seconds = 0; ///< Of an operation; above 0.
+  double seconds = 0;               ///< Of an operation; above 0.
+  std::vector<uint32_t> hosts = {}; ///< On the network: where ranks lie, as `plan_request` has it.
 };
 
 struct tuned_costs {

@@ -5,6 +5,7 @@
 #include "runtime/configuration/places.hpp"
 #include "tools/bench/bench.hpp"
 #include "tools/bench/bench_sizes.hpp"
+#include "tools/console/output_file.hpp"
 #include "tools/launch/process_watch.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
@@ -29,15 +30,16 @@ constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[] = {
   {proto::ALL_REDUCE, "ring"},  {proto::ALL_REDUCE, "tree"},   {proto::ALL_REDUCE, "halving_doubling"},
   {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
   {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
-constexpr uint32_t network_ranks[] = {2, 4};
+/// Nodes and devices of each: the last is one with two levels, where a process is a host.
+constexpr std::pair<uint32_t, uint32_t> network_clusters[] = {{2, 1}, {4, 1}, {2, 4}};
 constexpr uint64_t network_bytes_max = 4u << 20, network_factor = 64;
 constexpr uint32_t network_iterations = 4;
 constexpr std::chrono::minutes network_limit{2};
 constexpr std::chrono::milliseconds look{500}; ///< How often the progress is.
 
-/// All that was measured of a point: kind, algorithm, ranks, bytes.
-using gathered_times
-  = std::map<std::tuple<proto::CollectiveKind, std::string, uint32_t, uint64_t>, std::vector<double>>;
+/// All that was measured of a point: kind, algorithm, ranks, their hosts, bytes.
+using gathered_times = std::map<
+  std::tuple<proto::CollectiveKind, std::string, uint32_t, std::vector<uint32_t>, uint64_t>, std::vector<double>>;
 
 double median(std::vector<double> x) {
   auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
@@ -48,8 +50,8 @@ double median(std::vector<double> x) {
 std::vector<cost_sample> medians(transport by, const gathered_times& times) {
   std::vector<cost_sample> result;
   for (const auto& [point, seconds] : times)
-    result.push_back({by, std::get<0>(point), std::get<1>(point), std::get<2>(point), std::get<3>(point),
-                      median(seconds)});
+    result.push_back({by, std::get<0>(point), std::get<1>(point), std::get<2>(point), std::get<4>(point),
+                      median(seconds), std::get<3>(point)});
   return result;
 }
 
@@ -58,8 +60,8 @@ struct measured_point {
   uint64_t bytes = 0;
 };
 
-caf::error measure_points(bench& group, const bench_options& opts, const std::vector<measured_point>& points,
-                          gathered_times& times) {
+caf::error measure_points(bench& group, const bench_options& opts, const std::vector<uint32_t>& hosts,
+                          const std::vector<measured_point>& points, gathered_times& times) {
   for (const auto& x : points) {
     auto row = group.measure(x.algorithm, x.bytes);
     if (!row)
@@ -68,18 +70,18 @@ caf::error measure_points(bench& group, const bench_options& opts, const std::ve
       return make_error(errc::aborted,
                         fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says nothing",
                                     name_of(opts.kind), x.algorithm, opts.devices, row->wrong));
-    times[{opts.kind, x.algorithm, opts.devices, row->bytes}].push_back(row->time_us * 1e-6);
+    times[{opts.kind, x.algorithm, opts.devices, hosts, row->bytes}].push_back(row->time_us * 1e-6);
   }
   return caf::none;
 }
 
 /// On these devices, or on any where there are none.
-caf::error measure_group(client& user, const bench_options& opts, const std::vector<device_id>& on,
+caf::error measure_group(client& user, const bench_options& opts, const tuned_group& on,
                          const std::vector<measured_point>& points, gathered_times& times) {
   bench group{user, opts};
-  if (auto problem = group.open(on))
+  if (auto problem = group.open(on.devices))
     return problem;
-  auto problem = measure_points(group, opts, points, times);
+  auto problem = measure_points(group, opts, on.hosts, points, times);
   auto kept = group.close(); // whatever it came to: the cluster may be others', too
   return problem ? problem : kept;
 }
@@ -107,17 +109,19 @@ std::string beside_us(const std::string& program) {
 }
 
 /// `meanwhile` is called now and then.
-caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::string& json,
-                       const std::function<void()>& meanwhile) {
+caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effort, const std::string& conf,
+                       const std::string& json, const std::function<void()>& meanwhile) {
   auto watch = launch::process_watch::make();
   if (!watch)
     return std::move(watch.error());
   auto number = [](auto x) { return std::to_string(x); };
   std::vector<std::string> command{beside_us("caf-run"),
+                                   "--conf",
+                                   conf,
                                    "--local",
                                    number(nodes),
                                    "--devices-per-node",
-                                   "1",
+                                   number(devices),
                                    "--",
                                    beside_us("ringmaster"),
                                    "bench",
@@ -125,7 +129,7 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
                                    "--algorithm",
                                    "all",
                                    "--devices",
-                                   number(nodes),
+                                   number(nodes * devices),
                                    "--min-bytes",
                                    "8",
                                    "--factor",
@@ -158,8 +162,21 @@ caf::error run_cluster(uint32_t nodes, const tune_effort& effort, const std::str
   return caf::none;
 }
 
+tuned_group group_of(const std::vector<rank_layout::place>& ranks, bool share_memory) {
+  tuned_group result;
+  std::map<std::string, uint32_t> hosts;
+  for (auto& x : ranks) {
+    auto host = share_memory ? x.host : fmt::format("{}", x.node_id);
+    result.devices.push_back(x.device);
+    result.hosts.push_back(hosts.emplace(host, static_cast<uint32_t>(hosts.size())).first->second);
+  }
+  if (hosts.size() < 2)
+    result.hosts.clear();
+  return result;
+}
+
 /// Takes the rows that `ringmaster bench --json` has written.
-caf::error read_rows(const std::string& json, gathered_times& times) {
+caf::error read_rows(const std::string& json, const std::vector<uint32_t>& hosts, gathered_times& times) {
   std::ifstream in{json};
   for (std::string line; std::getline(in, line);) {
     google::protobuf::Struct row;
@@ -167,7 +184,7 @@ caf::error read_rows(const std::string& json, gathered_times& times) {
       return make_error(errc::corrupt, fmt::format("'{}' in {} is no row of a benchmark", line, json));
     auto number = [&](const char* key) { return (*row.mutable_fields())[key].number_value(); };
     times[{proto::ALL_REDUCE, row.fields().at("algorithm").string_value(), static_cast<uint32_t>(number("devices")),
-           static_cast<uint64_t>(number("size"))}]
+           hosts, static_cast<uint64_t>(number("size"))}]
       .push_back(number("time") * 1e-6);
   }
   return caf::none;
@@ -205,37 +222,43 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
   auto scratch = launch::scratch_directory::make();
   if (!scratch)
     return std::move(scratch.error());
+  auto conf = fmt::format("{}/conf", scratch->path()); // on one host, memory would be the way
+  if (auto problem = write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"))
+    return problem;
   gathered_times times;
-  const double clusters = effort.repeats * std::size(network_ranks);
+  const double clusters = effort.repeats * std::size(network_clusters);
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
-    for (auto nodes : network_ranks) {
-      auto json = fmt::format("{}/rows-{}-{}", scratch->path(), nodes, i);
-      if (auto problem = run_cluster(nodes, effort, json, [&] { watch(done / clusters); }))
+    for (auto [nodes, devices] : network_clusters) {
+      auto json = fmt::format("{}/rows-{}-{}-{}", scratch->path(), nodes, devices, i);
+      if (auto problem = run_cluster(nodes, devices, effort, conf, json, [&] { watch(done / clusters); }))
         return problem;
-      if (auto problem = read_rows(json, times))
+      std::vector<uint32_t> hosts;
+      for (uint32_t rank = 0; rank < nodes * devices && devices > 1; ++rank) // a node's devices are neighbours
+        hosts.push_back(rank / devices);
+      if (auto problem = read_rows(json, hosts, times))
         return problem;
       watch(++done / clusters);
     }
   return medians(transport::network, times);
 }
 
-std::vector<std::vector<device_id>> groups_of(const rank_layout& ranks) {
-  std::vector<device_id> all, one_of_each;
+std::vector<tuned_group> groups_of(const rank_layout& ranks, bool share_memory) {
+  std::vector<rank_layout::place> all, one_of_each;
   std::set<uint64_t> nodes;
   for (auto& x : ranks.ranks()) {
-    all.push_back(x.device);
+    all.push_back(x);
     if (nodes.insert(x.node_id).second)
-      one_of_each.push_back(x.device);
+      one_of_each.push_back(x);
   }
   const auto& pair_of = one_of_each.size() < 2 ? all : one_of_each;
-  std::vector<std::vector<device_id>> result{{pair_of.begin(), pair_of.begin() + 2}};
+  std::vector<tuned_group> result{group_of({pair_of.begin(), pair_of.begin() + 2}, share_memory)};
   for (auto* x : {&one_of_each, &all})
-    if (x->size() > result.back().size())
-      result.push_back(*x);
+    if (x->size() > result.back().devices.size())
+      result.push_back(group_of(*x, share_memory));
   return result;
 }
 
-caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks,
+caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks, bool share_memory,
                                                        const tune_effort& effort, const tune_watch& watch) {
   bench_options opts;
   opts.algorithm = "all";
@@ -248,11 +271,11 @@ caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_
     for (auto& algorithm : algorithms_for(opts))
       points.push_back({algorithm, bytes});
   gathered_times times;
-  auto groups = groups_of(ranks);
+  auto groups = groups_of(ranks, share_memory);
   const double all = effort.repeats * static_cast<double>(groups.size());
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto& on : groups) {
-      opts.devices = static_cast<uint32_t>(on.size());
+      opts.devices = static_cast<uint32_t>(on.devices.size());
       if (auto problem = measure_group(user, opts, on, points, times))
         return problem;
       watch(++done / all);

@@ -25,18 +25,22 @@ using tune_watch = std::function<void(double part)>;
 caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort,
                                                            const tune_watch& watch);
 
-/// All_reduces by every algorithm between 2 and 4 node processes of a device each, over the loopback interface:
-/// `caf-run`, which lies beside this program, starts them and `ringmaster bench`. A cluster that has not ended in two
-/// minutes is ended. Errors: what the cluster's processes said.
+/// All_reduces by every algorithm between 2 and 4 node processes of a device each, and 2 of 4 each, in messages over
+/// the loopback interface: `caf-run`, which lies beside this program, starts them and `ringmaster bench`. A cluster
+/// that has not ended in two minutes is ended. Errors: what the cluster's processes said.
 caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch);
 
 /// The groups of a joined cluster's ranks that are measured: two, of different nodes if there are, one of each node,
-/// and all of them; each once.
-std::vector<std::vector<device_id>> groups_of(const rank_layout& ranks);
+/// and all of them; each once. `share_memory`: the cluster does, so that a host is a host and not a process.
+struct tuned_group {
+  std::vector<device_id> devices; ///< In rank order.
+  std::vector<uint32_t> hosts;    ///< Of them, as `plan_request` has it.
+};
+std::vector<tuned_group> groups_of(const rank_layout& ranks, bool share_memory);
 
 /// The same all_reduces on the cluster that the user has joined, in those groups of its ranks. Errors:
 /// those of the cluster; `failed` where a result was wrong.
-caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks,
+caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_layout& ranks, bool share_memory,
                                                        const tune_effort& effort, const tune_watch& watch);
 
 } // namespace ringmaster

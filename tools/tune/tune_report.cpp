@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace ringmaster {
@@ -19,7 +20,7 @@ struct compared_sample {
   double estimate_s = 0;
 };
 
-using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, uint64_t>;
+using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, std::vector<uint32_t>, uint64_t>;
 
 /// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
@@ -57,16 +58,18 @@ caf::expected<std::string> comparison_text(const std::vector<cost_sample>& sampl
     auto estimate = estimate_of(x, values, cores);
     if (!estimate)
       return std::move(estimate.error());
-    groups[{x.by, x.kind, x.ranks, x.bytes}].push_back({x, *estimate});
+    groups[{x.by, x.kind, x.ranks, x.hosts, x.bytes}].push_back({x, *estimate});
   }
   std::string text;
   size_t near = 0, good = 0;
   for (auto& [key, group] : groups) {
-    auto [by, kind, ranks, bytes] = key;
+    auto [by, kind, ranks, hosts, bytes] = key;
     std::sort(group.begin(), group.end(), [](auto& a, auto& b) { return a.measured.seconds < b.measured.seconds; });
-    text += fmt::format("{}, {} {}, {}; {}\n", name_of(kind), ranks,
+    auto on_hosts = std::set<uint32_t>(hosts.begin(), hosts.end()).size();
+    text += fmt::format("{}, {} {}{}, {}; {}\n", name_of(kind), ranks,
                         by == transport::process ? "ranks in one process" : "ranks between processes",
-                        bytes_text(bytes), verdict(group, good));
+                        on_hosts > 1 ? fmt::format(" on {} hosts", on_hosts) : "", bytes_text(bytes),
+                        verdict(group, good));
     for (const auto& x : group) {
       auto ratio = x.estimate_s / x.measured.seconds;
       near += ratio >= 0.5 && ratio <= 2;

@@ -59,6 +59,9 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   c.operation = 1us;
   c.latency = 2us;
   c.bandwidth = 3;
+  c.message = 16us;
+  c.host_latency = 17us;
+  c.host_bandwidth = 18;
   c.local_operation = 4us;
   c.local_rank = 5us;
   c.local_step = 6us;
@@ -74,6 +77,9 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   CHECK(between.operation_s == 1e-6);
   CHECK(between.latency_s == 2e-6);
   CHECK(between.bandwidth == 3);
+  CHECK(between.message_overhead_s == 16e-6);
+  CHECK(between.host_latency_s == 17e-6);
+  CHECK(between.host_bandwidth == 18);
   auto within = process_costs(opts, 15);
   CHECK(within.operation_s == 4e-6);
   CHECK(within.rank_s == 5e-6);

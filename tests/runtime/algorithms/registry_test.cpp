@@ -56,10 +56,20 @@ bool is_same_on_every_place(const algorithm& which, uint32_t ranks, uint64_t cou
 TEST_CASE("registry: those in chunks go by the chunk, and no other does") {
   for (auto& which : algorithms()) {
     CAPTURE(which.name);
-    plan_request request{.world_size = 4, .count = 64, .peer = 1};
+    plan_request request{.world_size = 4, .count = 64, .peer = 1, .hosts = {0, 0, 1, 1}};
     auto as_it_likes = plan_all(which.kind, which.name, request);
     request.chunk = 1;
     CHECK((*plan_all(which.kind, which.name, request) != *as_it_likes) == which.is.in_chunks);
+  }
+}
+
+TEST_CASE("registry: those that go by hosts go by them, and no other does") {
+  for (auto& which : algorithms()) {
+    CAPTURE(which.name);
+    plan_request request{.world_size = 4, .count = 64, .peer = 1};
+    auto on_one = plan_all(which.kind, which.name, request);
+    request.hosts = {0, 0, 1, 1};
+    CHECK((*plan_all(which.kind, which.name, request) != *on_one) == which.is.by_hosts);
   }
 }
 

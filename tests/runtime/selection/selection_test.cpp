@@ -1,4 +1,4 @@
-#include "runtime/selection/selection.hpp"
+#include "runtime/selection/known_picks.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -76,6 +76,102 @@ TEST_CASE("selection: between a ring and rank 0 doing it all, size decides") {
     if (i > 0)
       CHECK((*ranges)[i - 1].which != (*ranges)[i].which);
   }
+}
+
+TEST_CASE("selection: on several hosts an estimate counts what goes across apart from what stays") {
+  cost_constants constants{.latency_s = 1e-4,
+                           .bandwidth = 1e9,
+                           .message_overhead_s = 1e-6,
+                           .operation_s = 1e-3,
+                           .host_latency_s = 1e-6,
+                           .host_bandwidth = 1e10};
+  const plan_request request{.world_size = 8, .count = 8000, .hosts = {0, 0, 0, 0, 1, 1, 1, 1}};
+  auto all = candidates(proto::ALL_REDUCE, request, 4, constants);
+  REQUIRE(all);
+  const auto& two_levels = named(*all, "hierarchical");
+  REQUIRE(two_levels.on_hosts);
+  CHECK(two_levels.on_hosts->across.latencies == 2); // a ring of two hosts: four ranks, half of a quarter each
+  CHECK(two_levels.on_hosts->across.bytes == 2 * 4 * 4000);
+  CHECK(two_levels.on_hosts->within.latencies == 6);
+  CHECK(two_levels.on_hosts->within.bytes == 6 * 8000);
+  CHECK(two_levels.time.latency_s == doctest::Approx(2 * 1e-4 + 6 * 1e-6));
+  CHECK(two_levels.time.transfer_s == doctest::Approx(32000 / 1e9 + 48000 / 1e10));
+  CHECK(two_levels.on_hosts->messages == 8); // each rank of a host sends one a round
+  CHECK(two_levels.time.overhead_s == doctest::Approx(1e-3 + 8 * 1e-6));
+  const auto& ring = named(*all, "ring"); // of every round a block goes across
+  CHECK(ring.on_hosts->across.latencies == 14);
+  CHECK(ring.on_hosts->across.bytes == 14 * 4000);
+  CHECK(ring.on_hosts->within.latencies == 0);
+  CHECK(named(*all, "halving_doubling").on_hosts->across.bytes == 2 * 4 * 16000);
+  auto flat = request;
+  for (auto hosts : {std::vector<uint32_t>{}, std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}}) {
+    flat.hosts = hosts;
+    for (auto& x : *candidates(proto::ALL_REDUCE, flat, 4, constants))
+      CHECK(!x.on_hosts);
+  }
+}
+
+TEST_CASE("selection: what the layout and the costs ask for is picked, hierarchical or not") {
+  const std::vector<uint32_t> four_of_four{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+  const cost_constants slow_across{.latency_s = 1e-4, .bandwidth = 1e9, .host_latency_s = 1e-6, .host_bandwidth = 1e11};
+  auto even = slow_across; // no level is faster than the other
+  even.host_latency_s = even.latency_s;
+  even.host_bandwidth = even.bandwidth;
+  auto picked = [](proto::CollectiveKind kind, plan_request request, const cost_constants& constants) {
+    auto best = select_algorithm(kind, request, 4, constants);
+    REQUIRE(best);
+    return best->which->name == "hierarchical";
+  };
+  constexpr uint64_t large = 1 << 20, small = 4;
+  for (auto kind : {proto::ALL_REDUCE, proto::REDUCE_SCATTER, proto::ALL_GATHER, proto::BROADCAST}) {
+    CAPTURE(name_of(kind));
+    const plan_request request{.world_size = 16, .count = has_v_variant(kind) ? large / 16 : large};
+    auto on_hosts = request;
+    on_hosts.hosts = four_of_four;
+    CHECK(picked(kind, on_hosts, slow_across));
+    CHECK(!picked(kind, request, slow_across));
+    CHECK(!picked(kind, on_hosts, even));
+  }
+  // Its messages across are fewer, its bytes as many: it is for small blocks, where messages count.
+  auto by_message = slow_across;
+  by_message.message_overhead_s = 1e-5;
+  CHECK(picked(proto::ALL_TO_ALL, {.world_size = 16, .count = small, .hosts = four_of_four}, by_message));
+  CHECK(!picked(proto::ALL_TO_ALL, {.world_size = 16, .count = small}, by_message));
+  CHECK(!picked(proto::ALL_TO_ALL, {.world_size = 16, .count = large, .hosts = four_of_four}, by_message));
+}
+
+TEST_CASE("selection: a layout that is not regular is estimated, and one of many ranks as a uniform network") {
+  const plan_request uneven{.world_size = 7, .count = 70000, .hosts = {0, 0, 0, 0, 0, 1, 2}};
+  auto all = candidates(proto::ALL_REDUCE, uneven, 4, {});
+  REQUIRE(all);
+  for (auto& x : *all) {
+    REQUIRE(x.on_hosts);
+    CHECK(x.on_hosts->across.bytes > 0);
+  }
+  plan_request many{.world_size = 300, .count = 300};
+  for (uint32_t rank = 0; rank < 300; ++rank)
+    many.hosts.push_back(rank / 4);
+  CHECK(!has_two_levels(many));
+  CHECK(!select_algorithm(proto::ALL_GATHER, many, 4, {})->on_hosts);
+}
+
+TEST_CASE("known_picks: says what is selected, also when it has forgotten it, and for other hosts something else") {
+  known_picks picks;
+  const cost_constants slow_across{.latency_s = 1e-4, .bandwidth = 1e9, .host_latency_s = 1e-6, .host_bandwidth = 1e11};
+  for (int again = 0; again < 3; ++again) {
+    for (uint64_t count = 1; count < 100; ++count) { // more than it keeps
+      const plan_request request{.world_size = 4, .count = count * count * count, .hosts = {0, 0, 1, 1}};
+      CHECK(*picks.pick(proto::ALL_REDUCE, request, 4, slow_across)
+            == select_algorithm(proto::ALL_REDUCE, request, 4, slow_across)->which);
+    }
+    picks.forget();
+  }
+  plan_request request{.world_size = 8, .count = 1 << 20, .hosts = {0, 0, 0, 0, 1, 1, 1, 1}};
+  CHECK((*picks.pick(proto::ALL_REDUCE, request, 4, slow_across))->name == "hierarchical");
+  request.hosts.clear();
+  CHECK((*picks.pick(proto::ALL_REDUCE, request, 4, slow_across))->name != "hierarchical");
+  request.world_size = 0;
+  CHECK(!picks.pick(proto::ALL_REDUCE, request, 4, slow_across));
 }
 
 TEST_CASE("selection: an algorithm that does not take the request is no candidate") {

@@ -2,6 +2,7 @@
 
 #include "runtime/simulation/simulation.hpp"
 
+#include "messages/errc.hpp"
 #include "tests/runtime/simulation/microsecond.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ namespace {
 
 /// Four ranks on two hosts.
 network two_hosts(double inside_bandwidth) {
-  return {.link = {5 * us, 50e9}, .hosts = 2, .inside_host = {us, inside_bandwidth}};
+  return {.link = {5 * us, 50e9}, .hosts = {0, 0, 1, 1}, .inside_host = {us, inside_bandwidth}};
 }
 
 /// Seconds of a message are proportional to this.
@@ -34,13 +35,27 @@ TEST_CASE("network: between hosts a message is as fast as the slower of the link
   CHECK(path_between(slow_inside, 4, 0, 1).latency == us);
   // On one host there is no inside: all ranks are linked alike.
   auto one = slow_inside;
-  one.hosts = 1;
+  one.hosts.clear();
   CHECK(per_byte(one, 0, 2) == 20);
   CHECK(path_between(one, 4, 0, 2).latency == 5 * us);
   std::vector<schedule> ranks(4);
   ranks[0] = {1, 0, {{.what = action::send, .peer = 2, .source = {buffer::input, 0, 100}}}};
   ranks[2] = {1, 0, {{.what = action::recv, .peer = 0, .destination = {buffer::output, 0, 100}}}};
   CHECK(simulate(ranks, slow_inside, 4)->time == 400 * 40 + 5 * us);
+}
+
+TEST_CASE("network: hosts may have any ranks, and each has a card of its own") {
+  network net{.hosts = {1, 0, 1, 3}};
+  REQUIRE(!check_network(net, 4));
+  CHECK(per_byte(net, 0, 2) == 1e12 / 300e9);
+  CHECK(per_byte(net, 0, 1) == 20);
+  CHECK(path_between(net, 4, 1, 3).ports == std::array<uint32_t, 4>{2, 7, 8, 15});
+  CHECK(port_count(net, 4) == 16);
+  CHECK(port_name(15, 4) == "the network card of host 3, inwards");
+  CHECK(render(check_network(net, 3)) == "the network has hosts for 4 ranks, and there are 3");
+  net.hosts[3] = 4;
+  CHECK(render(check_network(net, 4))
+        == "there is no host 4: hosts are numbered from 0, and 4 ranks have no more than 4");
 }
 
 TEST_CASE("network: an odd link is slower than what it would be without, in both directions, and nobody else is") {

@@ -231,7 +231,7 @@ TEST_CASE("simulation: ranks that wait for each other are found") {
 
 TEST_CASE("simulation: hosts share their network cards") {
   // Ranks 0 and 1 on one host send to 2 and 3 on the other: one card each way, so one after the other.
-  network net{.link = {5 * us, 50e9}, .hosts = 2, .inside_host = {us, 100e9}};
+  network net{.link = {5 * us, 50e9}, .hosts = {0, 0, 1, 1}, .inside_host = {us, 100e9}};
   std::vector<schedule> ranks(4);
   ranks[0] = {1, 0, {send_to(2, 100)}};
   ranks[1] = {1, 0, {send_to(3, 100)}};
@@ -247,8 +247,39 @@ TEST_CASE("simulation: hosts share their network cards") {
   ranks[3] = {1, 0, {recv_from(2, 100)}};
   CHECK(run(ranks, net).time == 400 * 10 + us);
   // A ring crosses between hosts on one link each way only: as fast as the card, not slower.
-  CHECK(run_all_reduce("ring", 8, 8000, {.link = {0, 50e9}, .hosts = 2, .inside_host = {0, 100e9}}).time
+  CHECK(run_all_reduce("ring", 8, 8000,
+                       {.link = {0, 50e9}, .hosts = {0, 0, 0, 0, 1, 1, 1, 1}, .inside_host = {0, 100e9}})
+          .time
         == 14 * 4000 * ps_per_byte);
+}
+
+TEST_CASE("simulation: on two levels hierarchical algorithms take what their phases add up to, and flat ones longer") {
+  constexpr uint64_t count = 64 * 1024;
+  constexpr picoseconds across = 80, within = 4; // of a byte
+  network net{.link = {20 * us, 1e12 / across}, .inside_host = {us, 1e12 / within}};
+  plan_request request{.world_size = 16, .count = count};
+  for (uint32_t rank = 0; rank < 16; ++rank)
+    request.hosts.push_back(rank / 4);
+  net.hosts = request.hosts;
+  auto time_of = [&](proto::CollectiveKind kind, std::string_view name) {
+    return run(**find_algorithm(kind, name), request, net).time;
+  };
+  // Within: 2 x 3 rounds of a quarter. Across: 2 x 3 rounds of a quarter of it, of each of the four ranks that share a
+  // card. Ranks of a host come to it one after the other, so the next round's first waits for nobody.
+  const picoseconds phases = 6 * (us + count * within) + 6 * (20 * us + count * across);
+  const auto hierarchical = time_of(proto::ALL_REDUCE, "hierarchical");
+  CHECK(hierarchical <= phases);
+  CHECK(hierarchical >= 6 * (us + count * within) + 6 * picoseconds{count} * across);
+  for (auto name : {"halving_doubling", "butterfly", "tree", "naive", "direct"})
+    CHECK(time_of(proto::ALL_REDUCE, name) > hierarchical);
+  request.count = 64 * count;
+  for (auto name : {"tree", "chain", "double_tree", "scatter_all_gather"})
+    CHECK(time_of(proto::BROADCAST, "hierarchical") < time_of(proto::BROADCAST, name));
+  request.count = count / 16;
+  CHECK(time_of(proto::ALL_GATHER, "hierarchical") < time_of(proto::ALL_GATHER, "bruck"));
+  CHECK(time_of(proto::REDUCE_SCATTER, "hierarchical") < time_of(proto::REDUCE_SCATTER, "pairwise"));
+  request.count = 1;
+  CHECK(time_of(proto::ALL_TO_ALL, "hierarchical") < time_of(proto::ALL_TO_ALL, "pairwise"));
 }
 
 TEST_CASE("simulation: a world of a thousand ranks, and one of one") {
@@ -277,7 +308,7 @@ TEST_CASE("simulation: what cannot be simulated is refused with a sentence") {
   ranks[1].steps = {recv_from(1, 5)};
   CHECK(text_of(simulate(ranks, uniform(), 4)) == "rank 1, round 0: 1 is no peer");
   ranks[1].steps = {recv_from(0, 4)};
-  CHECK(text_of(simulate(ranks, {.hosts = 3}, 4)) == "2 ranks do not fill 3 hosts evenly");
+  CHECK(text_of(simulate(ranks, {.hosts = {0, 1, 1}}, 4)) == "the network has hosts for 3 ranks, and there are 2");
   CHECK(text_of(simulate(ranks, {.odd_links = {{0, 2}}}, 4))
         == "the link 0-2 wants a rank 2, and there are ranks 0 to 1");
   CHECK(text_of(simulate(ranks, {.link = {0, 1e-9}}, 4))

@@ -76,7 +76,7 @@ TEST_CASE("bash completion: what an option's value may be, also behind an equals
 
 TEST_CASE("bash completion: algorithms are those of the kind that stands there, and what a command has beside them") {
   CHECK(ringmaster_offers("bench all_gather --algorithm ''")
-        == word_list{"all", "auto", "bruck", "butterfly", "direct", "naive", "ring"});
+        == word_list{"all", "auto", "bruck", "butterfly", "direct", "hierarchical", "naive", "ring"});
   CHECK(ringmaster_offers("bench gather --algorithm = a") == word_list{"all", "auto"});
   CHECK(offers(ringmaster_offers("bench --algorithm ''"), "scatter_all_gather"));
   CHECK(ringmaster_offers("draw gather --algorithm ''") == word_list{"direct", "naive", "tree"});

@@ -75,6 +75,42 @@ TEST_CASE("explain: what a barrier does not do is no reason, and what it has not
   CHECK(run(explain_command, {"barrier", "--bytes=64"}).err == "ringmaster explain: --bytes: barrier moves no data\n");
 }
 
+TEST_CASE("hosts: what is drawn, simulated and explained on several is another schedule, and says where ranks lie") {
+  const std::vector<std::string> told{"all_reduce", "--algorithm=hierarchical", "--ranks=5"};
+  auto on_hosts = [&](const char* hosts) {
+    auto result = told;
+    result.push_back(std::string{"--hosts="} + hosts);
+    return result;
+  };
+  auto drawn = run(draw_command, on_hosts("3,2"));
+  CHECK(contains(drawn.out, "all_reduce: hierarchical, 5 ranks, on hosts 0 1 2 | 3 4\n"));
+  CHECK(contains(drawn.out, "round 5\n")); // 2 within, 2 across, 2 within
+  CHECK(!contains(drawn.out, "round 6\n"));
+  CHECK(contains(run(draw_command, told).out, "round 7\n"));
+  CHECK(contains(run(simulate_command, on_hosts("3,2")).out, "5 ranks, 1 MiB: 6 rounds"));
+  CHECK(contains(run(simulate_command, on_hosts("1")).out, "5 ranks, 1 MiB: 8 rounds"));
+}
+
+TEST_CASE("explain: on several hosts it says what goes across and what stays, and what is picked for that") {
+  const std::vector<std::string> slow{"all_reduce", "--ranks=16", "--bytes=16M", "--latency=50us", "--bandwidth=1GB/s"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), slow.begin(), slow.end());
+    return run(explain_command, more);
+  };
+  auto flat = with({}), levels = with({"--hosts=4", "--intra-latency=1us", "--intra-bandwidth=100GB/s"});
+  CHECK(!contains(flat.out, "picked: hierarchical"));
+  CHECK(contains(levels.out, "picked: hierarchical"));
+  CHECK(contains(levels.out, "; within a host 1 us, 100 GB/s\n"));
+  CHECK(contains(levels.out, "in latencies (6 across, 6 within)"));
+  CHECK(contains(levels.out, "(24 MiB across, 24 MiB within)"));
+  CHECK(with({"--intra-latency=1us"}).err
+        == "ringmaster explain: --intra-latency: it goes with --hosts, which says what ranks are of one host\n");
+  CHECK(with({"--hosts=4", "--transport=process"}).code == 2);
+  CHECK(run(explain_command, {"all_reduce", "--ranks=512", "--hosts=64"}).err
+        == "ringmaster explain: --hosts: of 512 ranks everybody's steps would have to be planned; ask for fewer, or "
+           "`ringmaster simulate`\n");
+}
+
 TEST_CASE("simulate: a broken link is an error that says who waits") {
   auto result = run(simulate_command, {"all_reduce", "--algorithm", "ring", "--ranks", "3", "--broken-link", "0-1"});
   CHECK(result.code == 1);
@@ -105,7 +141,14 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({"all_gather", "--bytes", "16"})
         == "ringmaster simulate: --bytes 16: less than an element of float32 for each of 8 ranks; 32 would be one\n");
   CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
-  CHECK(refused({"all_reduce", "--hosts", "3"}) == "ringmaster simulate: 8 ranks do not fill 3 hosts evenly\n");
+  CHECK(
+    refused({"all_reduce", "--hosts", "3"})
+    == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; how many ranks each has can be said, such as "
+       "4,4\n");
+  CHECK(refused({"all_reduce", "--ranks", "1", "--hosts", "2"})
+        == "ringmaster simulate: --hosts: 1 rank cannot fill 2 hosts evenly\n");
+  CHECK(refused({"all_reduce", "--hosts", "4,3"})
+        == "ringmaster simulate: --hosts: the hosts have 7 ranks together, and there are 8\n");
   CHECK(refused({"all_reduce", "--slow-link", "1-2"})
         == "ringmaster simulate: --slow-link: \"1-2\" is not two ranks and a factor such as 2-3=10\n");
   CHECK(refused({"all_reduce", "--slow-link", "1-9=2"})

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 using namespace ringmaster;
@@ -144,7 +145,9 @@ TEST_CASE("prove cases: a small world has every root, uneven counts and chunks; 
   caf::error refused;
   for (auto kind : collective_kinds())
     for (auto n : prove_worlds(opts)) {
-      auto cases = prove_cases(kind, n, opts, refused);
+      algorithm any{};
+      any.kind = kind;
+      auto cases = prove_cases(any, n, opts, refused);
       CHECK(cases.empty() == (kind == proto::SEND_RECV && n == 1));
       bool uneven = false;
       std::vector<bool> roots(n), chunks(4);
@@ -160,4 +163,40 @@ TEST_CASE("prove cases: a small world has every root, uneven counts and chunks; 
         CHECK(chunks == std::vector<bool>{true, true, false, true});
       }
     }
+}
+
+TEST_CASE("prove cases: what goes by hosts is proved on layouts, even and uneven, in a row and in turns") {
+  prove_options opts;
+  caf::error refused;
+  algorithm by_hosts{};
+  by_hosts.kind = proto::ALL_REDUCE;
+  by_hosts.is.by_hosts = true;
+  auto layouts = [&](uint32_t n) {
+    std::set<std::vector<uint32_t>> result;
+    for (auto& request : prove_cases(by_hosts, n, opts, refused)) {
+      CHECK_FALSE(check_request(proto::ALL_REDUCE, request));
+      result.insert(request.hosts);
+    }
+    return result;
+  };
+  CHECK(layouts(1) == std::set<std::vector<uint32_t>>{{}});
+  CHECK(layouts(4)
+        == std::set<std::vector<uint32_t>>{
+          {}, {0, 0, 1, 1}, {0, 0, 0, 1}, {0, 1, 1, 1}, {0, 1, 0, 1}, {0, 1, 2, 0}, {0, 1, 2, 3}});
+  CHECK(layouts(24).size() == 8);
+  CHECK(layouts(25).size() == 1);
+  opts.hosts = {5, 2};
+  CHECK(layouts(7) == std::set<std::vector<uint32_t>>{{0, 0, 0, 0, 0, 1, 1}});
+  CHECK(layouts(8).empty());
+  CHECK(render(refused) == "--hosts: the hosts have 7 ranks together, and there are 8");
+}
+
+TEST_CASE("prove: hierarchical algorithms on a layout that is told") {
+  auto proved = prove_with({"all_to_all", "--algorithm", "hierarchical", "--ranks", "6", "--hosts", "3,1,2"});
+  CHECK(proved.status == 0);
+  CHECK(proved.out.find("all hold") != std::string::npos);
+  check_refused({"all_reduce", "--algorithm", "hierarchical", "--ranks", "5", "--hosts", "2"},
+                "--hosts: 5 ranks cannot fill 2 hosts evenly; how many ranks each has can be said, such as 3,2");
+  check_refused({"--hosts", "2,x"},
+                "--hosts: \"2,x\" is neither a number of hosts, such as 4, nor how many ranks each has, such as 4,4,2");
 }

@@ -26,6 +26,9 @@ options known_machine() {
   x.costs.operation = 50us;
   x.costs.latency = 120us;
   x.costs.bandwidth = 2'000'000'000;
+  x.costs.message = 7us;
+  x.costs.host_latency = 15us;
+  x.costs.host_bandwidth = 9'000'000'000;
   x.costs.local_operation = 30us;
   x.costs.local_rank = 4us;
   x.costs.local_message = 3us;
@@ -39,11 +42,14 @@ options known_machine() {
   return x;
 }
 
+const std::vector<uint32_t> two_hosts_of_four{0, 0, 0, 0, 1, 1, 1, 1};
+
 /// What it would measure.
 std::vector<cost_sample> samples_of(const options& machine) {
   std::vector<cost_sample> result;
-  auto add = [&](transport by, proto::CollectiveKind kind, const char* algorithm, uint32_t ranks, uint64_t bytes) {
-    cost_sample x{by, kind, algorithm, ranks, bytes, 1};
+  auto add = [&](transport by, proto::CollectiveKind kind, const char* algorithm, uint32_t ranks, uint64_t bytes,
+                 std::vector<uint32_t> hosts = {}) {
+    cost_sample x{by, kind, algorithm, ranks, bytes, 1, std::move(hosts)};
     x.seconds = *estimate_of(x, machine, 2);
     result.push_back(x);
   };
@@ -53,6 +59,9 @@ std::vector<cost_sample> samples_of(const options& machine) {
         add(transport::process, proto::ALL_REDUCE, name, ranks, bytes);
         add(transport::network, proto::ALL_REDUCE, name, ranks, bytes);
       }
+      for (auto name : {"hierarchical", "ring", "butterfly"})
+        if (ranks == 8)
+          add(transport::network, proto::ALL_REDUCE, name, ranks, bytes, two_hosts_of_four);
       for (auto name : {"tree", "naive", "direct"})
         add(transport::process, proto::BROADCAST, name, ranks, bytes);
     }
@@ -78,6 +87,9 @@ TEST_CASE("tune: finds the constants of a machine from what operations took on i
   CHECK(near(found.operation.count(), known.operation.count()));
   CHECK(near(found.latency.count(), known.latency.count()));
   CHECK(near(found.bandwidth, known.bandwidth));
+  CHECK(near(found.message.count(), known.message.count()));
+  CHECK(near(found.host_latency.count(), known.host_latency.count()));
+  CHECK(near(found.host_bandwidth, known.host_bandwidth));
   CHECK(near(found.local_bandwidth, known.local_bandwidth));
   CHECK(near(found.local_reduction_rate, known.local_reduction_rate));
   CHECK(near(found.local_memory_bandwidth, known.local_memory_bandwidth));
@@ -94,20 +106,37 @@ TEST_CASE("tune: constants of a way that was not measured stay") {
   auto fitted = fit_costs({}, machine, 2);
   REQUIRE(fitted);
   CHECK(costs_section(fitted->values, "x") == costs_section(machine, "x"));
+  auto samples = samples_of(machine);
+  std::erase_if(samples, [](auto& x) { return !x.hosts.empty(); });
+  fitted = fit_costs(samples, {}, 2);
+  REQUIRE(fitted);
+  CHECK(fitted->values.costs.host_latency == options{}.costs.host_latency);
+  CHECK(fitted->values.costs.host_bandwidth == options{}.costs.host_bandwidth);
 }
 
 TEST_CASE("tune: of a joined cluster it measures two nodes, one rank of each, and all ranks, none of them twice") {
   auto sizes = [](const rank_layout& ranks) {
     std::vector<size_t> result;
-    for (auto& x : groups_of(ranks))
-      result.push_back(x.size());
+    for (auto& x : groups_of(ranks, true))
+      result.push_back(x.devices.size());
     return result;
   };
   using list = std::vector<size_t>;
   CHECK(sizes(layout_of({1, 2, 3, 4, 5, 6, 7, 8}, cluster_of(4))) == list{2, 4, 8});
   CHECK(sizes(layout_of({1, 2, 3, 4}, cluster_of(2))) == list{2, 4});
   CHECK(sizes(layout_of({1, 2}, cluster_of(1))) == list{2});
-  CHECK(groups_of(layout_of({1, 2, 3}, cluster_of(2))).front() == std::vector{device_id{1}, device_id{3}});
+  CHECK(groups_of(layout_of({1, 2, 3}, cluster_of(2)), true).front().devices
+        == std::vector{device_id{1}, device_id{3}});
+}
+
+TEST_CASE("tune: the hosts of a joined cluster are its hosts, or its processes where those share no memory") {
+  auto cluster = cluster_of(4);
+  const std::vector<uint64_t> all{1, 2, 3, 4, 5, 6, 7, 8};
+  CHECK(groups_of(layout_of(all, cluster), true).back().hosts.empty());
+  CHECK(groups_of(layout_of(all, cluster), false).back().hosts == std::vector<uint32_t>{0, 0, 1, 1, 2, 2, 3, 3});
+  cluster.mutable_nodes(2)->set_hostname("attic");
+  cluster.mutable_nodes(3)->set_hostname("attic");
+  CHECK(groups_of(layout_of(all, cluster), true).back().hosts == std::vector<uint32_t>{0, 0, 0, 0, 1, 1, 1, 1});
 }
 
 TEST_CASE("tune: what it writes is what is read") {
