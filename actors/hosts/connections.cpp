@@ -218,9 +218,14 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
   auto listens = make_connector(system);
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};
-  self->request(listens, caf::infinite, caf::publish_atom_v, port, whom, std::move(signature), host, true)
+  constexpr auto limit = std::chrono::seconds{10}; // our own thread asks nobody else
+  self->request(listens, limit, caf::publish_atom_v, port, whom, std::move(signature), host, true)
     .receive([&](uint16_t given) { result = given; },
-             [&](const caf::error& problem) { result = make_error(errc::io_error, render(problem)); });
+             [&](const caf::error& problem) {
+               result = problem == caf::sec::request_timeout
+                          ? make_error(errc::timed_out, "CAF's own thread for connections did not answer within 10 s")
+                          : make_error(errc::io_error, render(problem));
+             });
   self->send_exit(listens, caf::exit_reason::kill);
   return result;
 }
