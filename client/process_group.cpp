@@ -20,11 +20,6 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-std::string text_of(const endpoint& x) {
-  return x.host.find(':') == std::string::npos ? fmt::format("{}:{}", x.host, x.port)
-                                               : fmt::format("[{}]:{}", x.host, x.port);
-}
-
 std::string text_of(caf::timespan x) {
   return duration_text(static_cast<uint64_t>(x.count()));
 }
