@@ -225,9 +225,13 @@ caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& opt
 link_hub::link_hub(std::unique_ptr<io_thread> io) : io_(std::move(io)) {}
 
 link_hub::~link_hub() {
-  auto late = io_->counts.late_frames.load();
-  if (late > 0)
-    spdlog::info("bulk connections: {} frames came when nobody wanted them any more, and were dropped", late);
+  auto& x = io_->counts;
+  if (x.connections_made > 0 || x.bytes_sent > 0)
+    spdlog::info(
+      "bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came late "
+      "and were dropped, {} were damaged",
+      x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
+      x.late_frames.load(), x.damaged_frames.load());
 }
 
 const link_place& link_hub::place() const {

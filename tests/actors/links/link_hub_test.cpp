@@ -271,11 +271,10 @@ TEST_CASE("links: strangers and malformed requests are turned away, and hold up 
     return result;
   };
   auto hello = encode(link_hello{owner.hub->place().process});
-  CHECK(turned_away(words(std::string_view{"GET / HTTP/1.1\r\nHost: here\r\n\r\n"} | std::views::transform([](char x) {
-                            return static_cast<std::byte>(x);
-                          }))));
+  CHECK(turned_away(words(std::string_view{"GET / HTTP/1.1\r\nHost: here\r\n\r\n"}
+                          | std::views::transform([](char x) { return static_cast<std::byte>(x); }))));
   CHECK(turned_away(words(encode(link_hello{1}))));
-  CHECK(turned_away(words(hello, encode(link_request{.id = 1, .bytes = 0}))));
+  CHECK(turned_away(words(hello, encode(link_request{.id = 1, .key = {}, .device = {}, .bytes = 0}))));
   link_request beyond{.id = 1, .key = key_number(1), .device = {3}, .offset = 60, .bytes = 5};
   CHECK(turned_away(words(hello, encode(beyond))));
   CHECK(owner.hub->counts().strangers_refused == 4);

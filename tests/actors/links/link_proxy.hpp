@@ -23,9 +23,9 @@ class link_proxy {
 public:
   /// What happens to one connection's answers.
   struct trouble {
-    std::optional<uint64_t> cut_after{};    ///< Closed behind so many bytes.
-    std::optional<uint64_t> stop_after{};   ///< Nothing more is passed on, until `release`.
-    std::optional<uint64_t> damage_byte{};  ///< One bit of this one is turned.
+    std::optional<uint64_t> cut_after{};   ///< Closed behind so many bytes.
+    std::optional<uint64_t> stop_after{};  ///< Nothing more is passed on, until `release`.
+    std::optional<uint64_t> damage_byte{}; ///< One bit of this one is turned.
   };
 
   /// `troubles` of the connections in the order in which they are made; those behind have none.
@@ -131,9 +131,7 @@ private:
   };
 
   struct door : io_handler {
-    explicit door(link_proxy& proxy) : all(proxy) {
-      all.loop_->watch(all.listener_.descriptor, EPOLLIN, *this);
-    }
+    explicit door(link_proxy& proxy) : all(proxy) { all.loop_->watch(all.listener_.descriptor, EPOLLIN, *this); }
     void on_ready(uint32_t) override {
       open_socket from{::accept4(all.listener_.descriptor, nullptr, nullptr, SOCK_CLOEXEC)};
       open_socket to{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
