@@ -140,6 +140,7 @@ void link_receiver::read_hello() {
   if (!hello || hello->process != process_)
     return fail(unreachable(hello ? "another process listens there" : render(hello.error())));
   ++counts_.connections_made;
+  failures_ = 0;
   state_ = state::live;
   fruitful_ = false;
   next_id_ = 1;
@@ -184,10 +185,12 @@ void link_receiver::close() {
 }
 
 void link_receiver::fail(const caf::error& why) {
-  constexpr auto retry = std::chrono::seconds{5};
+  constexpr auto retry = std::chrono::seconds{5}; // then twice as long each time, for somebody waits for it
+  constexpr uint32_t doubled_max = 4;
   close();
   state_ = state::failed;
-  retry_at_ = std::chrono::steady_clock::now() + retry;
+  retry_at_ = std::chrono::steady_clock::now() + retry * (1u << failures_);
+  failures_ = std::min(failures_ + 1, doubled_max);
   failure_ = why;
   connect_at_ = {};
   owner_.on_failed(std::exchange(waiting_, {}), why);
