@@ -80,7 +80,8 @@ void node_state::meet(const proto::NodePeers& x) {
     }
     auto known = peers_.extract(peer.name());
     bool same = known && known.mapped().comes == comes
-                && (comes || (known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port()));
+                && (comes
+                    || (known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port()));
     now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, comes, {}};
     now[peer.name()].where = peer;
   }

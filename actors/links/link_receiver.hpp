@@ -108,7 +108,7 @@ private:
   time_point retry_at_;   ///< Once failed.
   time_point heard_;      ///< When bytes came, or began to be waited for.
   uint32_t silences_ = 0; ///< In a row; each doubles what is borne.
-  uint32_t failures_ = 0;       ///< In a row.
+  uint32_t failures_ = 0; ///< In a row.
   uint32_t barren_ = 0;   ///< Connections in a row that broke before a byte came.
   bool fruitful_ = false; ///< Bytes have come over this one.
   caf::error failure_;

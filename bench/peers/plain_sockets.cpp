@@ -36,7 +36,8 @@ void connect_both(int& one, int& other) {
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof where;
   auto* address = reinterpret_cast<sockaddr*>(&where);
-  if (::bind(listener, address, size) != 0 || ::listen(listener, 1) != 0 || ::getsockname(listener, address, &size) != 0)
+  if (::bind(listener, address, size) != 0 || ::listen(listener, 1) != 0
+      || ::getsockname(listener, address, &size) != 0)
     fail("listen");
   one = ::socket(AF_INET, SOCK_STREAM, 0);
   if (::connect(one, address, size) != 0 || (other = ::accept(listener, nullptr, nullptr)) < 0)
