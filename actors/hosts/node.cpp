@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/relay.hpp"
+#include "actors/links/link_hub.hpp"
 #include "messages/wire_ids.hpp"
 
 #include <caf/blocking_actor.hpp>
@@ -163,6 +164,8 @@ void node_state::on_down(const caf::down_msg& x) {
     peer.met = nullptr;
     tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
                                  render(x.reason)));
+    if (auto& link = options.device.streams_options.link)
+      link->doubt(peer.where.host());
     if (!peer.comes)
       self->delayed_send(self, std::chrono::seconds{1}, peer.where);
     return;

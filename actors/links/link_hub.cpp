@@ -95,6 +95,14 @@ public:
     loop->wake();
   }
 
+  void doubt(const std::string& host) {
+    {
+      std::lock_guard guard{mutex_};
+      doubted_.push_back(host);
+    }
+    loop->wake();
+  }
+
   const link_options options;
   link_place place;
   link_counts counts;
@@ -155,11 +163,16 @@ private:
   void take_orders() {
     std::vector<order> started;
     std::vector<std::shared_ptr<link_fetch>> cancelled;
+    std::vector<std::string> doubted;
     {
       std::lock_guard guard{mutex_};
       std::swap(started, started_);
       std::swap(cancelled, cancelled_);
+      std::swap(doubted, doubted_);
     }
+    for (auto& x : doubted)
+      for (auto& peer : peers_)
+        peer.second->doubt(x);
     for (auto& x : started) {
       auto& peer = peers_[x.from.process];
       if (!peer)
@@ -199,6 +212,7 @@ private:
   std::mutex mutex_; ///< For what stands below.
   std::vector<order> started_;
   std::vector<std::shared_ptr<link_fetch>> cancelled_;
+  std::vector<std::string> doubted_; ///< Hosts.
   bool ends_ = false;
   std::thread thread_;
 };
@@ -251,6 +265,10 @@ std::shared_ptr<link_fetch> link_hub::fetch(const link_place& from, const transf
   auto result = std::make_shared<link_fetch>(key, device, sink, bytes, std::move(told));
   io_->start(from, result);
   return result;
+}
+
+void link_hub::doubt(const std::string& host) {
+  io_->doubt(host);
 }
 
 void link_hub::revoke(const std::shared_ptr<link_fetch>& what) {

@@ -52,6 +52,11 @@ void link_peer::cancel(const link_fetch& what) {
     x->cancel(what);
 }
 
+void link_peer::doubt(const std::string& host) {
+  for (auto& x : connections_)
+    x->doubt(host);
+}
+
 void link_peer::on_failed(std::vector<wanted_part> parts, const caf::error& why) {
   auto now = std::chrono::steady_clock::now();
   spdlog::warn("{}", render(why));

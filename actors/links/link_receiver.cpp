@@ -105,8 +105,22 @@ void link_receiver::connect() {
   prepare_bulk_socket(socket_.descriptor);
   events_ = EPOLLOUT;
   number_ = loop_.watch(socket_.descriptor, events_, *this);
-  deadline_ = std::chrono::steady_clock::now() + options_.connect_limit;
+  deadline_ = std::chrono::steady_clock::now() + connect_limit();
   state_ = state::connecting;
+}
+
+link_receiver::duration link_receiver::connect_limit() const {
+  return doubted_ ? options_.connect_limit / 3 : options_.connect_limit; // somebody waits, and it has been there before
+}
+
+void link_receiver::doubt(const std::string& host) {
+  if (host != there_.host || state_ != state::live)
+    return;
+  doubted_ = true;
+  if (load() > 0)
+    broke("may have lost its way");
+  else
+    close();
 }
 
 void link_receiver::on_connected() {
@@ -141,6 +155,7 @@ void link_receiver::read_hello() {
     return fail(unreachable(hello ? "another process listens there" : render(hello.error())));
   ++counts_.connections_made;
   failures_ = 0;
+  doubted_ = false;
   state_ = state::live;
   fruitful_ = false;
   next_id_ = 1;
@@ -223,10 +238,11 @@ void link_receiver::on_time(time_point now) {
   if (state_ != state::live)
     return fail(unreachable(
       fmt::format("{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "nobody answered on it",
-                  std::chrono::duration<double>{options_.connect_limit}.count(), connect_advice(ETIMEDOUT))));
+                  std::chrono::duration<double>{connect_limit()}.count(), connect_advice(ETIMEDOUT))));
   auto borne = std::chrono::duration<double>{now - heard_}.count();
   silences_ = std::min(silences_ + 1, silences_max);
   fruitful_ = true; // its silence is what counts here
+  doubted_ = true;
   broke(fmt::format("has been silent for {:.1f} s", borne));
 }
 

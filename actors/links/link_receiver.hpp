@@ -62,6 +62,9 @@ public:
   /// Of a fetch that has ended, or was revoked: what still comes of it is dropped.
   void cancel(const link_fetch& fetch);
 
+  /// The way to this host may be gone: a connection that was made before is not trusted, nor a new one waited for long.
+  void doubt(const std::string& host);
+
   void on_ready(uint32_t events) override;
   void on_time(time_point now);
   /// When `on_time` is to be called.
@@ -72,6 +75,7 @@ private:
   enum class state { idle, connecting, greeting, live, failed };
 
   void connect();
+  duration connect_limit() const;
   void on_connected();
   void read_hello();
   void read();
@@ -110,6 +114,7 @@ private:
   uint32_t silences_ = 0; ///< In a row; each doubles what is borne.
   uint32_t failures_ = 0; ///< In a row.
   uint32_t barren_ = 0;   ///< Connections in a row that broke before a byte came.
+  bool doubted_ = false;  ///< The last one fell silent.
   bool fruitful_ = false; ///< Bytes have come over this one.
   caf::error failure_;
 

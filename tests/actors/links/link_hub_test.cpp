@@ -356,6 +356,25 @@ TEST_CASE("links: a connection that falls silent is made anew") {
   CHECK(proxy.connections() == 2);
 }
 
+TEST_CASE("links: a connection whose way is doubted is not waited for") {
+  linked_owner owner{1 * mib};
+  owner.fill(1 * mib);
+  auto exposed = owner.expose(1, 0, 1 * mib);
+  link_proxy proxy{owner.hub->place().endpoints.front(), {{.stop_after = 500'000}}};
+  auto options = on_loopback();
+  options.silence = 1min;
+  linked_reader reader{options};
+  std::vector<std::byte> out(1 * mib);
+  auto fetch = reader.begin(by_way_of(proxy, owner.hub->place()), 1, {out.data()}, 1 * mib);
+  REQUIRE(await_true([&] { return fetch->pieces() > 0; }));
+  reader.hub->doubt("192.0.2.1"); // another host
+  reader.hub->doubt("127.0.0.1");
+  REQUIRE(reader.await_ends(1));
+  CHECK(fetch->state() == link_fetch::outcome::done);
+  CHECK(has_pattern(out));
+  CHECK(proxy.connections() == 2);
+}
+
 TEST_CASE("links: a connection that breaks again and again before a byte ends as unreachable") {
   linked_owner owner{1 * mib};
   auto exposed = owner.expose(1, 0, 1 * mib);
