@@ -29,13 +29,16 @@ caf::expected<std::string> address_for_others(const options& opts) {
 }
 
 /// By which other nodes make bulk connections to this one: as for messages where that was said; else where the
-/// coordinator's way begins, since it is one of this host that leads somewhere.
+/// coordinator's way begins, since it is one of this host that leads somewhere. If that is only the loopback, because
+/// the coordinator is on this host and has a name that means so here, then all that the host has.
 caf::expected<std::string> bulk_address(const options& opts) {
-  auto coordinator = opts.node.join.empty() ? caf::expected<endpoint>{endpoint{}} : parse_endpoint(opts.node.join);
   auto& said = opts.node.listen_host;
-  if (opts.node.join.empty() || !coordinator || (said != "auto" && said != options{}.node.listen_host))
-    return said == "auto" ? "127.0.0.1" : said;
-  return own_address_towards(*coordinator);
+  bool told = said != "auto" && said != "0.0.0.0" && said != "::" && said != options{}.node.listen_host;
+  auto coordinator = parse_endpoint(opts.node.join);
+  if (told || !coordinator)
+    return told ? said : options{}.node.listen_host;
+  auto own = own_address_towards(*coordinator);
+  return own && is_loopback(*own) && !is_loopback(coordinator->host) ? "all" : own;
 }
 
 /// Null where the configuration wants none, or where none can be and another way is allowed.

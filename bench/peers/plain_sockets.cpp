@@ -28,9 +28,18 @@ namespace {
   std::_Exit(1);
 }
 
+/// Before there is a connection, for what "bbr" has once set stays.
+void prepare(int socket) {
+  int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  for (const char* congestion : {"reno", "cubic"}) // some hosts' "bbr" paces itself, to a half
+    ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, congestion, std::strlen(congestion));
+}
+
 /// Both ends of a connection over loopback.
 void connect_both(int& one, int& other) {
   int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  prepare(listener); // what it accepts is as it is
   sockaddr_in where{};
   where.sin_family = AF_INET;
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -40,45 +49,49 @@ void connect_both(int& one, int& other) {
       || ::getsockname(listener, address, &size) != 0)
     fail("listen");
   one = ::socket(AF_INET, SOCK_STREAM, 0);
+  prepare(one);
   if (::connect(one, address, size) != 0 || (other = ::accept(listener, nullptr, nullptr)) < 0)
     fail("connect");
-  for (int socket : {one, other}) {
-    int on = 1;
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    for (const char* congestion : {"reno", "cubic"}) // some hosts' "bbr" paces itself, to a half
-      ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, congestion, std::strlen(congestion));
-  }
   ::close(listener);
 }
 
-/// Sends and receives at once; tells `arrived` how many bytes have come so far.
+/// A connection for each direction: with one for both, what comes waits while something is sent.
+struct two_ways {
+  int out, in;
+};
+
+/// Sends and receives at once. Where `take` is called it has what came, in a buffer that stays in the caches; else it
+/// comes into place.
 template <class F>
-void exchange(int socket, const char* out, char* in, size_t size, F&& arrived) {
+void exchange(two_ways ways, const char* out, char* in, size_t size, bool in_place, F&& take) {
   constexpr size_t piece = 256 << 10;
   size_t sent = 0, got = 0;
   while (sent < size || got < size) {
-    pollfd waits{socket, static_cast<short>((sent < size ? POLLOUT : 0) | (got < size ? POLLIN : 0)), 0};
-    if (::poll(&waits, 1, 10'000) <= 0)
+    pollfd waits[] = {{ways.out, static_cast<short>(sent < size ? POLLOUT : 0), 0},
+                      {ways.in, static_cast<short>(got < size ? POLLIN : 0), 0}};
+    if (::poll(waits, 2, 10'000) <= 0)
       fail("poll");
-    if ((waits.revents & POLLOUT) != 0)
-      if (auto n = ::send(socket, out + sent, std::min(piece, size - sent), MSG_DONTWAIT); n > 0)
+    if ((waits[0].revents & POLLOUT) != 0)
+      if (auto n = ::send(ways.out, out + sent, std::min(piece, size - sent), MSG_DONTWAIT | MSG_NOSIGNAL); n > 0)
         sent += static_cast<size_t>(n);
-    if ((waits.revents & POLLIN) != 0) {
-      auto n = ::recv(socket, in + got, std::min(piece, size - got), MSG_DONTWAIT);
+    if ((waits[1].revents & POLLIN) != 0) {
+      auto at = in_place ? got : got % piece;
+      auto n = ::recv(ways.in, in + at, std::min(piece - got % piece, size - got), MSG_DONTWAIT);
       if (n == 0)
         fail("the other process has ended");
       if (n > 0)
-        arrived(got += static_cast<size_t>(n));
+        take(got, got + static_cast<size_t>(n)), got += static_cast<size_t>(n);
     }
   }
 }
 
 struct all_reduce {
-  int socket, rank;
+  two_ways ways;
+  int rank;
   std::vector<float> input, output, slab;
 
-  all_reduce(int its_socket, int its_rank, size_t count)
-    : socket(its_socket), rank(its_rank), input(count), output(count), slab(count / 2) {
+  all_reduce(two_ways its_ways, int its_rank, size_t count)
+    : ways(its_ways), rank(its_rank), input(count), output(count), slab((256 << 10) / sizeof(float)) {
     for (size_t i = 0; i < count; ++i)
       input[i] = static_cast<float>((static_cast<size_t>(rank) * 5 + i) % 11);
   }
@@ -86,14 +99,17 @@ struct all_reduce {
   void run() {
     auto half = input.size() / 2, bytes = half * sizeof(float);
     auto mine = static_cast<size_t>(rank) * half, theirs = half - mine;
-    size_t added = 0;
-    exchange(socket, reinterpret_cast<char*>(&input[theirs]), reinterpret_cast<char*>(slab.data()), bytes,
-             [&](size_t got) { // while it is in the caches
-               for (; added < got / sizeof(float); ++added)
-                 output[mine + added] = input[mine + added] + slab[added];
-             });
-    exchange(socket, reinterpret_cast<char*>(&output[mine]), reinterpret_cast<char*>(&output[theirs]), bytes,
-             [](size_t) {});
+    auto add = [to = &output[mine], ours = &input[mine], in = slab.data(), all = slab.size()](size_t from, size_t until) {
+      auto i = from / sizeof(float), end = until / sizeof(float); // whole ones; the rest when it has come
+      auto* __restrict sum = to + i;
+      auto* __restrict one = ours + i;
+      auto* __restrict other = in + i % all;
+      for (size_t k = 0; k < end - i; ++k)
+        sum[k] = one[k] + other[k];
+    };
+    exchange(ways, reinterpret_cast<char*>(&input[theirs]), reinterpret_cast<char*>(slab.data()), bytes, false, add);
+    exchange(ways, reinterpret_cast<char*>(&output[mine]), reinterpret_cast<char*>(&output[theirs]), bytes, true,
+             [](size_t, size_t) {});
   }
 
   size_t wrong() const {
@@ -164,15 +180,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: plain_sockets all_reduce|ping_pong BYTES SAMPLES; BYTES a multiple of 8\n");
     return 2;
   }
-  int ends[2];
-  connect_both(ends[0], ends[1]);
+  int there[2], back[2]; // ends by rank
+  connect_both(there[0], there[1]);
+  connect_both(back[0], back[1]);
   auto child = ::fork();
   int rank = child == 0 ? 1 : 0;
-  ::close(ends[1 - rank]);
+  for (auto* ends : {there, back})
+    ::close(ends[1 - rank]);
   if (kind == "all_reduce")
-    measure(all_reduce{ends[rank], rank, size / sizeof(float)}, "all_reduce", size, samples, 2);
+    measure(all_reduce{rank == 0 ? two_ways{there[0], back[0]} : two_ways{back[1], there[1]}, rank, size / sizeof(float)}, "all_reduce", size, samples, 2);
   else
-    measure(ping_pong{ends[rank], rank, size}, "ping_pong", size, samples, 256);
+    measure(ping_pong{there[rank], rank, size}, "ping_pong", size, samples, 256);
   int status = 0;
   if (rank == 0 && (::waitpid(child, &status, 0) != child || status != 0))
     return 1;

@@ -15,6 +15,7 @@ skip() {
 try() { problem=$("$@" 2>&1) || skip "$* said $problem"; }
 
 try mount -t tmpfs tmpfs /run
+cp "$configuration" /run/configuration || exit 1 # it may lie in a /dev/shm
 mkdir /run/netns /run/bin
 printf '127.0.0.1 localhost\n10.9.0.1 n1\n10.9.0.2 n2\n10.9.0.3 c\n' > /run/hosts
 try mount --bind /run/hosts /etc/hosts
@@ -46,18 +47,19 @@ chmod +x /run/bin/hosts-cut
 touch /run/outer
 try mount --bind /proc/$$/ns/net /run/outer
 
-on() { # HOST COMMAND...
+become() { # HOST COMMAND...: this shell becomes that command there
   where=$1
   shift
-  ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh "$@"
+  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh "$@"
 }
-on c "$program" coordinator --host c --port 7077 --conf "$configuration" &
+become c "$program" coordinator --host c --port 7077 --conf /run/configuration &
+coordinator=$!
 for host in n1 n2; do
-  until on c "$program" info --join c:7077 > /dev/null 2>&1; do :; done
-  on "$host" "$program" node --join c:7077 --listen-host auto --devices 4 --name "$host" --conf "$configuration" &
+  until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
+  become "$host" "$program" node --join c:7077 --listen-host auto --devices 4 --name "$host" --conf /run/configuration &
   nodes="$nodes $!"
 done
-RINGMASTER_COORDINATOR=c:7077 PATH=$PATH:/run/bin on c "$@"
+(RINGMASTER_COORDINATOR=c:7077 PATH=$PATH:/run/bin become c "$@")
 status=$?
 kill $nodes
 wait $nodes
