@@ -68,15 +68,15 @@ std::string any_address(const std::string& like) {
 
 caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& system, const options& opts,
                                                          const coordinator_actor& coordinator, bool listens) {
+  auto link = make_link(opts);
+  if (!link)
+    return std::move(link.error());
   auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
   if (!memory)
     return std::move(memory.error());
   std::unique_ptr<own_node> result{new own_node{system, std::move(*memory)}};
   auto settings = node_settings(opts, result->memory_.path());
   result->name_ = settings.name;
-  auto link = make_link(opts);
-  if (!link)
-    return std::move(link.error());
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
   if (listens)

@@ -65,22 +65,27 @@ struct two_ways {
 template <class F>
 void exchange(two_ways ways, const char* out, char* in, size_t size, bool in_place, F&& take) {
   constexpr size_t piece = 256 << 10;
+  constexpr int turns = 8; // of each, between two looks at both
   size_t sent = 0, got = 0;
   while (sent < size || got < size) {
     pollfd waits[] = {{ways.out, static_cast<short>(sent < size ? POLLOUT : 0), 0},
                       {ways.in, static_cast<short>(got < size ? POLLIN : 0), 0}};
     if (::poll(waits, 2, 10'000) <= 0)
       fail("poll");
-    if ((waits[0].revents & POLLOUT) != 0)
+    for (int i = 0; i < turns && sent < size && (waits[0].revents & POLLOUT) != 0; ++i)
       if (auto n = ::send(ways.out, out + sent, std::min(piece, size - sent), MSG_DONTWAIT | MSG_NOSIGNAL); n > 0)
         sent += static_cast<size_t>(n);
-    if ((waits[1].revents & POLLIN) != 0) {
+      else
+        break;
+    for (int i = 0; i < turns && got < size && (waits[1].revents & POLLIN) != 0; ++i) {
       auto at = in_place ? got : got % piece;
       auto n = ::recv(ways.in, in + at, std::min(piece - got % piece, size - got), MSG_DONTWAIT);
       if (n == 0)
         fail("the other process has ended");
-      if (n > 0)
-        take(got, got + static_cast<size_t>(n)), got += static_cast<size_t>(n);
+      if (n < 0)
+        break;
+      take(got, got + static_cast<size_t>(n));
+      got += static_cast<size_t>(n);
     }
   }
 }
@@ -99,7 +104,8 @@ struct all_reduce {
   void run() {
     auto half = input.size() / 2, bytes = half * sizeof(float);
     auto mine = static_cast<size_t>(rank) * half, theirs = half - mine;
-    auto add = [to = &output[mine], ours = &input[mine], in = slab.data(), all = slab.size()](size_t from, size_t until) {
+    auto add = [to = &output[mine], ours = &input[mine], in = slab.data(), all = slab.size()](size_t from,
+                                                                                              size_t until) {
       auto i = from / sizeof(float), end = until / sizeof(float); // whole ones; the rest when it has come
       auto* __restrict sum = to + i;
       auto* __restrict one = ours + i;
@@ -188,7 +194,9 @@ int main(int argc, char** argv) {
   for (auto* ends : {there, back})
     ::close(ends[1 - rank]);
   if (kind == "all_reduce")
-    measure(all_reduce{rank == 0 ? two_ways{there[0], back[0]} : two_ways{back[1], there[1]}, rank, size / sizeof(float)}, "all_reduce", size, samples, 2);
+    measure(all_reduce{rank == 0 ? two_ways{there[0], back[0]} : two_ways{back[1], there[1]}, rank,
+                       size / sizeof(float)},
+            "all_reduce", size, samples, 2);
   else
     measure(ping_pong{there[rank], rank, size}, "ping_pong", size, samples, 256);
   int status = 0;
