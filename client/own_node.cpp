@@ -1,5 +1,6 @@
 #include "client/own_node.hpp"
 
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "client/client.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -30,6 +31,37 @@ caf::expected<std::string> address_for_others(const options& opts) {
   return own_address_towards(*coordinator);
 }
 
+/// By which other nodes make bulk connections to this one: as for messages where that was said; else where the
+/// coordinator's way begins, since it is one of this host that leads somewhere. If that is only the loopback, because
+/// the coordinator is on this host and has a name that means so here, then all that the host has.
+caf::expected<std::string> bulk_address(const options& opts) {
+  auto& said = opts.node.listen_host;
+  bool told = said != "auto" && said != "0.0.0.0" && said != "::" && said != options{}.node.listen_host;
+  auto coordinator = parse_endpoint(opts.node.join);
+  if (told || !coordinator)
+    return told ? said : options{}.node.listen_host;
+  auto own = own_address_towards(*coordinator);
+  return own && is_loopback(*own) && !is_loopback(coordinator->host) ? "all" : own;
+}
+
+/// Null where the configuration wants none, or where none can be and another way is allowed.
+caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
+  if (opts.route.use != "auto" && opts.route.use != "link")
+    return std::shared_ptr<link_hub>{};
+  auto settings = link_settings(opts);
+  if (settings.addresses.empty()) {
+    auto own = bulk_address(opts);
+    if (!own)
+      return std::move(own.error());
+    settings.addresses.push_back(std::move(*own));
+  }
+  auto result = link_hub::start(settings);
+  if (result || opts.route.use == "link")
+    return result;
+  spdlog::warn("{}; blocks of other hosts travel in messages", render(result.error()));
+  return std::shared_ptr<link_hub>{};
+}
+
 /// All addresses of the family of this one.
 std::string any_address(const std::string& like) {
   return like.find(':') == std::string::npos ? "0.0.0.0" : "::";
@@ -39,12 +71,16 @@ std::string any_address(const std::string& like) {
 
 caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& system, const options& opts,
                                                          const coordinator_actor& coordinator, bool listens) {
+  auto link = make_link(opts);
+  if (!link)
+    return std::move(link.error());
   auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
   if (!memory)
     return std::move(memory.error());
   std::unique_ptr<own_node> result{new own_node{system, std::move(*memory)}};
   auto settings = node_settings(opts, result->memory_.path());
   result->name_ = settings.name;
+  settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
   if (listens)
     if (auto problem = result->listen(opts))

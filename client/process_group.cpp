@@ -3,6 +3,7 @@
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
 #include "client/rank_meeting.hpp"
+#include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <caf/scoped_actor.hpp>
@@ -16,15 +17,6 @@ namespace ringmaster {
 namespace {
 
 using steady = std::chrono::steady_clock;
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-std::string text_of(const endpoint& x) {
-  return x.host.find(':') == std::string::npos ? fmt::format("{}:{}", x.host, x.port)
-                                               : fmt::format("[{}]:{}", x.host, x.port);
-}
 
 std::string text_of(caf::timespan x) {
   return duration_text(static_cast<uint64_t>(x.count()));

@@ -43,11 +43,14 @@ struct device_window {
   std::shared_ptr<const memory_place> place = {};
 };
 
-/// SENDER -> RECEIVER: here is the block; read it, then tell me. The range stays as it is until `taken`.
+/// SENDER -> RECEIVER: here is the block; read it, then tell me. The range stays as it is until `taken`. A small block
+/// travels along, to those that cannot read the sender's memory: `source` says of it the device and the size alone.
 struct offer {
   transfer_key key;
   device_window source;
   caf::strong_actor_ptr sender;
+  byte_block block = {}; ///< All of its bytes, or none.
+  bool awaited = true;   ///< Whether the sender waits for `taken`.
 };
 
 /// RECEIVER -> SENDER: I have read it all.
@@ -160,7 +163,7 @@ typename Inspector::result_type inspect(Inspector& f, device_window& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, offer& x) {
-  return f(caf::meta::type_name("offer"), x.key, x.source, x.sender);
+  return f(caf::meta::type_name("offer"), x.key, x.source, x.sender, x.block, x.awaited);
 }
 
 template <class Inspector>

@@ -31,9 +31,10 @@ struct communicator_options {
   bool share_memory = true; ///< Ranks that are all in reach may have joint operations, from memory to memory.
   /// The memories of this host's other processes, to be written; null: only those of this process are in reach.
   std::shared_ptr<memory_neighbours> neighbours;
-  bool must_share = false;                   ///< A communicator with a member out of reach is refused.
-  bool speak_by_relays = false;              ///< Also with the streams of this process; for tests.
-  uint32_t devices_a_host = 0;               ///< For tests: by their numbers; 0: hosts are as the devices lie.
+  bool must_share = false;      ///< A communicator with a member out of reach is refused.
+  bool must_link = false;       ///< One over several processes, of which one has no bulk connections, is refused.
+  bool speak_by_relays = false; ///< Also with the streams of this process; for tests.
+  uint32_t devices_a_host = 0;  ///< For tests: by their numbers; 0: hosts are as the devices lie.
   std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs;                                ///< Between processes: what "auto" goes by.

@@ -23,6 +23,11 @@ double seconds(options::duration x) {
   return std::chrono::duration<double>{x}.count();
 }
 
+/// Whether processes read each other's memory.
+bool shares_memory(const options& opts) {
+  return opts.route.use == "auto" || opts.route.use == "memory";
+}
+
 } // namespace
 
 cost_constants network_costs(const options& opts) {
@@ -62,9 +67,21 @@ device_options device_settings(const options& opts, const std::filesystem::path&
   streams.chunk_bytes = opts.route.chunk_bytes;
   streams.credits = opts.route.credits;
   streams.route = opts.route.use;
-  if (opts.route.use != "messages")
+  streams.eager_bytes = opts.link.eager_bytes;
+  if (shares_memory(opts))
     streams.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::read);
   streams.clock = wall_clock::of_this_process();
+  return result;
+}
+
+link_options link_settings(const options& opts) {
+  link_options result;
+  result.addresses = opts.link.addresses;
+  result.port = opts.link.port;
+  result.connections = opts.link.connections;
+  result.checksums = opts.link.checksums;
+  result.silence = opts.link.silence;
+  result.connect_limit = opts.link.connect_timeout;
   return result;
 }
 
@@ -79,8 +96,9 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
-  result.communicators.share_memory = opts.route.use != "messages";
+  result.communicators.share_memory = shares_memory(opts);
   result.communicators.must_share = opts.route.use == "memory";
+  result.communicators.must_link = opts.route.use == "link";
   result.meet_bytes = result.communicators.share_memory ? opts.ranks.meet_bytes : 0;
   if (result.communicators.share_memory)
     result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);

@@ -2,6 +2,7 @@
 
 #include "actors/coordination/coordinator.hpp"
 #include "actors/hosts/node.hpp"
+#include "actors/links/link_hub.hpp"
 #include "runtime/configuration/options.hpp"
 #include "runtime/selection/process_costs.hpp"
 
@@ -13,6 +14,7 @@ namespace ringmaster {
 
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir);
 coordinator_options coordinator_settings(const options& opts);
+link_options link_settings(const options& opts);
 node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
 
 /// What operations take: between processes, and in one process that has so many cores.

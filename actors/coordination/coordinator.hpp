@@ -123,6 +123,8 @@ private:
   /// Where blocks must go from memory to memory. Errors: unreachable, naming the first device that is out of reach.
   caf::error check_reach(const device_ids& ranks) const;
   caf::error first_out_of_reach(const device_ids& ranks) const;
+  /// The same where blocks must go over bulk connections.
+  caf::error check_links(const device_ids& ranks) const;
   /// Ranks 0..n-1 on these devices, which have been checked.
   gpu_sim::CommInitResponse make_communicator(const device_ids& ranks, known_communicator like);
   /// Whose devices are these: `members` is the present state of the communicator they are derived from.

@@ -59,6 +59,8 @@ gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRe
 }
 
 caf::error coordinator_state::check_reach(const device_ids& ranks) const {
+  if (options.communicators.must_link)
+    return check_links(ranks);
   if (!options.communicators.must_share)
     return caf::none;
   auto problem = first_out_of_reach(ranks);
@@ -78,6 +80,23 @@ caf::error coordinator_state::first_out_of_reach(const device_ids& ranks) const 
     auto memory = options.communicators.neighbours->find(handle.memory ? *handle.memory : nowhere);
     if (!memory)
       return std::move(memory.error());
+  }
+  return caf::none;
+}
+
+caf::error coordinator_state::check_links(const device_ids& ranks) const {
+  auto process = [&](device_id id) { return devices.find(id)->handle.device->node(); };
+  auto apart = [&](device_id id) { return process(id) != process(ranks.front()); };
+  if (std::none_of(ranks.begin(), ranks.end(), apart))
+    return caf::none; // within a process blocks go from memory to memory
+  for (auto id : ranks) {
+    auto& place = devices.find(id)->handle.memory;
+    if (place == nullptr || place->link.process == 0)
+      return make_error(
+        errc::unreachable,
+        fmt::format("{}: its process takes no bulk connections; route.use is \"link\": take \"auto\", or "
+                    "start its node with route.use \"auto\" or \"link\"",
+                    text_of(id)));
   }
   return caf::none;
 }

@@ -1,6 +1,7 @@
 #include "actors/devices/device.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/links/link_hub.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,8 +27,10 @@ void device_state::start(device_id given) {
   if (memory)
     return;
   id = given;
+  auto& ours = options.streams_options;
   auto file = memory_file(options.memory_dir, id);
-  auto opened = device_memory::open({id, file, min_address_of(id), options.memory_bytes});
+  auto opened = device_memory::open({id, file, min_address_of(id), options.memory_bytes,
+                                     ours.link ? ours.link->place() : link_place{}});
   if (!opened) {
     self->quit(std::move(opened.error()));
     return;

@@ -1,5 +1,6 @@
 #include "actors/hosts/connections.hpp"
 
+#include "actors/links/sockets.hpp"
 #include "messages/errc.hpp"
 
 #include <caf/io/basp_broker.hpp>
@@ -29,40 +30,6 @@ namespace {
 
 using time_point = std::chrono::steady_clock::time_point;
 
-struct socket_closer {
-  int fd;
-  ~socket_closer() {
-    if (fd >= 0)
-      ::close(fd);
-  }
-};
-
-std::string numeric(const sockaddr* address, socklen_t size) {
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (::getnameinfo(address, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "?";
-  return fmt::format("{}:{}", host, port);
-}
-
-/// Which of our addresses would be taken to get there.
-std::string own_end(int fd) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return "here";
-  return numeric(reinterpret_cast<const sockaddr*>(&own), size);
-}
-
-/// Whoever connects to a port of this host to which nobody listens may be given that very port for his own end, and is
-/// then connected to himself: who tries often enough for somebody to come meets it, and keeps the other from listening.
-bool is_its_own_peer(int fd) {
-  sockaddr_storage own{}, peer{};
-  socklen_t own_size = sizeof own, peer_size = sizeof peer;
-  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0
-         && ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && own_size == peer_size
-         && std::memcmp(&own, &peer, own_size) == 0;
-}
-
 /// The number of an error, 0 where the connection is there.
 int connect_within(int fd, const addrinfo& to, time_point until) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
@@ -83,14 +50,6 @@ int connect_within(int fd, const addrinfo& to, time_point until) {
   }
 }
 
-std::string advice(int problem) {
-  if (problem == ECONNREFUSED)
-    return "nobody listens there: is the process running, and the port right?";
-  if (problem == ETIMEDOUT)
-    return "nothing came back: does a firewall drop the port, or is it an address that only its own host knows?";
-  return "is there a route, and the address one that other hosts can use?";
-}
-
 /// Connects within `limit`; returns the socket. Errors as of connect_to.
 caf::expected<int> open_connection(const endpoint& there, caf::timespan limit) {
   auto until = std::chrono::steady_clock::now() + limit;
@@ -104,15 +63,16 @@ caf::expected<int> open_connection(const endpoint& there, caf::timespan limit) {
   std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
   caf::error latest;
   for (auto* address = found; address != nullptr; address = address->ai_next) {
-    socket_closer one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    auto problem = one.fd < 0 ? errno : connect_within(one.fd, *address, until);
-    if (problem == 0 && is_its_own_peer(one.fd))
+    open_socket one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    auto problem = one.descriptor < 0 ? errno : connect_within(one.descriptor, *address, until);
+    if (problem == 0 && is_its_own_peer(one.descriptor))
       problem = ECONNREFUSED;
     if (problem == 0)
-      return std::exchange(one.fd, -1);
-    latest = make_error(errc::unreachable, fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host,
-                                                       there.port, numeric(address->ai_addr, address->ai_addrlen),
-                                                       own_end(one.fd), std::strerror(problem), advice(problem)));
+      return one.release();
+    latest = make_error(errc::unreachable,
+                        fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host, there.port,
+                                    numeric_text(address->ai_addr, address->ai_addrlen), own_end_text(one.descriptor),
+                                    std::strerror(problem), connect_advice(problem)));
   }
   return latest;
 }

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/relay.hpp"
+#include "actors/links/link_hub.hpp"
 #include "messages/wire_ids.hpp"
 
 #include <caf/blocking_actor.hpp>
@@ -72,12 +73,18 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
 
 void node_state::meet(const proto::NodePeers& x) {
   std::map<std::string, known_peer> now;
+  bool comes = false;
   for (auto& peer : x.peers()) {
-    if (peer.name() == options.name)
-      break; // those behind us in the list come to us
+    if (peer.name() == options.name) {
+      comes = true; // those behind us in the list
+      continue;
+    }
     auto known = peers_.extract(peer.name());
-    bool same = known && known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port();
-    now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
+    bool same = known && known.mapped().comes == comes
+                && (comes
+                    || (known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port()));
+    now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, comes, {}};
+    now[peer.name()].where = peer;
   }
   peers_ = std::move(now);
   for (auto& known : peers_)
@@ -87,7 +94,7 @@ void node_state::meet(const proto::NodePeers& x) {
 
 void node_state::connect(const proto::NodePeers::Peer& peer) {
   auto known = peers_.find(peer.name());
-  if (known == peers_.end() || known->second.met || std::exchange(known->second.trying, true))
+  if (known == peers_.end() || known->second.comes || known->second.met || std::exchange(known->second.trying, true))
     return;
   // On a thread of its own: whoever is silent there holds up nobody here.
   self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
@@ -105,6 +112,10 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
 void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto known = peers_.find(x.peer());
+  if (known == peers_.end() && peer && x.node_id() != 0) { // it has come before we have heard of it
+    known = peers_.emplace(x.peer(), known_peer{{}, true, {}}).first;
+    known->second.where.set_name(x.peer());
+  }
   if (known == peers_.end())
     return; // it has left
   known->second.trying = false;
@@ -112,6 +123,8 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     known->second.met = peer->address();
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
+    if (!known->second.comes)
+      introduce_to(caf::actor_cast<node_actor>(peer));
     if (known->second.apart) {
       spdlog::info("there is a direct way to node {} again", x.peer());
       tell_apart(known->second, {});
@@ -123,6 +136,13 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
                  x.peer(), x.why());
   tell_apart(known->second, x.why());
   self->delayed_send(self, try_again, known->second.where);
+}
+
+void node_state::introduce_to(const node_actor& peer) {
+  proto::NodeApart us;
+  us.set_node_id(id_.value);
+  us.set_peer(options.name);
+  self->send(peer, std::move(us), self->ctrl());
 }
 
 void node_state::tell_apart(known_peer& peer, const std::string& why) {
@@ -144,7 +164,10 @@ void node_state::on_down(const caf::down_msg& x) {
     peer.met = nullptr;
     tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
                                  render(x.reason)));
-    self->delayed_send(self, std::chrono::seconds{1}, peer.where);
+    if (auto& link = options.device.streams_options.link)
+      link->doubt(peer.where.host());
+    if (!peer.comes)
+      self->delayed_send(self, std::chrono::seconds{1}, peer.where);
     return;
   }
   if (options.coordinator && x.source == options.coordinator.address())

@@ -32,23 +32,26 @@ public:
 
   void join(const proto::Adopt& x);
   void host(node_id own, const std::vector<device_id>& wanted_ids);
-  /// These are there: connects to those before us in the list, the others come to us.
+  /// These are there: connects to those before us in the list, the others come to us and say so. Both sides notice when
+  /// they lose each other, each when it does: what was sent until then is lost.
   void meet(const proto::NodePeers& x);
   void connect(const proto::NodePeers::Peer& peer);
-  /// What has become of a try to connect.
+  /// What has become of a try to connect, or who has come.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
 
 private:
-  /// A node that we connect to.
   struct known_peer {
     proto::NodePeers::Peer where;
+    bool comes = false;  ///< It connects to us.
     caf::actor_addr met; ///< Monitored; null: there is no connection.
     bool trying = false;
     bool apart = false;  ///< As the coordinator was told.
     bool warned = false; ///< The log has been.
   };
 
+  /// Says to one that we have connected to who we are.
+  void introduce_to(const node_actor& peer);
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
 

@@ -13,6 +13,7 @@
 namespace ringmaster {
 
 collective_command::~collective_command() {
+  under_way_.clear(); // before anybody else is given what their bytes are written to
   free_scratch();
 }
 
@@ -234,11 +235,7 @@ void collective_command::start_step(stream_state& stream, size_t index) {
     return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
   };
   switch (todo.what) {
-    case action::send:
-      sends_pending_.emplace(key_of(index, rank_, todo.peer), index);
-      stream.offer_block((*received_->orders.members)[todo.peer].stream, key_of(index, rank_, todo.peer),
-                         address_of(todo.source), bytes_of(todo.source));
-      break;
+    case action::send: send(stream, index); break;
     case action::recv:
     case action::recv_reduce: {
       auto key = key_of(index, todo.peer, rank_);
@@ -264,6 +261,19 @@ void collective_command::start_step(stream_state& stream, size_t index) {
   }
 }
 
+void collective_command::send(stream_state& stream, size_t index) {
+  auto& todo = run_.at(index);
+  auto& peer = (*received_->orders.members)[todo.peer];
+  auto key = key_of(index, rank_, todo.peer);
+  auto how = stream.offer_block(peer, peer.stream, key, address_of(todo.source), bytes_of(todo.source), false);
+  if (how == stream_state::offering::lies) {
+    sends_pending_.emplace(key, index);
+    return;
+  }
+  sent_along_.insert(key);
+  ended(stream, index);
+}
+
 collective_command::turn collective_command::read_some(stream_state& stream) {
   auto& work = ready_.front();
   auto state = work.bytes->advance(stream);
@@ -272,7 +282,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   if (state == route::progress::more)
     return turn::over;
   if (state == route::progress::broken) {
-    break_off(stream, make_error(errc::corrupt, work.bytes->error));
+    break_off(stream, work.bytes->error);
     return turn::goes_on;
   }
   auto current = std::move(work);
@@ -299,7 +309,8 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
                      todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     bytes_received_ += bytes_of(todo.destination);
-    stream.self->send(sender, taken{work.key});
+    if (work.awaited)
+      stream.self->send(sender, taken{work.key});
   }
   ended(stream, run_.index_of(todo));
 }
@@ -331,7 +342,7 @@ void collective_command::take(stream_state& stream, const offer& x) {
   auto way = stream.route_to(x, sink);
   if (!way)
     return break_off(stream, way.error());
-  ready_.push_back({&todo, x.key, std::move(*way), x.sender});
+  ready_.push_back({&todo, x.key, std::move(*way), x.sender, x.awaited});
 }
 
 void collective_command::on_taken(stream_state& stream, const taken& x) {
@@ -346,7 +357,7 @@ void collective_command::on_taken(stream_state& stream, const taken& x) {
 }
 
 void collective_command::on_refused(stream_state& stream, const refused& x) {
-  if (stream.outgoing.count(x.key) != 0)
+  if (stream.outgoing.count(x.key) != 0 || sent_along_.count(x.key) != 0)
     break_off(stream, x.why());
 }
 
@@ -364,7 +375,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
       advance(stream);
       break;
     }
-    case route::progress::broken: break_off(stream, make_error(errc::corrupt, i->second.bytes->error)); break;
+    case route::progress::broken: break_off(stream, i->second.bytes->error); break;
     default: break;
   }
 }
@@ -403,6 +414,7 @@ void collective_command::quiesce(bool for_good) {
   ready_.clear();
   under_way_.clear();
   sends_pending_.clear();
+  sent_along_.clear();
   run_.stop();
 }
 

@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace ringmaster {
 
@@ -59,7 +60,8 @@ private:
     const step* todo = nullptr; ///< nullptr: the commit, or what is done with the input before the walk
     transfer_key key;
     std::unique_ptr<route> bytes;
-    caf::strong_actor_ptr sender; ///< Whom to tell; nullptr: nobody, the block is our own.
+    caf::strong_actor_ptr sender; ///< Whose it is; nullptr: our own.
+    bool awaited = true;          ///< Whether he is told when it has been read.
   };
 
   static collective_command* find(stream_state& stream, communicator_id communicator, sequence_number sequence);
@@ -77,6 +79,8 @@ private:
   /// Whether no fault keeps the head from it.
   bool may_arrive(stream_state& stream);
   proto::Progress progress(const stream_state& stream) const;
+  /// In blocks that have not ended: it grows while the stream hears nothing.
+  uint64_t arrived() const;
 
   caf::error prepare();
   /// The rank's whole schedule.
@@ -101,6 +105,7 @@ private:
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
+  void send(stream_state& stream, size_t index);
   /// What was to start behind this step starts.
   void ended(stream_state& stream, size_t index);
   void take(stream_state& stream, const offer& x);
@@ -133,9 +138,10 @@ private:
   uint64_t staged_ = 0; ///< The input times the rank's factor, and packed.
   std::optional<reducer> combine_;
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
+  std::set<transfer_key> sent_along_;            ///< Blocks that have left with their offers.
   std::map<transfer_key, size_t> awaited_;       ///< Blocks of this round that have not been offered yet: their steps.
   std::list<reading> ready_;                     ///< Blocks that can be read now.
-  std::map<transfer_key, reading> under_way_;    ///< Blocks whose bytes come in messages.
+  std::map<transfer_key, reading> under_way_;    ///< Blocks whose bytes come by themselves.
   uint64_t bytes_received_ = 0;
   uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;

@@ -193,9 +193,16 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
   else if (!under_way_.empty())
     result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far",
-                                 under_way_.begin()->first.source, where(), slices_));
+                                 under_way_.begin()->first.source, where(), slices_ + arrived()));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
+  return result;
+}
+
+uint64_t collective_command::arrived() const {
+  uint64_t result = 0;
+  for (auto& x : under_way_)
+    result += x.second.bytes->arrived();
   return result;
 }
 

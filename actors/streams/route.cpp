@@ -4,41 +4,27 @@
 #include "runtime/reduction/reduction.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
-#include <map>
 
 namespace ringmaster {
-
-void block_sink::put(uint64_t offset, std::span<const std::byte> bytes) const {
-  if (factor != 1)
-    return scale(datatype, factor, bytes.data(), out + offset, bytes.size() / size_of(datatype));
-  if (bytes.empty() || (operand == nullptr && out + offset == bytes.data()))
-    return; // a block that is in its place already
-  if (operand == nullptr)
-    std::memcpy(out + offset, bytes.data(), bytes.size());
-  else
-    (*combine)(bytes.data(), operand + offset, out + offset, bytes.size() / size_of(combine->datatype()));
-}
 
 namespace {
 
 /// The receiver reads the sender's memory: no byte is copied that need not be.
 class memory_route : public route {
 public:
-  memory_route(const offer& source, const block_sink& sink) : memory_route(source.source, sink) {}
   memory_route(const device_window& source, const block_sink& sink) : source_(source), sink_(sink) {}
 
   progress advance(stream_state& stream) override {
     auto block = source_.memory->at_runtime(source_.address, source_.bytes);
     if (!block) {
-      error = render(block.error());
+      error = make_error(errc::corrupt, render(block.error()));
       return progress::broken;
     }
     auto size = std::min(stream.options.slice_bytes, source_.bytes - offset_);
     sink_.put(offset_, block->subspan(offset_, size));
     if (auto damage = source_.memory->damage()) {
-      error = render(damage);
+      error = make_error(errc::corrupt, render(damage));
       return progress::broken;
     }
     offset_ += size;
@@ -51,44 +37,20 @@ private:
   uint64_t offset_ = 0;
 };
 
-/// The plainest route: the sender's stream answers each pull with a chunk, a few of them under way at once. They may
-/// come in another order, where the way between two processes changes meanwhile.
-class message_route : public route {
+/// What travelled with its offer.
+class enclosed_route : public route {
 public:
-  message_route(const offer& source, const block_sink& sink) : source_(source), sink_(sink) {}
+  enclosed_route(const offer& source, const block_sink& sink) : block_(source.block), sink_(sink) {}
 
-  progress advance(stream_state& stream) override {
-    while (asked_ < source_.source.bytes && awaited_.size() < stream.options.credits) {
-      auto size = std::min(stream.options.chunk_bytes, source_.source.bytes - asked_);
-      stream.self->send(caf::actor_cast<stream_actor>(source_.sender), pull{source_.key, asked_, size});
-      awaited_.emplace(asked_, size);
-      asked_ += size;
-    }
-    return awaited_.empty() ? progress::done : progress::waiting;
-  }
-
-  progress on_chunk(stream_state& stream, const chunk& x) override {
-    auto asked = awaited_.find(x.offset);
-    if (asked == awaited_.end() || asked->second != x.block.size()) {
-      error = fmt::format("a chunk of {} bytes at offset {} came that was not asked for", x.block.size(), x.offset);
-      return progress::broken;
-    }
-    awaited_.erase(asked);
-    sink_.put(x.offset, x.block.bytes());
-    return advance(stream);
+  progress advance(stream_state&) override {
+    sink_.put(0, block_.bytes());
+    return progress::done;
   }
 
 private:
-  offer source_;
+  byte_block block_;
   block_sink sink_;
-  uint64_t asked_ = 0;
-  std::map<uint64_t, uint64_t> awaited_; ///< Sizes by offset.
 };
-
-template <class Route>
-std::unique_ptr<route> made(const offer& source, const block_sink& sink) {
-  return std::make_unique<Route>(source, sink);
-}
 
 class fold_route : public route {
 public:
@@ -115,6 +77,12 @@ private:
   uint64_t offset_ = 0;
 };
 
+/// Between processes; in one, memory is as good as a link to oneself.
+bool goes_by_link(const offer& x, const stream_options& ours) {
+  bool linked = ours.link != nullptr && x.source.place != nullptr && x.source.place->link.process != 0;
+  return x.source.memory != nullptr || linked;
+}
+
 } // namespace
 
 std::unique_ptr<route> make_fold(const folded_lanes& what) {
@@ -123,19 +91,30 @@ std::unique_ptr<route> make_fold(const folded_lanes& what) {
 
 std::span<const known_route> routes() {
   static constexpr known_route all[] = {
-    {"memory", [](const offer& x) { return x.source.memory != nullptr; }, made<memory_route>},
-    {"messages", [](const offer&) { return true; }, made<message_route>}};
+    {"memory", [](const offer& x, const stream_options&) { return x.source.memory != nullptr; },
+     [](const offer& x, const block_sink& sink, const stream_options&) { return make_own_route(x.source, sink); }},
+    {"link", goes_by_link,
+     [](const offer& x, const block_sink& sink, const stream_options& ours) {
+       return x.source.memory != nullptr ? make_own_route(x.source, sink) : make_link_route(x, sink, ours);
+     }},
+    {"messages", [](const offer&, const stream_options&) { return true; },
+     [](const offer& x, const block_sink& sink, const stream_options&) {
+       return make_message_route(x, sink, {{0, x.source.bytes}});
+     }}};
   return all;
 }
 
-caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink, std::string_view wanted) {
+caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
+                                                 const stream_options& ours) {
+  if (source.block.size() == source.source.bytes)
+    return std::make_unique<enclosed_route>(source, sink);
   for (const auto& x : routes())
-    if ((wanted == "auto" || wanted == x.name) && x.reaches(source))
-      return x.make(source, sink);
+    if ((ours.route == "auto" || ours.route == x.name) && x.reaches(source, ours))
+      return x.make(source, sink, ours);
   return make_error(errc::unreachable,
                     fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use wants: take "
                                 "\"auto\"",
-                                source.source.device, wanted));
+                                source.source.device, ours.route));
 }
 
 std::unique_ptr<route> make_own_route(const device_window& source, const block_sink& sink) {

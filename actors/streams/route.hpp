@@ -2,7 +2,7 @@
 
 #include "messages/gpu_sim.pb.h"
 #include "messages/transfer.hpp"
-#include "runtime/reduction/reducer.hpp"
+#include "runtime/reduction/block_sink.hpp"
 
 #include <caf/expected.hpp>
 
@@ -11,23 +11,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
 class stream_state;
-
-/// Where a block goes when it arrives: into `out`, or reduced with `operand` into `out`. The caller has checked
-/// that both hold the whole block.
-struct block_sink {
-  std::byte* out = nullptr;
-  const std::byte* operand = nullptr; ///< nullptr: copy
-  const reducer* combine = nullptr;   ///< With an operand.
-  double factor = 1;                  ///< Other than 1, a copy is multiplied by it; elements of `datatype`.
-  proto::DataType datatype = proto::FLOAT64;
-
-  /// Takes the bytes that start `offset` bytes into the block; whole elements.
-  void put(uint64_t offset, std::span<const std::byte> bytes) const;
-};
+struct stream_options;
 
 /// How a receiver reads a block that lies on another device. A schedule does not know which route its blocks take.
 class route {
@@ -45,8 +35,10 @@ public:
   virtual progress advance(stream_state& stream) = 0;
   /// Bytes that the route asked for have arrived.
   virtual progress on_chunk(stream_state&, const chunk&) { return progress::waiting; }
+  /// Grows while bytes arrive without a word to the stream.
+  virtual uint64_t arrived() const { return 0; }
 
-  std::string error;
+  caf::error error;
 };
 
 /// Lanes of equal size that lie one behind the other on this device, combined from left to right.
@@ -62,19 +54,26 @@ std::unique_ptr<route> make_fold(const folded_lanes& what);
 /// A kind of route, and where it goes. A new one is a file of its own and a row in the table of route.cpp.
 struct known_route {
   std::string_view name;
-  bool (*reaches)(const offer& source); ///< Whether it can read what is offered.
-  std::unique_ptr<route> (*make)(const offer& source, const block_sink& sink);
+  bool (*reaches)(const offer& source, const stream_options& ours); ///< Whether it can read what is offered.
+  std::unique_ptr<route> (*make)(const offer& source, const block_sink& sink, const stream_options& ours);
 };
 
 /// From the shortest to the one that goes everywhere.
 std::span<const known_route> routes();
 
-/// The first of the routes that reaches `source`, or the one that is wanted by name. Errors: unreachable, where that
-/// one does not.
+/// The first of the routes that reaches `source`, or the one that the options want by name; for a block that travelled
+/// with its offer, none is asked. Errors: unreachable, where that one does not.
 caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
-                                                 std::string_view wanted = "auto");
+                                                 const stream_options& ours);
 
 /// To a block of one's own device.
 std::unique_ptr<route> make_own_route(const device_window& source, const block_sink& sink);
+
+/// In messages, of these ranges [first, second) of the block alone.
+std::unique_ptr<route> make_message_route(const offer& source, const block_sink& sink,
+                                          std::vector<std::pair<uint64_t, uint64_t>> ranges);
+
+/// Over bulk connections: actors/links.
+std::unique_ptr<route> make_link_route(const offer& source, const block_sink& sink, const stream_options& ours);
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "actors/links/link_hub.hpp"
 #include "actors/streams/collective_command.hpp"
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
@@ -85,11 +86,36 @@ void stream_state::limit_head(caf::timespan limit) {
   self->delayed_send(self, limit, atom::expire_v, queue.front()->number);
 }
 
-void stream_state::offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address,
-                               uint64_t bytes) {
-  device_window window{memory->id(), address, bytes, memory, memory->place()};
-  outgoing[key] = window;
-  self->send(caf::actor_cast<stream_actor>(receiver), offer{key, std::move(window), self->ctrl()});
+bool stream_state::reads_memory(const device_handle& peer, const caf::strong_actor_ptr& receiver) const {
+  if (receiver->node() == self->node())
+    return options.route != "messages";
+  return options.neighbours != nullptr && peer.memory != nullptr && peer.memory->host != 0
+         && peer.memory->host == memory->place()->host;
+}
+
+stream_state::offering stream_state::offer_block(const device_handle& peer, const caf::strong_actor_ptr& receiver,
+                                                 const transfer_key& key, uint64_t address, uint64_t bytes,
+                                                 bool awaited) {
+  offer what{key, {memory->id(), address, bytes, memory, memory->place()}, self->ctrl()};
+  auto result = bytes > options.eager_bytes || reads_memory(peer, receiver) ? offering::lies : offering::travels;
+  if (result == offering::lies) {
+    bool linked = options.link != nullptr && receiver->node() != self->node();
+    outgoing[key] = {what.source, linked ? options.link->expose(key, what.source) : nullptr};
+  } else {
+    std::byte* copy = nullptr;
+    what.block = byte_block::uninitialized(bytes, copy);
+    block_sink{copy}.put(0, *memory->at_runtime(address, bytes)); // checked before
+    what.awaited = awaited;
+    what.source.memory = nullptr;
+    what.source.place = nullptr;
+  }
+  self->send(caf::actor_cast<stream_actor>(receiver), std::move(what));
+  return result;
+}
+
+uint64_t stream_state::reads_of(const transfer_key& key) const {
+  auto i = outgoing.find(key);
+  return pulls_served + (i != outgoing.end() && i->second.link ? i->second.link->frames() : 0);
 }
 
 caf::expected<std::unique_ptr<route>> stream_state::route_to(offer source, const block_sink& sink) const {
@@ -101,7 +127,7 @@ caf::expected<std::unique_ptr<route>> stream_state::route_to(offer source, const
     else if (options.route == "memory")
       return std::move(mapped.error());
   }
-  return make_route(source, sink, options.route);
+  return make_route(source, sink, options);
 }
 
 std::unique_ptr<offer> stream_state::claim(const transfer_key& key) {
@@ -217,7 +243,7 @@ void on_pull(stream_state& state, const pull& x) {
   auto sender = caf::actor_cast<stream_actor>(state.self->current_sender());
   if (i == state.outgoing.end() || !sender)
     return;
-  auto& window = i->second;
+  auto& window = i->second.window;
   if (x.offset > window.bytes || x.bytes > window.bytes - x.offset)
     return;
   ++state.pulls_served;

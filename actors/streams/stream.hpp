@@ -16,6 +16,8 @@
 
 namespace ringmaster {
 
+class link_exposure;
+class link_hub;
 class route;
 struct block_sink;
 
@@ -26,13 +28,21 @@ struct stream_options {
   uint64_t slice_bytes = 1u << 20; ///< A stream gives way to its mailbox after this many bytes. A multiple of 8.
   uint64_t chunk_bytes = 1u << 20; ///< Of one message where bytes travel in messages. A multiple of 8.
   uint32_t credits = 4;            ///< Chunks under way to one receiver.
+  uint64_t eager_bytes = 0;        ///< A block of so many travels with its offer, where its memory cannot be read.
   uint32_t commands_max = 4096;    ///< Queued on one stream.
   uint32_t offers_max = 1u << 16;  ///< Kept for commands that are not at the head yet.
   std::string route = "auto";      ///< By which blocks come: a name of `routes`, or "auto".
   /// Other processes' memories on this host; null: they cannot be read.
   std::shared_ptr<memory_neighbours> neighbours;
+  std::shared_ptr<link_hub> link; ///< The bulk connections of this process; null: it has none.
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
+};
+
+/// A block on offer, which is read from where it lies.
+struct offered_block {
+  device_window window;
+  std::shared_ptr<link_exposure> link; ///< While other processes may fetch it; null: none does.
 };
 
 /// The state of a STREAM, and what its commands may do. The queue's head is the only command that runs.
@@ -74,9 +84,14 @@ public:
 
   // -- blocks on their way --
 
-  /// Tells `receiver` where a block lies, and answers its pulls until `retract`.
-  void offer_block(const caf::strong_actor_ptr& receiver, const transfer_key& key, uint64_t address, uint64_t bytes);
+  enum class offering { lies, travels };
+  /// Tells `receiver`, an actor of the device `peer`, where a block lies, and answers its pulls until `retract`; or it
+  /// travels along, and nothing is asked for any more. Then the receiver answers only if that is `awaited`.
+  offering offer_block(const device_handle& peer, const caf::strong_actor_ptr& receiver, const transfer_key& key,
+                       uint64_t address, uint64_t bytes, bool awaited);
   void retract(const transfer_key& key) { outgoing.erase(key); }
+  /// Grows while somebody reads what is offered.
+  uint64_t reads_of(const transfer_key& key) const;
   /// How the block that is offered comes here. Errors: unreachable, where the configured route does not go there.
   caf::expected<std::unique_ptr<route>> route_to(offer source, const block_sink& sink) const;
   /// An offer that came before its command was at the head; nullptr if none did.
@@ -97,7 +112,7 @@ public:
 
   std::deque<std::unique_ptr<command>> queue;
   std::map<transfer_key, offer> incoming;
-  std::map<transfer_key, device_window> outgoing;
+  std::map<transfer_key, offered_block> outgoing;
   std::map<communicator_id, epoch_number> epochs; ///< The latest.
   size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
@@ -106,6 +121,8 @@ public:
   bool quitting = false; ///< The actor has been ended by a fault: no command begins any more.
 
 private:
+  /// Whether what we offer is read from our memory, without a word.
+  bool reads_memory(const device_handle& peer, const caf::strong_actor_ptr& receiver) const;
   void begin_head();
 
   std::unique_ptr<command> ended_;

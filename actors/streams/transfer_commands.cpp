@@ -57,8 +57,9 @@ public:
       return withdraw(stream, range.error());
     if (doomed_)
       return end(stream, 0, doomed_);
-    stream.offer_block(destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes());
-    pulls_seen_ = stream.pulls_served;
+    stream.offer_block(destination_, destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes(),
+                       true);
+    reads_seen_ = stream.reads_of(key_);
     stream.limit_head(stream.options.transfer_limit);
   }
 
@@ -73,7 +74,7 @@ public:
   }
 
   void on_limit(stream_state& stream) override {
-    if (std::exchange(pulls_seen_, stream.pulls_served) != stream.pulls_served)
+    if (auto reads = stream.reads_of(key_); std::exchange(reads_seen_, reads) != reads)
       return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
     auto limit_s = seconds_of(stream.options.transfer_limit);
     if (std::exchange(withdrawn_, true))
@@ -106,7 +107,7 @@ private:
   gpu_sim::BeginSendRequest request_;
   device_handle destination_;
   transfer_key key_;
-  uint64_t pulls_seen_ = 0;
+  uint64_t reads_seen_ = 0;
   bool withdrawn_ = false;
   caf::error doomed_; ///< What was said before it began.
 };
@@ -182,7 +183,7 @@ public:
   }
 
   void on_limit(stream_state& stream) override {
-    if (std::exchange(pieces_seen_, pieces_) != pieces_)
+    if (auto seen = pieces_ + (route_ ? route_->arrived() : 0); std::exchange(pieces_seen_, seen) != seen)
       return stream.limit_head(stream.options.transfer_limit);
     auto limit_s = seconds_of(stream.options.transfer_limit);
     end(stream, late(!route_ && arrived_ == 0 ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
@@ -218,7 +219,7 @@ private:
       case route::progress::more: return stream.resume_later();
       case route::progress::waiting: return;
       case route::progress::done: return end(stream, {});
-      case route::progress::broken: return end(stream, make_error(errc::corrupt, route_->error));
+      case route::progress::broken: return end(stream, route_->error);
     }
   }
 

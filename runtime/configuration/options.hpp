@@ -40,6 +40,17 @@ struct options {
     uint32_t credits = 4;
   } route;
 
+  /// Bulk connections between hosts.
+  struct {
+    std::vector<std::string> addresses; ///< None: the node's own.
+    uint16_t port = 0;
+    uint32_t connections = 1;
+    uint64_t eager_bytes = 16ull << 10;
+    bool checksums = false;
+    duration silence = std::chrono::seconds{1};
+    duration connect_timeout = std::chrono::milliseconds{1500};
+  } link;
+
   struct {
     std::string policy = "shrink";
     bool deterministic = false;

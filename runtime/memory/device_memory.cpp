@@ -117,7 +117,8 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
                      std::filesystem::absolute(opts.file, ignored).string(),
                      this_host(),
                      static_cast<uint64_t>(before.st_dev),
-                     static_cast<uint64_t>(before.st_ino)};
+                     static_cast<uint64_t>(before.st_ino),
+                     opts.link};
   return std::shared_ptr<device_memory>{new device_memory{std::move(place), mapping}};
 }
 

@@ -19,6 +19,7 @@ public:
     uint64_t min_address = 0;   ///< > 0
     uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long; the disk must have
                                 ///< room for that, since a mapped file on a full disk ends the process.
+    link_place link = {};       ///< Of this process.
   };
 
   /// The bytes are those the file held, or 0; allocations are not remembered.

@@ -38,6 +38,11 @@ caf::expected<endpoint> parse_endpoint(std::string_view text) {
                     fmt::format("\"{}\" is no endpoint: that is \"host:port\" with a port from 1 to 65535", text));
 }
 
+std::string text_of(const endpoint& x) {
+  return x.host.find(':') == std::string::npos ? fmt::format("{}:{}", x.host, x.port)
+                                               : fmt::format("[{}]:{}", x.host, x.port);
+}
+
 caf::expected<cluster_device> parse_cluster_device(std::string_view text) {
   auto first = text.find(',');
   auto last = text.rfind(',');

@@ -20,6 +20,8 @@ struct endpoint {
 
 /// "host:port", an IPv6 address in brackets: "[::1]:7077". Errors: invalid_argument.
 caf::expected<endpoint> parse_endpoint(std::string_view text);
+/// As parse_endpoint reads it.
+std::string text_of(const endpoint& x);
 
 /// A device that the coordinator's configuration names, and the node that hosts it.
 struct cluster_device {

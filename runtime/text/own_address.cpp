@@ -32,6 +32,10 @@ std::string own_end(const addrinfo& there) {
 
 } // namespace
 
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 caf::expected<std::string> own_address_towards(const endpoint& there) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_DGRAM;

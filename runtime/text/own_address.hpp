@@ -13,4 +13,7 @@ namespace ringmaster {
 /// nobody knows; io_error, where there is no route.
 caf::expected<std::string> own_address_towards(const endpoint& there);
 
+/// "localhost", and numeric addresses by which only this host is reached.
+bool is_loopback(const std::string& host);
+
 } // namespace ringmaster

@@ -171,7 +171,7 @@ TEST_CASE("processes: a copy in many pieces comes out right while others call") 
 
 TEST_CASE("processes: every kind is right over every route") {
   ringmaster::test::temporary_directory dir;
-  for (std::string route : {"memory", "messages"}) {
+  for (std::string route : {"memory", "link", "messages"}) {
     auto conf = (dir.path() / route).string();
     std::ofstream{conf} << "[route]\nuse=\"" << route << "\"\n";
     const std::string sized
@@ -189,6 +189,27 @@ TEST_CASE("processes: every kind is right over every route") {
       ++right;
     CHECK(right == 10);
   }
+}
+
+TEST_CASE("processes: bulk connections that are wanted and not there are an error, and no other way is taken") {
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--route.use=link"}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  auto node_that_uses = [&](const std::string& route) {
+    return std::vector<std::string>{RINGMASTER_PROGRAM,    "node", "--join", where, "--devices", "1",
+                                    "--route.use=" + route};
+  };
+  launched_program with{node_that_uses("link")}, without{node_that_uses("messages")};
+  launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "2"}};
+  REQUIRE(info.finish() == 0);
+  launched_program run{{RINGMASTER_PROGRAM, "bench", "--join", where, "--samples", "1", "--max-bytes", "64"}};
+  CHECK(run.finish() == 1);
+  CAPTURE(run.error);
+  CHECK(run.error.find("its process takes no bulk connections; route.use is \"link\"") != std::string::npos);
+  launched_program nowhere{
+    {RINGMASTER_PROGRAM, "node", "--join", where, "--route.use=link", "--link.addresses=[\"192.0.2.1\"]"}};
+  CHECK(nowhere.finish() == 1);
+  CHECK(nowhere.error.find("cannot take bulk connections at 192.0.2.1:0: ") != std::string::npos);
 }
 
 TEST_CASE("processes: a frozen node is noticed by its silence although nothing is asked of it") {

@@ -1,7 +1,7 @@
 // A program for caf-run: while operations fly, one process of the cluster is stopped, and goes on after a while.
 // Nothing may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the
 // end.
-//   process_pause node|coordinator|client SECONDS
+//   process_pause node|coordinator|client|connections|hosts-cut SECONDS
 #include "tests/programs/cluster_program.hpp"
 
 #include <chrono>
@@ -48,6 +48,8 @@ caf::expected<std::string> story_of(client& host, const std::string& who, double
     return fmt::format("sleep 0.2; ss -K sport = :{0} > /dev/null; ss -K dport = :{0} > /dev/null; sleep {1}", port,
                        seconds);
   }
+  if (who == "hosts-cut") // of tests/programs/hosts.sh
+    return fmt::format("sleep 0.2; hosts-cut; sleep {}", seconds);
   auto process = process_of(host, who);
   if (!process)
     return std::move(process.error());
@@ -90,8 +92,9 @@ caf::error check_outputs(client& host, const gpu_sim::CommInitResponse& comm) {
 }
 
 caf::error run(client& host, const std::string& who, double seconds) {
-  if (auto there = host.devices(8, std::chrono::seconds{10}); !there)
-    return there.error();
+  auto before = host.devices(8, std::chrono::seconds{10});
+  if (!before)
+    return before.error();
   auto comm = host.comm_init(8, proto::SHRINK);
   if (!comm)
     return comm.error();
@@ -113,10 +116,11 @@ caf::error run(client& host, const std::string& who, double seconds) {
   uint64_t operations = 0;
   int ended = 0;
   auto longest = steady::duration{};
+  bool epoch_may_change = who == "connections" || who == "hosts-cut";
   auto give_up = steady::now() + std::chrono::seconds{60};
   for (uint64_t after = 0; after < 20 && steady::now() < give_up; ++operations) {
     auto begun = steady::now();
-    if (auto problem = run_once(host, request, who == "connections"))
+    if (auto problem = run_once(host, request, epoch_may_change))
       return problem;
     longest = std::max(longest, steady::now() - begun);
     ended = ended != 0 ? ended : ::waitpid(child, nullptr, WNOHANG);
@@ -127,7 +131,8 @@ caf::error run(client& host, const std::string& who, double seconds) {
   auto info = host.info();
   if (!info)
     return info.error();
-  if (ended != child || info->nodes_size() != 4 || info->devices_size() != 8 || info->gone_size() != 0)
+  if (ended != child || info->nodes_size() != before->nodes_size() || info->devices_size() != 8
+      || info->gone_size() != 0)
     return wrong(info->ShortDebugString());
   fmt::print("{} stood still for {} s: nothing is lost, {} operations are right, the longest took {:.1f} s\n", who,
              seconds, operations, std::chrono::duration<double>{longest}.count());

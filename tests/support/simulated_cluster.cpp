@@ -46,6 +46,8 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : options(o
   device_settings.streams_options.slice_bytes = opts.slice_bytes;
   device_settings.streams_options.chunk_bytes = opts.slice_bytes;
   device_settings.streams_options.route = opts.offer_memory ? "auto" : "messages";
+  device_settings.streams_options.eager_bytes = opts.seed / 2 % 2
+                                                * 64; // small blocks in messages: with their offers, too
   device_settings.streams_options.journal = journal_handle;
   for (uint32_t i = 0; i < opts.relays; ++i)
     relays.push_back(make_relay(sys, std::chrono::milliseconds{100}));

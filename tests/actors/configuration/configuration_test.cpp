@@ -110,6 +110,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.device = {3, 8192, 7, "/tmp"};
   changed.transfers = {6s, 4096};
   changed.route = {"messages", 8192, 9};
+  changed.link = {{"10.0.0.7", "all"}, 7081, 3, 4097, true, 2s, 1501ms};
   changed.communicator = {"abort", true, 4s, 31s};
   changed.costs = {1us, 151us, 1501, 5us, 6us, 1506, 21us, 8us, 9us, 3us, 1502, 1503, 1504, 4097, 16us, 501ns, 1505};
   changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
@@ -170,7 +171,7 @@ TEST_CASE("configuration: a value of the wrong type is refused, in the file and 
   CHECK(refusal("[transfers]\ntimeout=5\n") == "FILE: transfers.timeout is 5; it must be a duration from 1ms to 60min");
   CHECK(refusal("[coordinator]\nport=70000\n")
         == "FILE: coordinator.port is 70000; it must be an integer from 0 to 65535");
-  CHECK(refusal("[route]\nuse='memory'\n").ends_with("it must be \"auto\", \"memory\" or \"messages\""));
+  CHECK(refusal("[route]\nuse='memory'\n").ends_with("it must be \"auto\", \"memory\", \"link\" or \"messages\""));
   CHECK(refusal("[cluster]\ndevices=\"1,localhost,7080\"\n").ends_with("it must be a list of texts in double quotes"));
   CHECK(refusal("[cluster]\ndevices=[1]\n").ends_with("it must be a list of texts in double quotes"));
   CHECK(refusal("[middleman]\nheartbeat-interval=5\n")

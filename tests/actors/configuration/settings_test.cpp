@@ -16,6 +16,7 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   opts.communicator.operation_timeout = 19s;
   opts.route.chunk_bytes = 23 << 10;
   opts.route.credits = 29;
+  opts.link.eager_bytes = 31 << 10;
   auto x = device_settings(opts, "/there");
   CHECK(x.memory_dir == "/there");
   CHECK(x.memory_bytes == 11 << 20);
@@ -27,10 +28,33 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   CHECK(x.streams_options.credits == 29);
   CHECK(x.streams_options.route == "auto");
   CHECK(x.streams_options.neighbours);
+  CHECK(x.streams_options.eager_bytes == 31 << 10);
+  CHECK_FALSE(x.streams_options.link); // made by whoever starts the node
+  opts.route.use = "link";
+  CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
+  CHECK(coordinator_settings(opts).communicators.must_link);
+  CHECK_FALSE(coordinator_settings(opts).communicators.share_memory);
   opts.route.use = "messages";
   CHECK(device_settings(opts, "/there").streams_options.route == "messages");
   CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
   CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
+}
+
+TEST_CASE("settings: bulk connections are as the options say") {
+  options opts;
+  opts.link.addresses = {"10.0.0.7"};
+  opts.link.port = 11;
+  opts.link.connections = 13;
+  opts.link.checksums = true;
+  opts.link.silence = 17s;
+  opts.link.connect_timeout = 19s;
+  auto x = link_settings(opts);
+  CHECK(x.addresses == opts.link.addresses);
+  CHECK(x.port == 11);
+  CHECK(x.connections == 13);
+  CHECK(x.checksums);
+  CHECK(x.silence == 17s);
+  CHECK(x.connect_limit == 19s);
 }
 
 TEST_CASE("settings: a node has its name or one of its host, its limits, and its devices theirs") {

@@ -19,3 +19,10 @@ TEST_CASE("own_address: to itself a host is what it calls itself, and nobody kno
   CHECK(code_of(nobody.error()) == errc::invalid_argument);
   CHECK(render(nobody.error()).find("the host \"no-such-host.invalid\" is unknown") == 0);
 }
+
+TEST_CASE("own_address: what only this host is reached by is known by its looks") {
+  for (auto host : {"localhost", "127.0.0.1", "127.0.1.1", "::1"})
+    CHECK(is_loopback(host));
+  for (auto host : {"10.0.0.7", "node1", "fe80::1", "128.0.0.1"})
+    CHECK_FALSE(is_loopback(host));
+}

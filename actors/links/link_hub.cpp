@@ -1,0 +1,280 @@
+#include "actors/links/link_hub.hpp"
+
+#include "actors/links/link_peer.hpp"
+#include "actors/links/link_sender.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fmt/format.h>
+#include <list>
+#include <random>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+namespace ringmaster {
+
+namespace {
+
+uint64_t random_token() {
+  std::random_device chance;
+  uint64_t result = 0;
+  while (result == 0)
+    result = uint64_t{chance()} << 32 | chance();
+  return result;
+}
+
+/// Signals go to threads that know what to do with them, but for those that tell a thread of its own faults.
+void leave_signals_to_others() {
+  sigset_t others;
+  ::sigfillset(&others);
+  for (auto own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL})
+    ::sigdelset(&others, own);
+  ::pthread_sigmask(SIG_SETMASK, &others, nullptr);
+}
+
+} // namespace
+
+/// All that the thread alone touches, and the orders to it.
+class link_hub::io_thread {
+public:
+  using time_point = io_loop::time_point;
+
+  explicit io_thread(const link_options& options) : options(options) { place.process = random_token(); }
+
+  ~io_thread() {
+    {
+      std::lock_guard guard{mutex_};
+      ends_ = true;
+    }
+    loop->wake();
+    if (thread_.joinable())
+      thread_.join();
+    for (auto& x : started_)
+      x.what->end(link_fetch::outcome::unreachable,
+                  make_error(errc::unreachable, "this process takes part in no bulk connection any more"));
+  }
+
+  caf::error listen(const std::string& address) {
+    auto socket = listen_at({address, options.port});
+    if (!socket)
+      return std::move(socket.error());
+    auto at = own_end_text(socket->descriptor);
+    place.endpoints.push_back(at);
+    listeners_.push_back(std::make_unique<listener>(*this, std::move(*socket)));
+    return caf::none;
+  }
+
+  void run() {
+    thread_ = std::thread{[this] {
+      leave_signals_to_others();
+      ::pthread_setname_np(::pthread_self(), "links");
+      while (!ended()) {
+        take_orders();
+        loop->turn(next_due());
+        on_time(std::chrono::steady_clock::now());
+      }
+      peers_.clear();
+    }};
+  }
+
+  void start(const link_place& from, std::shared_ptr<link_fetch> what) {
+    {
+      std::lock_guard guard{mutex_};
+      started_.push_back({from, std::move(what)});
+    }
+    loop->wake();
+  }
+
+  void cancel(std::shared_ptr<link_fetch> what) {
+    {
+      std::lock_guard guard{mutex_};
+      cancelled_.push_back(std::move(what));
+    }
+    loop->wake();
+  }
+
+  void doubt(const std::string& host) {
+    {
+      std::lock_guard guard{mutex_};
+      doubted_.push_back(host);
+    }
+    loop->wake();
+  }
+
+  const link_options options;
+  link_place place;
+  link_counts counts;
+  std::shared_ptr<link_exposures> exposures = std::make_shared<link_exposures>();
+  std::unique_ptr<io_loop> loop;
+
+private:
+  struct order {
+    link_place from;
+    std::shared_ptr<link_fetch> what;
+  };
+
+  class listener : public io_handler {
+  public:
+    listener(io_thread& io, open_socket socket)
+      : io_(io), socket_(std::move(socket)), number_(io.loop->watch(socket_.descriptor, EPOLLIN, *this)) {}
+
+    void on_ready(uint32_t) override {
+      open_socket made{::accept4(socket_.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+      if (made.descriptor >= 0)
+        io_.serve(std::move(made));
+      else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        pause();
+    }
+
+    void on_time(time_point now) {
+      if (now < paused_until_)
+        return;
+      paused_until_ = time_point::max();
+      io_.loop->change(socket_.descriptor, number_, EPOLLIN);
+    }
+    time_point due() const { return paused_until_; }
+
+  private:
+    /// Whoever waits there would wake us without end.
+    void pause() {
+      spdlog::warn("no bulk connection can be taken for a second: {}", std::strerror(errno));
+      paused_until_ = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+      io_.loop->change(socket_.descriptor, number_, 0);
+    }
+
+    io_thread& io_;
+    open_socket socket_;
+    uint64_t number_;
+    time_point paused_until_ = time_point::max();
+  };
+
+  bool ended() {
+    std::lock_guard guard{mutex_};
+    return ends_;
+  }
+
+  void serve(open_socket socket) {
+    prepare_bulk_socket(socket.descriptor);
+    senders_.push_back(std::make_unique<link_sender>(*loop, std::move(socket), *exposures, place.process, counts));
+  }
+
+  void take_orders() {
+    std::vector<order> started;
+    std::vector<std::shared_ptr<link_fetch>> cancelled;
+    std::vector<std::string> doubted;
+    {
+      std::lock_guard guard{mutex_};
+      std::swap(started, started_);
+      std::swap(cancelled, cancelled_);
+      std::swap(doubted, doubted_);
+    }
+    for (auto& x : doubted)
+      for (auto& peer : peers_)
+        peer.second->doubt(x);
+    for (auto& x : started) {
+      auto& peer = peers_[x.from.process];
+      if (!peer)
+        peer = std::make_unique<link_peer>(*loop, options, counts, x.from);
+      peer->fetch(x.what);
+    }
+    for (auto& x : cancelled)
+      for (auto& peer : peers_)
+        peer.second->cancel(*x);
+  }
+
+  time_point next_due() const {
+    auto result = time_point::max();
+    for (auto& x : peers_)
+      result = std::min(result, x.second->due());
+    for (auto& x : senders_)
+      result = std::min(result, x->due());
+    for (auto& x : listeners_)
+      result = std::min(result, x->due());
+    return std::min(result, std::chrono::steady_clock::now() + std::chrono::minutes{1});
+  }
+
+  void on_time(time_point now) {
+    for (auto& x : peers_)
+      x.second->on_time(now);
+    for (auto& x : senders_)
+      x->on_time(now);
+    for (auto& x : listeners_)
+      x->on_time(now);
+    std::erase_if(senders_, [](auto& x) { return x->closed(); });
+    std::erase_if(peers_, [&](auto& x) { return x.second->forgettable(now); });
+  }
+
+  std::vector<std::unique_ptr<listener>> listeners_;
+  std::list<std::unique_ptr<link_sender>> senders_;
+  std::map<uint64_t, std::unique_ptr<link_peer>> peers_;
+  std::mutex mutex_; ///< For what stands below.
+  std::vector<order> started_;
+  std::vector<std::shared_ptr<link_fetch>> cancelled_;
+  std::vector<std::string> doubted_; ///< Hosts.
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& options) {
+  auto io = std::make_unique<io_thread>(options);
+  auto loop = io_loop::make();
+  if (!loop)
+    return std::move(loop.error());
+  io->loop = std::move(*loop);
+  auto addresses = options.addresses;
+  if (std::erase(addresses, "all") > 0)
+    for (auto& x : addresses_of_host())
+      addresses.push_back(x);
+  if (addresses.empty())
+    return make_error(errc::invalid_argument, "bulk connections need an address: link.addresses names none that is up");
+  for (auto& x : addresses)
+    if (auto problem = io->listen(x))
+      return problem;
+  io->run();
+  return std::shared_ptr<link_hub>{new link_hub{std::move(io)}};
+}
+
+link_hub::link_hub(std::unique_ptr<io_thread> io) : io_(std::move(io)) {}
+
+link_hub::~link_hub() {
+  auto& x = io_->counts;
+  if (x.connections_made > 0 || x.bytes_sent > 0)
+    spdlog::info(
+      "bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came late "
+      "and were dropped, {} were damaged",
+      x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
+      x.late_frames.load(), x.damaged_frames.load());
+}
+
+const link_place& link_hub::place() const {
+  return io_->place;
+}
+
+const link_counts& link_hub::counts() const {
+  return io_->counts;
+}
+
+std::shared_ptr<link_exposure> link_hub::expose(const transfer_key& key, const device_window& window) {
+  return std::make_shared<link_exposure>(io_->exposures, key, window);
+}
+
+std::shared_ptr<link_fetch> link_hub::fetch(const link_place& from, const transfer_key& key, device_id device,
+                                            const block_sink& sink, uint64_t bytes, std::function<void()> told) {
+  auto result = std::make_shared<link_fetch>(key, device, sink, bytes, std::move(told));
+  io_->start(from, result);
+  return result;
+}
+
+void link_hub::doubt(const std::string& host) {
+  io_->doubt(host);
+}
+
+void link_hub::revoke(const std::shared_ptr<link_fetch>& what) {
+  what->revoke();
+  if (what->running())
+    io_->cancel(what);
+}
+
+} // namespace ringmaster

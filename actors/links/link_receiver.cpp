@@ -1,0 +1,400 @@
+#include "actors/links/link_receiver.hpp"
+
+#include "actors/links/link_hub.hpp"
+#include "runtime/links/link_checksum.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <sys/uio.h>
+
+namespace ringmaster {
+
+link_receiver::link_receiver(io_loop& loop, const link_options& options, link_counts& counts, uint64_t process,
+                             endpoint there, owner& tells)
+  : loop_(loop), options_(options), counts_(counts), process_(process), there_(std::move(there)), owner_(tells) {}
+
+link_receiver::~link_receiver() {
+  close();
+  for (auto& x : waiting_)
+    x.fetch->end(link_fetch::outcome::unreachable,
+                 make_error(errc::unreachable, "this process takes part in no bulk connection any more"));
+}
+
+// -- what is wanted ---------------------------------------------------------------
+
+void link_receiver::want(const wanted_part& part) {
+  if (state_ == state::failed)
+    state_ = state::idle; // the owner has looked whether it is time
+  if (state_ == state::live)
+    return request(part);
+  waiting_.push_back(part);
+  if (state_ == state::idle && connect_at_ == time_point{})
+    connect();
+}
+
+void link_receiver::request(const wanted_part& part) {
+  if (under_way_.empty())
+    heard_ = std::chrono::steady_clock::now();
+  auto& fetch = *part.fetch;
+  auto& range = part.range();
+  link_request x;
+  x.id = next_id_++;
+  x.key = fetch.key();
+  x.device = fetch.device();
+  x.offset = range.next;
+  x.bytes = range.end - range.next;
+  x.unit = fetch.unit();
+  x.checksums = options_.checksums;
+  under_way_.emplace(x.id, part);
+  say(encode(x));
+}
+
+void link_receiver::cancel(const link_fetch& fetch) {
+  std::erase_if(waiting_, [&](auto& x) { return x.fetch.get() == &fetch; });
+  for (auto i = under_way_.begin(); i != under_way_.end();) {
+    if (i->second.fetch.get() != &fetch) {
+      ++i;
+      continue;
+    }
+    link_request x;
+    x.what = link_request::kind::cancel;
+    x.id = i->first;
+    i = under_way_.erase(i);
+    say(encode(x));
+  }
+}
+
+void link_receiver::say(std::span<const std::byte> words) {
+  words_.insert(words_.end(), words.begin(), words.end());
+  if (state_ == state::live)
+    send_words();
+}
+
+void link_receiver::send_words() {
+  while (!words_.empty()) {
+    auto sent = ::send(socket_.descriptor, words_.data(), words_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent < 0)
+      break; // full, or broken: then it is read so, too
+    words_.erase(words_.begin(), words_.begin() + sent);
+  }
+  watch(words_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+void link_receiver::watch(uint32_t events) {
+  if (std::exchange(events_, events) != events)
+    loop_.change(socket_.descriptor, number_, events);
+}
+
+// -- the connection ---------------------------------------------------------------
+
+void link_receiver::connect() {
+  connect_at_ = {};
+  auto address = numeric_address(there_);
+  if (!address)
+    return fail(address.error());
+  auto socket = begin_connect(*address);
+  if (!socket)
+    return fail(unreachable(render(socket.error())));
+  socket_ = std::move(*socket);
+  prepare_bulk_socket(socket_.descriptor);
+  events_ = EPOLLOUT;
+  number_ = loop_.watch(socket_.descriptor, events_, *this);
+  deadline_ = std::chrono::steady_clock::now() + connect_limit();
+  state_ = state::connecting;
+}
+
+link_receiver::duration link_receiver::connect_limit() const {
+  return doubted_ ? options_.connect_limit / 3 : options_.connect_limit; // somebody waits, and it has been there before
+}
+
+void link_receiver::doubt(const std::string& host) {
+  if (host != there_.host || state_ != state::live)
+    return;
+  doubted_ = true;
+  if (load() > 0)
+    broke("may have lost its way");
+  else
+    close();
+}
+
+void link_receiver::on_connected() {
+  int problem = 0;
+  socklen_t size = sizeof problem;
+  if (::getsockopt(socket_.descriptor, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
+    problem = errno;
+  if (problem == 0 && is_its_own_peer(socket_.descriptor))
+    problem = ECONNREFUSED;
+  if (problem != 0)
+    return fail(unreachable(fmt::format("{}; {}", std::strerror(problem), connect_advice(problem))));
+  prepare_bulk_socket(socket_.descriptor); // now its own address is known
+  state_ = state::greeting;
+  auto hello = encode(link_hello{process_});
+  words_.assign(hello.begin(), hello.end());
+  send_words();
+}
+
+void link_receiver::read_hello() {
+  auto count = ::recv(socket_.descriptor, header_.data() + header_got_, link_hello::wire_bytes - header_got_,
+                      MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return;
+  if (count <= 0)
+    return fail(unreachable("whoever listens there is another process, or of another version"));
+  header_got_ += static_cast<size_t>(count);
+  if (header_got_ < link_hello::wire_bytes)
+    return;
+  header_got_ = 0;
+  auto hello = decode_hello(std::span{header_}.first<link_hello::wire_bytes>());
+  if (!hello || hello->process != process_)
+    return fail(unreachable(hello ? "another process listens there" : render(hello.error())));
+  ++counts_.connections_made;
+  failures_ = 0;
+  doubted_ = false;
+  state_ = state::live;
+  fruitful_ = false;
+  next_id_ = 1;
+  for (auto& x : std::exchange(waiting_, {}))
+    request(x);
+}
+
+bool link_receiver::broke(const std::string& why) {
+  constexpr uint32_t barren_max = 5;
+  constexpr auto pause = std::chrono::milliseconds{20}; // then twice as long each time
+  ++counts_.connections_lost;
+  barren_ = fruitful_ ? 0 : barren_ + 1;
+  if (load() > 0)
+    spdlog::warn("the bulk connection from {} to {} {}: it is made again", own_end_text(socket_.descriptor),
+                 text_of(there_), why);
+  close();
+  if (barren_ >= barren_max) {
+    barren_ = 0;
+    fail(unreachable(fmt::format("{} {} times before a byte had come", why, barren_max)));
+    return false;
+  }
+  if (barren_ == 0 && load() > 0)
+    connect();
+  else if (load() > 0)
+    connect_at_ = std::chrono::steady_clock::now() + pause * (1 << barren_);
+  return false;
+}
+
+void link_receiver::close() {
+  for (auto& x : under_way_)
+    waiting_.push_back(x.second);
+  under_way_.clear();
+  words_.clear();
+  frame_.reset();
+  part_ = {};
+  header_got_ = 0;
+  state_ = state::idle;
+  if (socket_.descriptor < 0)
+    return;
+  loop_.forget(socket_.descriptor, number_);
+  socket_ = open_socket{};
+}
+
+void link_receiver::fail(const caf::error& why) {
+  constexpr auto retry = std::chrono::seconds{5}; // then twice as long each time, for somebody waits for it
+  constexpr uint32_t doubled_max = 4;
+  close();
+  state_ = state::failed;
+  retry_at_ = std::chrono::steady_clock::now() + retry * (1u << failures_);
+  failures_ = std::min(failures_ + 1, doubled_max);
+  failure_ = why;
+  connect_at_ = {};
+  owner_.on_failed(std::exchange(waiting_, {}), why);
+}
+
+caf::error link_receiver::unreachable(const std::string& why) const {
+  auto own = socket_.descriptor >= 0 ? own_end_text(socket_.descriptor) : "here";
+  return make_error(errc::unreachable,
+                    fmt::format("there is no bulk connection from {} to {}: {}; link.addresses names "
+                                "those that a node tells others",
+                                own, text_of(there_), why));
+}
+
+link_receiver::time_point link_receiver::due() const {
+  switch (state_) {
+    case state::connecting:
+    case state::greeting: return deadline_;
+    case state::live: return under_way_.empty() ? time_point::max() : heard_ + options_.silence * (1u << silences_);
+    case state::idle: return connect_at_ == time_point{} ? time_point::max() : connect_at_;
+    default: return time_point::max();
+  }
+}
+
+void link_receiver::on_time(time_point now) {
+  constexpr uint32_t silences_max = 6;
+  if (now < due())
+    return;
+  if (state_ == state::idle)
+    return connect();
+  if (state_ != state::live)
+    return fail(unreachable(
+      fmt::format("{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "nobody answered on it",
+                  std::chrono::duration<double>{connect_limit()}.count(), connect_advice(ETIMEDOUT))));
+  auto borne = std::chrono::duration<double>{now - heard_}.count();
+  silences_ = std::min(silences_ + 1, silences_max);
+  fruitful_ = true; // its silence is what counts here
+  doubted_ = true;
+  broke(fmt::format("has been silent for {:.1f} s", borne));
+}
+
+void link_receiver::on_ready(uint32_t events) {
+  if (state_ == state::connecting)
+    return on_connected();
+  if ((events & EPOLLOUT) != 0)
+    send_words();
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)
+    return;
+  if (state_ == state::greeting)
+    read_hello();
+  else
+    read();
+}
+
+// -- what comes -------------------------------------------------------------------
+
+void link_receiver::read() {
+  constexpr int reads_a_turn = 8; // then others have theirs
+  for (int i = 0; i < reads_a_turn && state_ == state::live; ++i)
+    if (!(frame_ ? read_bytes() : read_header()))
+      return;
+}
+
+bool link_receiver::took(ssize_t count, uint64_t frame_left) {
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return false;
+  if (count <= 0)
+    return broke(count == 0 ? "was closed by the other end" : fmt::format("broke ({})", std::strerror(errno)));
+  heard_ = std::chrono::steady_clock::now();
+  silences_ = 0;
+  fruitful_ = true;
+  auto of_frame = std::min<uint64_t>(static_cast<uint64_t>(count), frame_left);
+  frame_got_ += of_frame;
+  header_got_ += static_cast<uint64_t>(count) - of_frame;
+  return true;
+}
+
+bool link_receiver::read_header() {
+  if (header_got_ < header_.size()
+      && !took(::recv(socket_.descriptor, header_.data() + header_got_, header_.size() - header_got_, MSG_DONTWAIT), 0))
+    return false;
+  return header_got_ < header_.size() || begin_frame();
+}
+
+bool link_receiver::begin_frame() {
+  header_got_ = 0;
+  auto frame = decode_frame(header_);
+  if (!frame)
+    return broke("brought what is no frame: " + render(frame.error()));
+  if (frame->id == 0 || frame->id >= next_id_)
+    return broke(fmt::format("brought a frame of a request {} that was not made", frame->id));
+  auto i = under_way_.find(frame->id);
+  frame_got_ = 0;
+  frame_put_ = 0;
+  part_ = i != under_way_.end() ? i->second : wanted_part{};
+  if (!frame->has_bytes()) {
+    if (part_.fetch == nullptr)
+      return true;
+    auto fetch = std::exchange(part_, {}).fetch;
+    cancel(*fetch);
+    if (frame->what == link_frame::kind::gone)
+      fetch->end(link_fetch::outcome::gone);
+    else
+      fetch->end(link_fetch::outcome::damaged,
+                 make_error(errc::corrupt,
+                            fmt::format("the memory of device {:#x} was cut, or its disk is full", fetch->device())));
+    return true;
+  }
+  if (part_.fetch == nullptr)
+    ++counts_.late_frames;
+  else if (frame->offset != part_.range().next || frame->bytes > part_.range().end - part_.range().next
+           || frame->bytes % part_.fetch->unit() != 0)
+    return broke(fmt::format("brought {} bytes from offset {} where others were wanted", frame->bytes, frame->offset));
+  frame_ = *frame;
+  return true;
+}
+
+bool link_receiver::read_bytes() {
+  auto left = frame_->bytes - frame_got_;
+  ssize_t count = -1;
+  auto receive = [&](std::byte* to) {
+    std::array<iovec, 2> pieces{{{to, left}, {header_.data(), header_.size()}}}; // a call less for each frame
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    count = ::recvmsg(socket_.descriptor, &message, MSG_DONTWAIT);
+  };
+  bool plain = part_.fetch != nullptr && part_.fetch->is_plain();
+  if (plain && !part_.fetch->write([&](const block_sink& sink) { receive(sink.out + frame_->offset + frame_got_); })) {
+    part_ = {};
+    ++counts_.late_frames;
+    plain = false;
+    count = -1;
+  }
+  if (!plain) {
+    if (slab_.empty())
+      slab_.resize(link_frame::bytes_max);
+    if (count < 0)
+      receive(slab_.data() + frame_got_);
+  }
+  if (!took(count, left))
+    return false;
+  if (part_.fetch != nullptr && !plain && frame_->what == link_frame::kind::bytes
+      && !part_.fetch->write([&](const block_sink& sink) { put_elements(sink); })) {
+    part_ = {};
+    ++counts_.late_frames;
+  }
+  if (plain && frame_->what == link_frame::kind::bytes)
+    part_.range().next = frame_->offset + frame_got_;
+  return frame_got_ < frame_->bytes || end_frame();
+}
+
+void link_receiver::put_elements(const block_sink& sink) {
+  auto whole = frame_got_ / part_.fetch->unit() * part_.fetch->unit();
+  sink.put(frame_->offset + frame_put_, {slab_.data() + frame_put_, whole - frame_put_});
+  frame_put_ = whole;
+  part_.range().next = frame_->offset + frame_put_;
+}
+
+bool link_receiver::end_frame() {
+  auto frame = *std::exchange(frame_, std::nullopt);
+  auto part = std::exchange(part_, {});
+  if (part.fetch == nullptr)
+    return true;
+  if (frame.what == link_frame::kind::checked_bytes) {
+    bool right = true;
+    auto check = [&](const block_sink& sink) {
+      auto* bytes = part.fetch->is_plain() ? sink.out + frame.offset : slab_.data();
+      right = link_checksum({bytes, frame.bytes}) == frame.checksum;
+      if (right && !part.fetch->is_plain())
+        sink.put(frame.offset, {bytes, frame.bytes});
+    };
+    if (!part.fetch->write(check)) {
+      ++counts_.late_frames;
+      return true;
+    }
+    if (!right) {
+      ++counts_.damaged_frames;
+      return broke("brought bytes with another checksum than they had");
+    }
+    part.range().next = frame.offset + frame.bytes;
+  }
+  counts_.bytes_received += frame.bytes;
+  if (part.range().next == part.range().end) {
+    under_way_.erase(frame.id);
+    auto& parts = part.fetch->parts;
+    if (std::all_of(parts.begin(), parts.end(), [](auto& x) { return x.next == x.end; }))
+      part.fetch->end(link_fetch::outcome::done);
+  }
+  return true;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,202 @@
+#include "actors/links/link_sender.hpp"
+
+#include "runtime/links/link_checksum.hpp"
+#include "runtime/memory/mapped_memory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <sys/uio.h>
+
+namespace ringmaster {
+
+link_sender::link_sender(io_loop& loop, open_socket socket, link_exposures& exposures, uint64_t process,
+                         link_counts& counts)
+  : loop_(loop), socket_(std::move(socket)), exposures_(exposures), process_(process), counts_(counts),
+    number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
+    greet_until_(std::chrono::steady_clock::now() + std::chrono::seconds{5}) {}
+
+link_sender::~link_sender() {
+  close();
+}
+
+void link_sender::close() {
+  if (closed())
+    return;
+  loop_.forget(socket_.descriptor, number_);
+  socket_ = open_socket{};
+  requests_.clear();
+  frame_.reset();
+}
+
+void link_sender::refuse(const std::string& why) {
+  ++counts_.strangers_refused;
+  spdlog::warn("a bulk connection of {} was closed: {}", other_end_text(socket_.descriptor), why);
+  close();
+}
+
+void link_sender::on_time(time_point now) {
+  if (!closed() && now >= due())
+    refuse("it has not said within 5 s which process it looks for");
+}
+
+void link_sender::on_ready(uint32_t events) {
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+    read();
+  if (!closed())
+    serve();
+}
+
+void link_sender::read() {
+  auto count = ::recv(socket_.descriptor, words_.data() + words_bytes_, words_.size() - words_bytes_, MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return;
+  if (count <= 0)
+    return close(); // whoever made it decides whether it is missed
+  words_bytes_ += static_cast<size_t>(count);
+  take_words();
+}
+
+void link_sender::take_words() {
+  size_t taken = 0;
+  auto next = [&](size_t size) -> const std::byte* {
+    if (closed() || words_bytes_ - taken < size)
+      return nullptr;
+    return words_.data() + std::exchange(taken, taken + size);
+  };
+  if (!greeted_) {
+    auto* wire = next(link_hello::wire_bytes);
+    if (wire == nullptr)
+      return;
+    auto hello = decode_hello(std::span<const std::byte, link_hello::wire_bytes>{wire, link_hello::wire_bytes});
+    if (!hello)
+      return refuse(render(hello.error()));
+    if (hello->process != process_)
+      return refuse("it looks for another process, which may have been here before");
+    greeted_ = true;
+    hello_ = encode(link_hello{process_});
+    hello_left_ = hello_.size();
+  }
+  while (auto* wire = next(link_request::wire_bytes)) {
+    auto x = decode_request(std::span<const std::byte, link_request::wire_bytes>{wire, link_request::wire_bytes});
+    if (!x)
+      return refuse(render(x.error()));
+    take(*x);
+  }
+  if (closed())
+    return;
+  std::memmove(words_.data(), words_.data() + taken, words_bytes_ - taken);
+  words_bytes_ -= taken;
+}
+
+void link_sender::take(const link_request& x) {
+  if (x.what == link_request::kind::cancel) {
+    std::erase_if(requests_, [&](auto& y) { return y.what.id == x.id; });
+    return;
+  }
+  if (requests_.size() >= requests_max)
+    return refuse(fmt::format("it wants {} blocks at once, the limit", requests_max));
+  auto block = exposures_.find(x.key, x.device);
+  if (block && (x.offset > block->window.bytes || x.bytes > block->window.bytes - x.offset))
+    return refuse(fmt::format("it wants {} bytes at offset {} of a block of {}", x.bytes, x.offset,
+                              block->window.bytes));
+  requests_.push_back({x, std::move(block)});
+}
+
+bool link_sender::next_frame() {
+  if (requests_.empty())
+    return false;
+  auto current = std::move(requests_.front());
+  requests_.pop_front();
+  auto& wanted = current.what;
+  link_frame frame;
+  frame.id = wanted.id;
+  frame.offset = wanted.offset + current.sent;
+  outgoing_frame result;
+  auto* block = current.block.get();
+  std::span<const std::byte> bytes;
+  if (block == nullptr || block->withdrawn) {
+    frame.what = link_frame::kind::gone;
+  } else if (auto size = std::min<uint64_t>(wanted.bytes - current.sent,
+                                            link_frame::bytes_max / wanted.unit * wanted.unit);
+             auto source = block->window.memory->at_runtime(block->window.address + frame.offset, size)) {
+    frame.what = block->damaged ? link_frame::kind::damaged : link_frame::kind::bytes;
+    bytes = *source;
+  } else {
+    frame.what = link_frame::kind::damaged;
+  }
+  if (frame.has_bytes()) {
+    frame.bytes = static_cast<uint32_t>(bytes.size());
+    if (wanted.checksums) {
+      frame.what = link_frame::kind::checked_bytes;
+      frame.checksum = link_checksum(bytes);
+    }
+    result.bytes = bytes;
+    result.block = current.block;
+    ++block->frames;
+    current.sent += bytes.size();
+    if (current.sent < wanted.bytes)
+      requests_.push_back(std::move(current)); // the others first
+  }
+  result.header = encode(frame);
+  frame_ = std::move(result);
+  return true;
+}
+
+void link_sender::serve() {
+  constexpr uint64_t turn_bytes = 1u << 20; // then others have theirs
+  bool blocked = false;
+  for (uint64_t sent = 0; greeted_ && !blocked && sent < turn_bytes && (hello_left_ > 0 || frame_ || next_frame());) {
+    std::array<iovec, 3> pieces{};
+    size_t count = 0;
+    auto add = [&](const std::byte* from, size_t size) {
+      if (size > 0)
+        pieces[count++] = {const_cast<std::byte*>(from), size};
+    };
+    add(hello_.data() + hello_.size() - hello_left_, hello_left_);
+    if (frame_) {
+      auto header = std::min<uint64_t>(frame_->sent, frame_->header.size());
+      add(frame_->header.data() + header, frame_->header.size() - header);
+      auto bytes = frame_->bytes.subspan(frame_->sent - header);
+      add(bytes.data(), bytes.size());
+    }
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = count;
+    auto result = ::sendmsg(socket_.descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (result < 0 && errno == EINTR)
+      continue;
+    if (result < 0 && errno == EAGAIN) {
+      blocked = true;
+      break;
+    }
+    if (result < 0) {
+      if (errno == EFAULT && frame_ && frame_->block) {
+        frame_->block->damaged = true;
+        spdlog::error("device {:#x}: the system cannot read its memory, which was cut or whose disk is full",
+                      frame_->block->window.device);
+      }
+      return close();
+    }
+    auto rest = static_cast<size_t>(result);
+    sent += rest;
+    auto of_hello = std::min(rest, hello_left_);
+    hello_left_ -= of_hello;
+    rest -= of_hello;
+    if (frame_) {
+      frame_->sent += rest;
+      if (frame_->sent == frame_->header.size() + frame_->bytes.size()) {
+        counts_.bytes_sent += frame_->bytes.size();
+        frame_.reset();
+      }
+    }
+  }
+  bool more = hello_left_ > 0 || frame_ || !requests_.empty();
+  if (std::exchange(writable_wanted_, more) != more)
+    loop_.change(socket_.descriptor, number_, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "messages/errc.hpp"
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/expected.hpp>
+
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// A socket, closed with this object.
+struct open_socket {
+  int descriptor = -1;
+
+  open_socket() = default;
+  explicit open_socket(int x) : descriptor(x) {}
+  open_socket(open_socket&& x) noexcept : descriptor(x.release()) {}
+  open_socket& operator=(open_socket&& x) noexcept {
+    std::swap(descriptor, x.descriptor);
+    return *this;
+  }
+  ~open_socket() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  int release() { return std::exchange(descriptor, -1); }
+};
+
+/// An address and port as the system takes it.
+struct socket_address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+/// "10.0.0.7:4711", "[fe80::1]:4711"
+std::string numeric_text(const sockaddr* address, socklen_t size);
+/// Which of our addresses is taken; "here" where it is not known.
+std::string own_end_text(int socket);
+std::string other_end_text(int socket);
+
+/// Whoever connects to a port of this host to which nobody listens may be given that very port for his own end, and is
+/// then connected to himself: who tries often enough for somebody to come meets it, and keeps the other from listening.
+bool is_its_own_peer(int socket);
+
+/// What to do where a connection could not be made; `problem` is the system's number.
+std::string connect_advice(int problem);
+
+/// Looks up no name. Errors: invalid_argument.
+caf::expected<socket_address> numeric_address(const endpoint& where);
+
+/// A socket that takes connections at this address of ours, which may be a name. Errors: io_error.
+caf::expected<open_socket> listen_at(const endpoint& where);
+
+/// Starts to connect, without a wait: the socket can be written to when it has come to an end. Errors: unreachable.
+caf::expected<open_socket> begin_connect(const socket_address& there);
+
+/// For bulk data: nothing waits for more to be sent with, a host that is gone is noticed, and on loopback the sender
+/// does not pace itself, as some hosts' default "bbr" does.
+void prepare_bulk_socket(int socket);
+
+/// Of this host, that are up and not for itself alone.
+std::vector<std::string> addresses_of_host();
+
+} // namespace ringmaster

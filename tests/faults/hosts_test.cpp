@@ -1,0 +1,65 @@
+// Hosts with addresses of their own, as far as one kernel can imitate them: tests/programs/hosts.sh.
+#include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace ringmaster::launch;
+
+namespace {
+
+std::vector<std::string> between_hosts(const std::string& configuration, std::vector<std::string> command) {
+  std::vector<std::string> result{"unshare",          "-rnmpf",     "--kill-child",
+                                  "--mount-proc",     "sh",         RINGMASTER_SOURCE_DIR "/tests/programs/hosts.sh",
+                                  RINGMASTER_PROGRAM, configuration};
+  result.insert(result.end(), command.begin(), command.end());
+  return result;
+}
+
+/// Whether the kernel forbids it, which is said.
+bool is_skipped(launched_program& run) {
+  if (run.output.find("skipped: ") == std::string::npos && run.error.find("unshare: ") == std::string::npos)
+    return false;
+  MESSAGE(run.output, run.error);
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("hosts: between hosts blocks go over bulk connections, and every kind is right") {
+  ringmaster::test::temporary_directory dir;
+  auto conf = (dir.path() / "conf").string();
+  std::ofstream{conf} << "[link]\nchecksums=true\n";
+  auto story = R"("$0" info --devices 8 && "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 4M -e 4M &&
+                  "$0" bench all_to_all --samples 1 -w 0 -n 2 -b 512K -e 512K)";
+  launched_program run{between_hosts(conf, {"sh", "-c", story, RINGMASTER_PROGRAM})};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  if (is_skipped(run))
+    return;
+  CHECK(status == 0);
+  CHECK(run.output.find("# 8 ranks: 2 nodes of 4 on ") != std::string::npos);
+  auto first = run.output.find("# every result was right");
+  CHECK(run.output.find("# every result was right", first + 1) != std::string::npos);
+  // At least what a ring brings to each host: the message route would have taken it as well.
+  auto told = run.error.find("bulk connections: ");
+  REQUIRE(told != std::string::npos);
+  CHECK(std::stoull(run.error.substr(told + 18)) > 8u << 20);
+}
+
+TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what is under way") {
+  ringmaster::test::temporary_directory dir;
+  auto conf = (dir.path() / "conf").string();
+  std::ofstream{conf} << "[middleman]\nheartbeat-interval=500ms\nconnection-timeout=2s\n"; // not 20 s, for a test
+  launched_program run{between_hosts(conf, {RINGMASTER_PROCESS_PAUSE, "hosts-cut", "1"})};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  if (is_skipped(run))
+    return;
+  CHECK(status == 0);
+  CHECK(run.output.find("nothing is lost") != std::string::npos);
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Three hosts as network namespaces: c with the coordinator, n1 and n2 with four devices each. Every host has an address
+# of its own, which the others know from /etc/hosts, and a wire to each of the others; each sees a /dev/shm of its own.
+# The last one's packets take a millisecond where the kernel can delay them. Then runs COMMAND on c, with `hosts-cut` in
+# the PATH, which cuts the wire between n1 and n2 without a sign. Ends with COMMAND's status, or with 77 and a line that
+# says why where the system does not allow it. All of it goes with its first process.
+#   unshare -rnmpf --kill-child --mount-proc sh hosts.sh RINGMASTER CONFIGURATION COMMAND...
+program=$1 configuration=$2
+shift 2
+
+skip() {
+  echo "skipped: this system does not let hosts be imitated: $1"
+  exit 77
+}
+try() { problem=$("$@" 2>&1) || skip "$* said $problem"; }
+
+try mount -t tmpfs tmpfs /run
+cp "$configuration" /run/configuration || exit 1 # it may lie in a /dev/shm
+mkdir /run/netns /run/bin
+printf '127.0.0.1 localhost\n10.9.0.1 n1\n10.9.0.2 n2\n10.9.0.3 c\n' > /run/hosts
+try mount --bind /run/hosts /etc/hosts
+address() { case $1 in n1) echo 10.9.0.1 ;; n2) echo 10.9.0.2 ;; c) echo 10.9.0.3 ;; esac; }
+
+for host in n1 n2 c; do
+  try ip netns add "$host"
+  try ip -n "$host" link set lo up
+  try ip -n "$host" address add "$(address $host)/32" dev lo
+done
+wire() { # A and B, by way of a bridge, whose end neither of them sees
+  try ip link add "w$1$2" type bridge
+  try ip link set "w$1$2" up
+  for end in "$1 $2" "$2 $1"; do
+    from=${end% *} to=${end#* }
+    try ip link add "to-$to" netns "$from" type veth peer name "$from-$to"
+    try ip link set "$from-$to" master "w$1$2" up
+    try ip -n "$from" link set "to-$to" up
+    try ip -n "$from" address add "$(address "$from")/32" dev "to-$to"
+    try ip -n "$from" route add "$(address "$to")/32" dev "to-$to" src "$(address "$from")"
+  done
+}
+wire n1 n2
+wire n1 c
+wire n2 c
+if ip netns exec c tc qdisc add dev to-n1 root netem delay 1ms 2> /dev/null; then echo "delays: 1 ms"; else echo "delays: none, this kernel has no netem"; fi
+printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
+chmod +x /run/bin/hosts-cut
+touch /run/outer
+try mount --bind /proc/$$/ns/net /run/outer
+
+become() { # HOST COMMAND...: this shell becomes that command there
+  where=$1
+  shift
+  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh "$@"
+}
+become c "$program" coordinator --host c --port 7077 --conf /run/configuration &
+coordinator=$!
+for host in n1 n2; do
+  until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
+  become "$host" "$program" node --join c:7077 --listen-host auto --devices 4 --name "$host" --conf /run/configuration &
+  nodes="$nodes $!"
+done
+(RINGMASTER_COORDINATOR=c:7077 PATH=$PATH:/run/bin become c "$@")
+status=$?
+kill $nodes
+wait $nodes
+exit $status
