@@ -130,8 +130,11 @@ std::span<const known_route> routes() {
 
 caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink, std::string_view wanted) {
   for (const auto& x : routes())
-    if ((wanted == "auto" || wanted == x.name) && x.reaches(source))
-      return x.make(source, sink);
+    if ((wanted == "auto" || wanted == x.name) && x.reaches(source)) {
+      auto result = x.make(source, sink);
+      result->name = x.name;
+      return result;
+    }
   return make_error(errc::unreachable,
                     fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use wants: take "
                                 "\"auto\"",

@@ -47,6 +47,7 @@ public:
   virtual progress on_chunk(stream_state&, const chunk&) { return progress::waiting; }
 
   std::string error;
+  std::string_view name; ///< In the table of routes; empty: within one device.
 };
 
 /// Lanes of equal size that lie one behind the other on this device, combined from left to right.

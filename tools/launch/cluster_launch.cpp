@@ -202,8 +202,8 @@ void cluster_launch::look_for_lost() {
   if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
     say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!ended(nodes_[i]))
-      continue;
+    if (!ended(nodes_[i]) || nodes_[i]->status()->success())
+      continue; // one that ends well was drained: nothing is lost
     if (lost_.count(i) == 0) {
       auto inquiry = ended(coordinator_)
                        ? nullptr
