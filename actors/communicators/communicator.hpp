@@ -72,10 +72,12 @@ public:
   /// Whether what is called begins at once.
   bool can_begin() const { return epochs_->begins(); }
 
-  // -- the host's calls (communicator.cpp) --
+  // -- what it says of itself (communicator_status.cpp) --
   gpu_sim::GetCommStatusResponse status() const;
   /// All that is known of what everybody does.
   proto::CommunicatorStatus whole_status() const;
+
+  // -- the host's calls (communicator.cpp) --
   std::string group_start();
   std::string group_end();
   /// What the two have said, with its code.
@@ -95,7 +97,7 @@ public:
   void on_report(const proto::RankReports& x);
   void on_node_report(const proto::ProgressReport& x);
   void way_lost(const std::string& reason);
-  /// Without a reason they are to stay after all.
+  /// Without a reason they are to stay after all (communicator_leaving.cpp).
   void leave(const proto::LeaveRequest& x, leave_promise promise);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
   void on_joint_arrivals(const joint_arrivals& x) {

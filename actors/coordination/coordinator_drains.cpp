@@ -28,6 +28,7 @@ caf::expected<node_id> coordinator_state::node_to_drain(const std::string& name_
                                       name_of_it));
     return id;
   }
+  std::sort(names.begin(), names.end());
   return make_error(errc::refused, names.empty() ? fmt::format("there is no node \"{}\", and no other one", name_of_it)
                                                  : fmt::format("there is no node \"{}\"; there are {}", name_of_it,
                                                                fmt::join(names, ", ")));

@@ -1,4 +1,4 @@
-#include "runtime/journal/trace_places.hpp"
+#include "runtime/journal/traces/trace_places.hpp"
 
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"

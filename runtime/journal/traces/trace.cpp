@@ -1,9 +1,9 @@
-#include "runtime/journal/trace.hpp"
+#include "runtime/journal/traces/trace.hpp"
 
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/journal/trace_places.hpp"
-#include "runtime/journal/unfinished_ranks.hpp"
+#include "runtime/journal/traces/trace_places.hpp"
+#include "runtime/journal/traces/unfinished_ranks.hpp"
 #include "runtime/text/json_writer.hpp"
 
 #include <fmt/format.h>

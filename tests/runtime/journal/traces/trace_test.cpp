@@ -1,4 +1,4 @@
-#include "runtime/journal/trace.hpp"
+#include "runtime/journal/traces/trace.hpp"
 
 #include "tests/support/records.hpp"
 
