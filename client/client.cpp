@@ -71,6 +71,10 @@ caf::expected<proto::ClusterInfo> client::info() {
   return ask<proto::ClusterInfo>(std::move(request));
 }
 
+caf::expected<proto::ClusterStatus> client::cluster_status() {
+  return ask<proto::ClusterStatus>(proto::ClusterStatusRequest{});
+}
+
 caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint64_t alignment) {
   proto::AllocateRequest request;
   request.set_bytes(bytes);
@@ -178,6 +182,17 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   if (auto problem = copy_in_pieces(device, address, bytes, ask, take))
     return problem;
   return whole;
+}
+
+caf::expected<std::vector<std::string>> client::drain(const std::string& node, caf::timespan within) {
+  proto::DrainRequest request;
+  request.set_node(node);
+  within = request_limit(within);
+  request.set_timeout_ns(static_cast<uint64_t>(within.count()));
+  auto answer = ask_within<proto::DrainResponse>(limit_ + within, std::move(request));
+  if (!answer)
+    return std::move(answer.error());
+  return std::vector<std::string>{answer->done().begin(), answer->done().end()};
 }
 
 caf::error client::inject(device_id device, const proto::FaultRequest& fault) {

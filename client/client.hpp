@@ -38,6 +38,8 @@ public:
   caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
   /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
   caf::expected<proto::ClusterInfo> info();
+  /// What everybody is doing, at once: nobody that stands still is waited for.
+  caf::expected<proto::ClusterStatus> cluster_status();
   /// A range in the device's memory. `bytes` > 0.
   caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
   caf::error free(device_id device, uint64_t address);
@@ -45,6 +47,9 @@ public:
   caf::error copy_to_device(device_id device, uint64_t address, byte_block block);
   /// Copies `bytes` from `address` on the device.
   caf::expected<byte_block> copy_to_host(device_id device, uint64_t address, uint64_t bytes);
+  /// The node's devices leave their communicators when what runs has ended, then it ends; waits for that. What it has
+  /// left, in sentences. Errors: refused; timed_out, saying what was waited for.
+  caf::expected<std::vector<std::string>> drain(const std::string& node, caf::timespan within);
   caf::error inject(device_id device, const proto::FaultRequest& fault);
 
   // -- communicators --

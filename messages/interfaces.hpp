@@ -87,6 +87,8 @@ using communicator_actor = caf::typed_actor<
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
   // RANK: my part of calls that all ranks make. Answers when they have ended, or when the limit passes.
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
+  // COORDINATOR: what is everybody doing? Answers at once, with what is known.
+  caf::replies_to<proto::CommunicatorStatusRequest>::with<proto::CommunicatorStatus>,
   // Answers when nothing is in flight or when the limit passes, saying what it waited for.
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   // Fail what is in flight, refuse what comes.
@@ -100,6 +102,8 @@ using communicator_actor = caf::typed_actor<
   caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<joint_arrivals>,
   // COORDINATOR: what is under way between two members may be lost.
   caf::reacts_to<proto::WayLost>,
+  // COORDINATOR: these members are to leave. Answers when they have, or cannot.
+  caf::replies_to<proto::LeaveRequest>::with<proto::LeaveResponse>,
   // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
   caf::reacts_to<atom::flush>, caf::reacts_to<atom::resume, uint64_t>,
   // INTERNAL: ask the members how far they are; judge their answers.
@@ -122,6 +126,8 @@ using journal_actor = caf::typed_actor<
 using node_actor = caf::typed_actor<
   // COORDINATOR: these nodes have devices, too; talk to them directly.
   caf::reacts_to<proto::NodePeers>,
+  // COORDINATOR: nobody needs your devices any more.
+  caf::reacts_to<proto::NodeDrained>,
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
   // INTERNAL: whether this peer was reached, its handle beside it; try once more.
@@ -166,8 +172,12 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   caf::replies_to<proto::ClusterInfoRequest>::with<proto::ClusterInfo>,
+  // What is everybody doing? Answers within a tenth of a second, with what is known.
+  caf::replies_to<proto::ClusterStatusRequest>::with<proto::ClusterStatus>,
   caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
   caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
+  // CLIENT: this node's devices leave their communicators, and then it ends.
+  caf::replies_to<proto::DrainRequest>::with<proto::DrainResponse>,
   // CLIENT: to one device; passed on.
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::BeginSendRequest>::with<gpu_sim::BeginSendResponse>,

@@ -8,6 +8,7 @@
 #include "messages/journal.pb.h"
 #include "messages/protobuf_inspect.hpp"
 #include "messages/protobuf_payload.hpp"
+#include "messages/status.pb.h"
 #include "messages/transfer.hpp"
 
 #include <caf/type_id.hpp>
@@ -129,5 +130,15 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::FinalizeResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MeetingRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MeetingResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::MetReport))
+
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClusterStatusRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClusterStatus))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommunicatorStatusRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CommunicatorStatus))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::DrainRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::DrainResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeDrained))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -3,11 +3,9 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
-#include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {
@@ -26,7 +24,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     ranks.push_back({devices[rank], false});
     ids.push_back(ranks.back().id());
-    add_member(ranks.back().id(), handles[rank]);
+    add_member(devices[rank], handles[rank]);
     created.add_device_ids(ids.back().value);
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
@@ -49,8 +47,10 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   desk_->set_ranks(epochs_->epoch(), std::move(ids));
 }
 
-void communicator_state::add_member(device_id device, const device_handle& handle) {
+void communicator_state::add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle) {
+  auto device = id_of(metadata);
   handles_[device] = handle;
+  desk_->name(device, text_of(metadata));
   if (handle.device->node() != self->node() && handle.memory != nullptr && options.neighbours != nullptr)
     if (auto memory = options.neighbours->find(*handle.memory))
       memories_[device] = std::move(*memory);
@@ -82,39 +82,6 @@ audience communicator_state::streams_of(const std::vector<device_id>& devices) c
   return result;
 }
 
-gpu_sim::GetCommStatusResponse communicator_state::status() const {
-  gpu_sim::GetCommStatusResponse result;
-  bool in_flight = !operations().idle() || epochs_->changing();
-  auto error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
-  auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
-  if (error.empty() && !epochs_->without_results().empty()) {
-    error = missing_results();
-    code = errc::device_lost;
-  }
-  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
-  if (!in_flight && !error.empty())
-    set_error_in(result, make_error(code, error));
-  result.set_asyncerror(epochs_->async_error());
-  result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
-  result.set_controlmessages(control_messages_);
-  result.set_epoch(epochs_->opened().value);
-  for (auto& x : *epochs_->ranks_in(epochs_->opened()))
-    *result.add_devices() = x.metadata;
-  return result;
-}
-
-/// SUCCESS would say that every rank holds the results.
-std::string communicator_state::missing_results() const {
-  std::vector<std::string> ranks;
-  for (size_t rank = 0; rank < epochs_->ranks().size(); ++rank)
-    if (auto id = epochs_->ranks()[rank].id(); epochs_->without_results().count(id) != 0)
-      ranks.push_back(fmt::format("rank {} (device 0x{:x})", rank, id));
-  return fmt::format(
-    "the latest operations have ended, but {} took the place of one that was lost with its results; all "
-    "other ranks hold theirs",
-    fmt::join(ranks, ", "));
-}
-
 std::string communicator_state::group_start() {
   return epochs_->ending() ? epochs_->async_error() : operations().open_group();
 }
@@ -136,13 +103,9 @@ std::string communicator_state::group_end() {
     watch_->note_progress(now());
   for (auto sequence : closed)
     limit_operation(*operations().find(sequence));
-  if (state() == epoch_change::phase::active) {
+  if (state() == epoch_change::phase::active)
     carry_out(epochs_->group_closed());
-    for (auto& op : operations().in_flight())
-      if (op.attempts == 0)
-        run(op);
-    flush();
-  }
+  run_waiting();
   keep_ticking();
   return {};
 }
@@ -272,6 +235,7 @@ void communicator_state::ask_progress(const std::vector<device_id>& devices) {
   proto::ProgressRequest request;
   request.set_comm_id(options.id.value);
   request.set_number(watch_->on_request(devices, now()));
+  clocks_.asked(request.number(), outbox_->unix_ns());
   audience asked{self};
   for (auto device : devices)
     asked.add(device, handle_of(device), true);
@@ -280,6 +244,7 @@ void communicator_state::ask_progress(const std::vector<device_id>& devices) {
 
 void communicator_state::on_progress(const proto::Progress& x) {
   watch_->on_answer(x, now());
+  traffic_.heard(device_id{x.device_id()}, epoch_number{x.epoch()}, sequence_number{x.sequence()}, x.received(), now());
 }
 
 void communicator_state::on_node_report(const proto::ProgressReport& x) {
@@ -287,32 +252,20 @@ void communicator_state::on_node_report(const proto::ProgressReport& x) {
     return;
   if (auto process = processes_.find(self->current_sender()->address()); process != processes_.end())
     watch_->on_report(process->second, now());
+  note_clock(x);
   for (auto& device : x.devices())
     on_progress(device);
 }
 
-std::string communicator_state::explain() const {
-  auto& queue = operations().in_flight();
-  if (queue.empty() && !epochs_->changing())
-    return operations().idle()
-             ? "nothing is in flight"
-             : fmt::format("{} calls wait for GroupEnd on communicator {}", operations().waiting(), options.id.value);
-  const auto* op = queue.empty() ? nullptr : &queue.front();
-  std::vector<std::string> ranks;
-  for (auto& x : epochs_->ranks()) {
-    auto& says = watch_->doing(x.id());
-    auto doing = x.lost                             ? "lost, waiting for a spare"
-                 : !epochs_->has_stopped(x.id())    ? "has not stopped for the new epoch"
-                 : op == nullptr                    ? "has stopped"
-                 : op->committed.count(x.id()) != 0 ? "done"
-                 : op->finished.count(x.id()) != 0  ? "finished"
-                 : says.empty()                     ? "no word yet"
-                                                    : says;
-    ranks.push_back(fmt::format("rank {} (device 0x{:x}) {}", ranks.size(), x.id(), doing));
-  }
-  auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
-  return fmt::format("{} in flight on communicator {}, epoch {}; {}: {}", counted(queue.size(), "operation"),
-                     options.id.value, epoch(), first, fmt::join(ranks, ", "));
+void communicator_state::note_clock(const proto::ProgressReport& x) {
+  if (x.node_id() == 0 || self->current_sender()->node() == self->node())
+    return; // of one's own process
+  auto found = clocks_.answered(node_id{x.node_id()}, x.number(), x.time_ns(), outbox_->unix_ns());
+  if (!found)
+    return;
+  proto::Record record;
+  *record.mutable_node_clock() = std::move(*found);
+  outbox_->journal(std::move(record));
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
@@ -338,6 +291,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       state.call(x, promise);
       return promise;
     },
+    [&state](const proto::CommunicatorStatusRequest&) { return state.whole_status(); },
     [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
       auto promise = state.self->make_response_promise<gpu_sim::GetCommStatusResponse>();
       state.wait(request_limit(x.timeout_ns()), promise);
@@ -359,6 +313,11 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
+    [&state](const proto::LeaveRequest& x) -> caf::result<proto::LeaveResponse> {
+      auto promise = state.self->make_response_promise<proto::LeaveResponse>();
+      state.leave(x, promise);
+      return promise;
+    },
     [&state](const proto::WayLost& x) { state.way_lost(x.reason()); },
     [&state](atom::flush) { state.flush(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },

@@ -2,10 +2,13 @@
 
 #include "actors/communicators/joint_run.hpp"
 #include "actors/communicators/outbox.hpp"
+#include "runtime/health/clock_estimates.hpp"
 #include "runtime/health/deadlines.hpp"
+#include "runtime/health/traffic.hpp"
 #include "runtime/health/watch.hpp"
 #include "runtime/memory/memory_neighbours.hpp"
 #include "runtime/operations/call_desk.hpp"
+#include "runtime/operations/communicator_status.hpp"
 #include "runtime/operations/epoch_change.hpp"
 #include "runtime/selection/known_picks.hpp"
 
@@ -17,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace ringmaster {
 
@@ -51,6 +55,7 @@ struct communicator_options {
 ///   operation_queue  what is in flight, and what waits for GroupEnd                  runtime/operations
 ///   epoch_change     who belongs to it, what runs again, what is certain to be done  runtime/operations
 ///   watch            who is late, and when anybody has moved                         runtime/health
+///   traffic          how many bytes came by which way                                runtime/health
 ///   joint_run        moves the data of operations whose ranks are all in this process
 ///   outbox           plans, records and answers that gather for a moment
 class communicator_state {
@@ -59,6 +64,7 @@ public:
 
   using status_promise = caf::typed_response_promise<gpu_sim::GetCommStatusResponse>;
   using rank_call_promise = caf::typed_response_promise<proto::RankCallResponse>;
+  using leave_promise = caf::typed_response_promise<proto::LeaveResponse>;
   using destroy_promise = caf::typed_response_promise<proto::CommDestroyResponse>;
 
   communicator_actor::pointer self = nullptr;
@@ -67,9 +73,15 @@ public:
   void start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles);
   epoch_number epoch() const { return epochs_->epoch(); }
   epoch_change::phase state() const { return epochs_->state(); }
+  /// Whether what is called begins at once.
+  bool can_begin() const { return epochs_->begins(); }
+
+  // -- what it says of itself (communicator_status.cpp) --
+  gpu_sim::GetCommStatusResponse status() const;
+  /// All that is known of what everybody does.
+  proto::CommunicatorStatus whole_status() const;
 
   // -- the host's calls (communicator.cpp) --
-  gpu_sim::GetCommStatusResponse status() const;
   std::string group_start();
   std::string group_end();
   /// What the two have said, with its code.
@@ -89,6 +101,8 @@ public:
   void on_report(const proto::RankReports& x);
   void on_node_report(const proto::ProgressReport& x);
   void way_lost(const std::string& reason);
+  /// Without a reason they are to stay after all (communicator_leaving.cpp).
+  void leave(const proto::LeaveRequest& x, leave_promise promise);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
   void on_joint_arrivals(const joint_arrivals& x) {
     ++control_messages_;
@@ -129,6 +143,8 @@ private:
   bool can_run_jointly(const operation& op) const;
   /// A new attempt begins, in the epoch that is open.
   void run(operation& op);
+  /// What has been called and has not begun, if it may.
+  void run_waiting();
   void limit_operation(operation& op);
 
   // What was decided (communicator_epochs.cpp).
@@ -141,6 +157,7 @@ private:
   void carry_out(epoch_change::operation_ended& x);
   void carry_out(epoch_change::spare_wanted& x);
   void carry_out(epoch_change::epoch_opened& x);
+  void carry_out(epoch_change::members_left& x);
   void carry_out(epoch_change::end_began& x);
   void carry_out(epoch_change::communicator_aborted& x);
   void carry_out(epoch_change::communicator_gone& x);
@@ -172,12 +189,15 @@ private:
     epochs_->batch_began();
   }
   void expire(uint64_t number);
+  /// Of the node that has sent the message that is being handled.
+  void note_clock(const proto::ProgressReport& x);
   std::string explain() const;
+  communicator_view view() const;
   bool watching() const { return !operations().nothing_in_flight() || epochs_->changing(); }
   void keep_ticking();
   std::vector<device_id> watched() const;
   void ask_progress(const std::vector<device_id>& devices);
-  void add_member(device_id device, const device_handle& handle);
+  void add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle);
   operation_queue& operations() { return epochs_->operations(); }
   const operation_queue& operations() const { return epochs_->operations(); }
   time_point now() const { return self->clock().now(); }
@@ -200,6 +220,9 @@ private:
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;
+  traffic traffic_;
+  clock_estimates clocks_;          ///< Of other processes' nodes.
+  uint64_t ended_ = 0, failed_ = 0; ///< Operations, so far.
   std::optional<joint_run> joint_;
   std::optional<outbox> outbox_;
 
@@ -211,6 +234,12 @@ private:
   std::map<uint64_t, sequence_number> limited_operations_;               ///< By the number of their limit.
   std::map<uint64_t, std::pair<status_promise, caf::timespan>> waiters_; ///< By the number of their limit.
   std::vector<destroy_promise> destroyers_;
+  /// Somebody wants these to leave.
+  struct leave_call {
+    std::set<device_id> devices;
+    leave_promise promise;
+  };
+  std::vector<leave_call> leave_calls_;
   std::string error_;                                   ///< Of the latest operations.
   errc error_code_ = errc::ok;                          ///< Its code.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.

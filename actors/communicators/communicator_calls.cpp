@@ -36,7 +36,7 @@ void communicator_state::answer_if_it_dies() {
 }
 
 void communicator_state::serve_calls() {
-  desk_->pause(!open_ || state() != epoch_change::phase::active);
+  desk_->pause(!open_ || !can_begin());
   while (auto found = desk_->next())
     std::visit([this](auto& x) { carry_out(x); }, *found);
 }

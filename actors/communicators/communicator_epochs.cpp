@@ -27,6 +27,8 @@ void communicator_state::carry_out(epoch_change::decisions decisions) {
   }
   carrying_out_ = false;
   settle();
+  if (epochs_->can_leave())
+    change([this] { return epochs_->let_leave(); });
   keep_ticking();
 }
 
@@ -55,7 +57,7 @@ void communicator_state::on_down(const caf::down_msg& x) {
 }
 
 void communicator_state::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence) {
-  if (!epochs_->is_there(device))
+  if (!epochs_->is_there(device) && !epochs_->is_leaving(device))
     return;
   flush();
   if (options.coordinator) {
@@ -126,6 +128,7 @@ void communicator_state::carry_out(epoch_change::spare_wanted& x) {
   request.set_comm_id(options.id.value);
   request.set_timeout_ns(static_cast<uint64_t>(options.spare_limit.count()));
   *request.mutable_lost() = x.lost;
+  request.set_leaving(x.leaving);
   for (auto& from : x.inputs) {
     auto& range = *request.add_inputs();
     range.set_address(from.address);
@@ -139,7 +142,7 @@ void communicator_state::carry_out(epoch_change::spare_wanted& x) {
 
 void communicator_state::take_spare(const proto::SpareResponse& x, const device_handle& handle, device_id lost) {
   if (x.success() && !epochs_->ending())
-    add_member(id_of(x.device()), handle);
+    add_member(x.device(), handle);
   change([&] { return epochs_->spare(x, lost); });
 }
 
@@ -159,6 +162,9 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
   spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options.id.value, x.epoch,
                counted(ids.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
   outbox_->journal(std::move(record));
+  for (auto& [device, handle] : handles_)
+    if (!epochs_->is_there(device))
+      traffic_.forget(device);
   std::erase_if(handles_, [&](auto& y) { return !epochs_->is_there(y.first); });
   std::erase_if(memories_, [&](auto& y) { return !epochs_->is_there(y.first); });
   find_hosts();

@@ -48,6 +48,7 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
                   render(made.error()), epoch(), epochs_->ranks().size(), epochs_->async_error()));
   bool collected = operations().collects(rank_group), first = operations().nothing_in_flight();
   made->limit = request_limit(request.timeout_ns());
+  made->called_ns = outbox_->unix_ns();
   auto& op = operations().add(std::move(*made), rank_group);
   if (outbox_->journals()) {
     proto::Record record;
@@ -64,7 +65,7 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
     watch_->note_progress(now());
   }
   limit_operation(op);
-  if (state() == epoch_change::phase::active)
+  if (can_begin())
     run(op);
   outbox_->flush_later();
   keep_ticking();
@@ -132,6 +133,15 @@ void communicator_state::run(operation& op) {
   outbox_->journal(std::move(record));
 }
 
+void communicator_state::run_waiting() {
+  if (!can_begin())
+    return;
+  for (auto& op : operations().in_flight())
+    if (op.attempts == 0)
+      run(op);
+  flush();
+}
+
 void communicator_state::limit_operation(operation& op) {
   if (op.limit.count() == 0)
     return;
@@ -154,6 +164,7 @@ void communicator_state::on_report(const proto::RankReport& x) {
   if (!epochs_->counts(x))
     return; // of an epoch that is gone
   watch_->note_progress(now());
+  traffic_.heard(device_id{x.device_id()}, epoch_number{x.epoch()}, sequence_number{x.sequence()}, x.received(), now());
   if (x.phase() == proto::RankReport::BROKEN)
     change([&] { return epochs_->reported(x); });
   else
@@ -179,6 +190,9 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   if (op.joint)
     for (auto& slot : op.slots)
       ended.add_device_ids(slot.device.value);
+  if (op.joint && x.error.empty())
+    traffic_.moved("joint", op.bytes * op.world_size, now());
+  ++(x.error.empty() ? ended_ : failed_);
   outbox_->journal(std::move(record));
   if (!x.error.empty())
     error_ = x.error, error_code_ = op.code;

@@ -44,6 +44,10 @@ public:
   /// A new epoch is open: nobody has come to anything.
   void reset() { ranks_.clear(); }
   void on_arrival(const joint_arrival& x);
+  bool has_come(device_id device, sequence_number sequence) const {
+    auto rank = ranks_.find(device);
+    return rank != ranks_.end() && rank->second.sequence >= sequence;
+  }
   /// It is the communicator's turn again, or the job of this number is done.
   void moved(uint64_t number);
   /// Slices that are moved count as progress.

@@ -114,6 +114,8 @@ void coordinator_state::on_down(const caf::down_msg& x) {
 void coordinator_state::expire(uint64_t number) {
   if (spares_.has(number))
     return act(number, spares_.expired(number, spare_wanted(number)));
+  if (drain_calls_.count(number) != 0)
+    return drain_expired(number);
   if (auto waiter = info_waiters_.extract(number))
     return deliver_info(waiter.mapped().request, waiter.mapped().promise);
   if (auto waiter = waiting_ranks_.find(number); waiter != waiting_ranks_.end())
@@ -157,6 +159,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::MeetingRequest& x) { return state.meeting(x); },
     [&state](const proto::MetReport& x) { state.met(x); },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
+    [&state](const proto::DrainRequest& x) { return state.drain(x); },
+    [&state](const proto::ClusterStatusRequest&) { return state.cluster_status(); },
     journal_call<proto::JournalFlushResponse, proto::JournalFlushRequest>(state),
     journal_call<proto::JournalTailResponse, proto::JournalTailRequest>(state),
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),

@@ -3,6 +3,7 @@
 #include "actors/communicators/communicator.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
+#include "runtime/coordination/drain_desk.hpp"
 #include "runtime/coordination/meeting_pages.hpp"
 #include "runtime/coordination/ownership.hpp"
 #include "runtime/coordination/pending_calls.hpp"
@@ -24,7 +25,8 @@ struct coordinator_options {
   uint32_t communicators_max = 4096;                              ///< Alive at once.
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>(); ///< It outlives the coordinator.
   uint64_t pid = 0;                                               ///< For the journal.
-  uint64_t meet_bytes = 0; ///< The largest input for which ranks of processes meet in memory; 0: none.
+  uint64_t meet_bytes = 0;        ///< The largest input for which ranks of processes meet in memory; 0: none.
+  bool own_nodes_may_end = false; ///< Drained, those of this process; for tests.
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
 };
@@ -80,6 +82,9 @@ public:
   // -- spares (coordinator_spares.cpp) --
   caf::result<proto::SpareResponse, device_handle> spare(const proto::SpareRequest& x);
 
+  // -- nodes that are to end (coordinator_drains.cpp) --
+  caf::result<proto::DrainResponse> drain(const proto::DrainRequest& x);
+
   // -- ranks that processes of their own play (coordinator_ranks.cpp) --
   caf::result<proto::RendezvousResponse> rendezvous(const proto::RendezvousRequest& x);
   caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
@@ -100,6 +105,8 @@ public:
 
   // -- who is there (coordinator_info.cpp) --
   caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
+  /// What everybody is doing, as far as communicators know it. No other process is asked.
+  caf::result<proto::ClusterStatus> cluster_status();
 
 private:
   struct info_waiter {
@@ -135,12 +142,25 @@ private:
   /// A place in this communicator does not wait for the device's inputs any more.
   void place_filled(device_id device, communicator_id communicator);
 
-  /// Devices have joined, or left their communicators.
+  /// Devices have joined, or left their communicators: spares may be there, and drained nodes may end.
   void serve_spares();
   /// Does for a request what the desk says.
   void act(uint64_t number, const spare_desk::step& step);
   void restore(uint64_t number, device_id id);
+  /// Copies a range from a device that leaves to the one that takes its place, piece by piece, from `done` bytes on.
+  void hand_on(uint64_t number, const gpu_sim::DeviceMetadata& from, device_id to,
+               const proto::SpareRequest::Range& range, uint64_t done);
   bool spare_wanted(uint64_t number) const;
+
+  // Nodes that are to end.
+  /// Errors: refused, for one that is not there and for one that cannot be drained.
+  caf::expected<node_id> node_to_drain(const std::string& name_of_it) const;
+  void serve_drains();
+  void let_leave(node_id node, communicator_id communicator, const device_ids& members);
+  void let_stay(node_id node);
+  void drain_expired(uint64_t number);
+  /// The node is gone; maybe somebody has waited for that.
+  void node_drained(node_id node, const std::string& place, const caf::error& reason);
 
   /// `made`: their communicator, for those that have come.
   void answer_ranks(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made,
@@ -166,6 +186,14 @@ private:
   spare_desk spares_{devices};
   std::map<uint64_t, caf::typed_response_promise<proto::SpareResponse, device_handle>> spare_promises_;
   std::map<uint64_t, info_waiter> info_waiters_;
+  /// Somebody who waits until a node is drained.
+  struct drain_call {
+    node_id node;
+    caf::timespan limit{0};
+    caf::typed_response_promise<proto::DrainResponse> promise;
+  };
+  drain_desk drains_{devices, communicators};
+  std::map<uint64_t, drain_call> drain_calls_;
   /// A rank that waits for the others, at the beginning or at the end.
   struct waiting_rank {
     caf::timespan limit;

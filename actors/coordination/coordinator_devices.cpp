@@ -15,7 +15,7 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
       node_gone(node_id{former}, make_error(errc::device_lost, "it was started again"), false);
       break;
     }
-  auto id = devices.node_joined(x, node);
+  auto id = devices.node_joined(x, node, now_ns());
   if (!id)
     return refusal<proto::NodeJoinResponse>(id.error());
   self->monitor(caf::actor_cast<caf::actor>(node));
@@ -28,6 +28,7 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   journal(std::move(record));
   proto::NodeJoinResponse answer;
   answer.set_node_id(id->value);
+  answer.set_time_ns(now_ns());
   return answer;
 }
 
@@ -58,6 +59,7 @@ void coordinator_state::nodes_apart(const proto::NodeApart& x) {
 }
 
 void coordinator_state::node_gone(node_id id, const caf::error& reason, bool left) {
+  auto place = devices.place_of(id);
   auto node = devices.node_gone(id);
   if (!node)
     return;
@@ -77,22 +79,26 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
   gone.set_left(left);
   note_gone(std::move(gone));
   if (left)
-    spdlog::debug("node {} has left: {}", its_name, cause);
+    spdlog::debug("node {} has left: {}", place, cause);
   else
-    spdlog::info("node {} is lost: {}", its_name, cause);
+    spdlog::info("node {} is lost: {}", place, cause);
   introduce_nodes(); // nobody need look for it
+  node_drained(id, place, reason);
 }
 
 void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
   node_id node{x.node_id()};
-  devices.joined({x.metadata(), handle, node, {}});
+  auto metadata = x.metadata();
+  if (handle.device->node() != self->node()) // of this process nobody need say more
+    metadata.set_place(devices.place_of(node));
+  devices.joined({metadata, handle, node, {}});
   self->monitor(caf::actor_cast<caf::actor>(handle.device));
   proto::Record record;
   auto& joined = *record.mutable_device_joined();
-  *joined.mutable_metadata() = x.metadata();
+  *joined.mutable_metadata() = metadata;
   joined.set_node_id(x.node_id());
   joined.set_node_name(devices.name_of(node));
-  spdlog::debug("device 0x{:x} of node {} joined", id_of(x.metadata()), joined.node_name());
+  spdlog::debug("device 0x{:x} joined, on {}", id_of(x.metadata()), devices.place_of(node));
   journal(std::move(record));
   serve_info_waiters();
   serve_spares();
@@ -108,14 +114,14 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
   if (left) {
     record.mutable_device_left()->set_device_id(id.value);
     record.mutable_device_left()->set_cause(how.cause);
-    spdlog::debug("device 0x{:x} has left: {}", id, how.cause);
+    spdlog::debug("{} has left: {}", text_of(device->metadata), how.cause);
   } else {
     auto& died = *record.mutable_device_died();
     died.set_device_id(id.value);
     died.set_cause(how.cause);
     died.set_noticed_by(how.noticed_by);
     died.set_noticed_ns(how.noticed_ns);
-    spdlog::info("device 0x{:x} has died, noticed by {}: {}", id, how.noticed_by, how.cause);
+    spdlog::info("{} has died, noticed by {}: {}", text_of(device->metadata), how.noticed_by, how.cause);
   }
   journal(std::move(record));
   proto::ClusterInfo::Gone gone;
@@ -133,9 +139,10 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
     copies.forget(id);
   else
     communicators.member_lost(id, device->communicators); // a spare may want them
-  device_calls.gone(id, make_error(errc::device_lost,
-                                   fmt::format("device 0x{:x} died while it was asked: {}", id, how.cause)));
+  device_calls.gone(id, make_error(errc::device_lost, fmt::format("{} died while it was asked: {}",
+                                                                  text_of(device->metadata), how.cause)));
   rank_lost(id, how.cause);
+  serve_drains();
 }
 
 void coordinator_state::member_lost(const proto::MemberLost& x) {

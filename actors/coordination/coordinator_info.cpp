@@ -20,10 +20,11 @@ void take_status(proto::ClusterInfo::Communicator& x, const gpu_sim::GetCommStat
 }
 
 /// Delivers when all communicators have told.
+template <class Answer>
 struct gathering {
-  proto::ClusterInfo answer;
+  Answer answer;
   size_t waiting = 1; ///< For whoever asks them.
-  caf::typed_response_promise<proto::ClusterInfo> promise;
+  caf::typed_response_promise<Answer> promise;
 
   void told() {
     if (--waiting == 0)
@@ -51,6 +52,8 @@ proto::ClusterInfo coordinator_state::info() const {
     entry.set_host(node.about.host());
     entry.set_port(node.about.port());
     entry.set_hostname(node.about.hostname());
+    entry.set_joined_ns(node.joined_ns);
+    entry.set_draining(node.draining);
     for (auto& [peer, why] : node.apart) {
       auto& apart = *entry.add_apart();
       apart.set_peer(peer);
@@ -87,7 +90,7 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
     promise.deliver(info());
     return;
   }
-  auto all = std::make_shared<gathering>();
+  auto all = std::make_shared<gathering<proto::ClusterInfo>>();
   all->answer = info();
   all->promise = std::move(promise);
   for (auto& gone : latest_gone_)
@@ -117,6 +120,42 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
       silent);
   }
   all->told();
+}
+
+caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
+  constexpr auto limit = std::chrono::milliseconds{60}; // communicators are of this process, and answer from memory
+  auto all = std::make_shared<gathering<proto::ClusterStatus>>();
+  all->promise = self->make_response_promise<proto::ClusterStatus>();
+  auto promise = all->promise;
+  all->answer.set_time_ns(now_ns());
+  *all->answer.mutable_cluster() = info();
+  for (auto& gone : latest_gone_)
+    *all->answer.mutable_cluster()->add_gone() = gone;
+  for (auto& [id, known] : communicators.alive()) {
+    auto index = all->answer.communicators_size();
+    auto& about = *all->answer.add_communicators();
+    about.set_comm_id(id.value);
+    about.set_policy(known.policy);
+    about.set_deterministic(known.deterministic);
+    about.set_outlives_client(known.outlives_client);
+    for (auto member : devices.members_of(id))
+      about.add_ranks()->set_device_id(member.value);
+    ++all->waiting;
+    ask_communicator_then<proto::CommunicatorStatus>(
+      *this, id, proto::CommunicatorStatusRequest{}, limit,
+      [all, index](proto::CommunicatorStatus& x) {
+        auto& told = *all->answer.mutable_communicators(index);
+        x.set_outlives_client(told.outlives_client()); // which it does not know
+        told = std::move(x);
+        all->told();
+      },
+      [all, index](const caf::error& problem) {
+        all->answer.mutable_communicators(index)->set_silent(render(problem));
+        all->told();
+      });
+  }
+  all->told();
+  return promise;
 }
 
 std::string coordinator_state::name_of_node(node_id id) const {

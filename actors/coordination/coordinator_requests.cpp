@@ -84,7 +84,7 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
       [&state, id, call, failed, number, limit](const caf::error& problem) mutable {
         state.copies.copied(number, {});
         if (!reason_follows(problem) && state.device_calls.ended(call))
-          failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+          failed(no_answer(state.devices.text_of(id), problem, limit, errc::device_lost));
       });
   return promise;
 }

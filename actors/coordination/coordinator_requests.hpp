@@ -33,7 +33,7 @@ void ask_device_then(coordinator_state& state, device_id id, const Request& requ
       },
       [&state, id, call, failed, limit](const caf::error& problem) mutable {
         if (!reason_follows(problem) && state.device_calls.ended(call))
-          failed(no_answer(fmt::format("device 0x{:x}", id), problem, limit, errc::device_lost));
+          failed(no_answer(state.devices.text_of(id), problem, limit, errc::device_lost));
       });
 }
 

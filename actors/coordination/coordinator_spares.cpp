@@ -3,6 +3,9 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
+
 namespace ringmaster {
 
 caf::result<proto::SpareResponse, device_handle> coordinator_state::spare(const proto::SpareRequest& x) {
@@ -23,6 +26,7 @@ void coordinator_state::serve_spares() {
   for (auto number : spares_.waiting())
     if (spares_.has(number))
       act(number, spares_.next(number, spare_wanted(number)));
+  serve_drains();
 }
 
 void coordinator_state::act(uint64_t number, const spare_desk::step& step) {
@@ -61,7 +65,13 @@ void coordinator_state::restore(uint64_t number, device_id id) {
   };
   size_t pending = 0;
   caf::error missing;
+  bool lives = x.leaving() && devices.find(id_of(x.lost())) != nullptr;
   for (auto& input : x.inputs()) {
+    if (lives) {
+      ++pending;
+      hand_on(number, x.lost(), id, input, 0);
+      continue;
+    }
     auto pieces = copies.find(id_of(x.lost()), input.address(), input.bytes());
     if (!pieces) {
       missing = std::move(pieces.error());
@@ -89,6 +99,40 @@ void coordinator_state::restore(uint64_t number, device_id id) {
     }
   }
   act(number, spares_.restoring(number, pending, std::move(missing), spare_wanted(number)));
+}
+
+void coordinator_state::hand_on(uint64_t number, const gpu_sim::DeviceMetadata& from, device_id to,
+                                const proto::SpareRequest::Range& range, uint64_t done) {
+  constexpr uint64_t piece_bytes_max = 1u << 20; // a large message would hold up all others on its way
+  auto copied = [this, number](const caf::error& problem) {
+    if (spares_.has(number))
+      act(number, spares_.copied(number, problem, spare_wanted(number)));
+  };
+  auto giver = devices.find(id_of(from)), taker = devices.find(to);
+  if (giver == nullptr || taker == nullptr)
+    return copied(make_error(errc::device_lost, fmt::format("device 0x{:x} died while its inputs were copied",
+                                                            giver == nullptr ? id_of(from) : to)));
+  auto bytes = std::min(piece_bytes_max, range.bytes() - done);
+  gpu_sim::MemcpyRequest out, in;
+  out.mutable_devicetohost()->mutable_srcmemaddr()->set_value(range.address() + done);
+  out.mutable_devicetohost()->set_numbytes(bytes);
+  in.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(range.address() + done - from.minmemaddr().value()
+                                                             + taker->metadata.minmemaddr().value());
+  auto taken = [=, this](const gpu_sim::MemcpyResponse& y, const byte_block&) {
+    if (!y.error().empty() || done + bytes == range.bytes())
+      return copied(error_in(y));
+    hand_on(number, from, to, range, done + bytes);
+  };
+  self
+    ->request(caf::actor_cast<device_actor>(giver->handle.device), options.request_limit, std::move(out), byte_block{})
+    .then(
+      [=, this, to_handle = caf::actor_cast<device_actor>(taker->handle.device)](const gpu_sim::MemcpyResponse& y,
+                                                                                 const byte_block& block) {
+        if (!y.error().empty())
+          return copied(error_in(y));
+        self->request(to_handle, options.request_limit, in, block).then(taken, copied);
+      },
+      copied);
 }
 
 void coordinator_state::outputs_written(const proto::OutputsWritten& x) {

@@ -5,6 +5,7 @@
 #include "actors/hosts/relay.hpp"
 #include "actors/links/link_hub.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/health/clock_estimates.hpp"
 
 #include <caf/blocking_actor.hpp>
 
@@ -28,14 +29,16 @@ void node_state::join(const proto::Adopt& x) {
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
     wanted.push_back(device_id{id});
+  auto asked_ns = unix_ns();
   self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
     .then(
-      [this, wanted](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
+      [this, wanted, asked_ns](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
         if (!options.device.streams_options.journal)
           options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
         if (auto problem = error_in(y))
           return self->quit(std::move(problem));
         id_ = node_id{y.node_id()};
+        note_clock(asked_ns, y.time_ns());
         host(id_, wanted);
       },
       [this](const caf::error& problem) {
@@ -43,6 +46,19 @@ void node_state::join(const proto::Adopt& x) {
                               fmt::format("the coordinator did not let node {} join within {:.1f} s: {}", options.name,
                                           std::chrono::duration<double>{options.join_limit}.count(), render(problem))));
       });
+}
+
+void node_state::note_clock(uint64_t asked_ns, uint64_t theirs_ns) {
+  auto& journal = options.device.streams_options.journal;
+  if (!journal || options.coordinator.node() == self->node())
+    return;                                                       // it is the same one
+  auto before = clock_offset::of(asked_ns, theirs_ns, unix_ns()); // the coordinator's before ours
+  proto::Record record;
+  record.set_time_ns(theirs_ns);
+  record.mutable_node_clock()->set_node_id(id_.value);
+  record.mutable_node_clock()->set_offset_ns(-before.offset_ns);
+  record.mutable_node_clock()->set_error_ns(before.error_ns);
+  self->send(journal, std::move(record));
 }
 
 void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
@@ -54,7 +70,7 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.counts = [](const caf::error& reason) { return reason != errc::suspected; };
   auto device_settings = options.device;
   device_settings.node = own;
-  device_settings.relay = make_relay(self->system(), options.report_limit);
+  device_settings.relay = make_relay(self->system(), options.report_limit, own, options.device.streams_options.clock);
   self->link_to(device_settings.relay);
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
@@ -176,21 +192,24 @@ void node_state::on_down(const caf::down_msg& x) {
     self->quit(x.reason ? x.reason : caf::error{caf::exit_reason::unhandled_exception});
 }
 
+void node_state::end(const caf::error& reason) {
+  if (devices)
+    self->send_exit(devices, reason); // its end is ours
+  else
+    self->quit(reason);
+}
+
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options) {
   auto& state = self->state;
   state.self = self;
   state.options = std::move(options);
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
-  self->set_exit_handler([&state](const caf::exit_msg& x) {
-    if (state.devices)
-      state.self->send_exit(state.devices, x.reason); // its end is ours
-    else
-      state.self->quit(x.reason);
-  });
+  self->set_exit_handler([&state](const caf::exit_msg& x) { state.end(x.reason); });
   if (state.options.coordinator)
     state.join({});
   return {
     [&state](const proto::NodePeers& x) { state.meet(x); },
+    [&state](const proto::NodeDrained&) { state.end(caf::exit_reason::user_shutdown); },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
       if (state.options.coordinator)
         return; // it joins one already, or hosts for it

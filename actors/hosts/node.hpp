@@ -39,6 +39,8 @@ public:
   /// What has become of a try to connect, or who has come.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
+  /// Ends with the devices, in good order.
+  void end(const caf::error& reason);
 
 private:
   struct known_peer {
@@ -52,6 +54,9 @@ private:
 
   /// Says to one that we have connected to who we are.
   void introduce_to(const node_actor& peer);
+  uint64_t unix_ns() const { return options.device.streams_options.clock.unix_ns(self->clock().now()); }
+  /// The coordinator's clock said so between that moment and now.
+  void note_clock(uint64_t asked_ns, uint64_t theirs_ns);
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
 

@@ -168,16 +168,22 @@ void relay_state::expire(uint64_t number) {
 }
 
 void relay_state::report(const progress_desk::key& request, std::optional<proto::ProgressReport> what) {
-  if (what)
+  if (what) {
+    what->set_number(request.second);
+    what->set_node_id(node.value);
+    what->set_time_ns(clock.unix_ns(self->clock().now()));
     send_to(askers_[request], std::move(*what));
+  }
   if (!progress_.is_open(request))
     askers_.erase(request);
 }
 
 relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_state> self, caf::timespan report_limit,
-                                           std::shared_ptr<relay_directory> streams) {
+                                           std::shared_ptr<relay_directory> streams, node_id node, wall_clock clock) {
   auto& state = self->state;
   state.self = self;
+  state.node = node;
+  state.clock = clock;
   state.report_limit = report_limit;
   state.streams = std::move(streams);
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
@@ -195,9 +201,9 @@ relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_s
   };
 }
 
-relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit) {
+relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node, wall_clock clock) {
   auto streams = std::make_shared<relay_directory>();
-  auto behind = system.spawn(behind_entrance, report_limit, streams);
+  auto behind = system.spawn(behind_entrance, report_limit, streams, node, clock);
   caf::actor_config config;
   auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(
     system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(behind));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/calls/wall_clock.hpp"
 #include "messages/interfaces.hpp"
 #include "runtime/health/progress_desk.hpp"
 #include "runtime/operations/report_desk.hpp"
@@ -23,7 +24,8 @@ namespace ringmaster {
 /// delivers the message. So what is said to streams by way of the relay and by way of their devices comes in the order
 /// in which it was sent; with a mailbox between, a copy that was called behind an operation could overtake its plan.
 /// What the streams answer goes to the mailbox of a RELAY behind the entrance. Their end is one.
-relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit);
+/// `node`, `clock`: whose relay it is, and its clock on the wall, for whoever compares it with his own.
+relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {});
 
 /// Where the streams are, which the entrance and the actor behind it look up on different threads.
 class relay_directory {
@@ -46,6 +48,8 @@ public:
   relay_actor::pointer self = nullptr;
   caf::timespan report_limit; ///< For devices to say how far they are.
   std::shared_ptr<relay_directory> streams;
+  node_id node;
+  wall_clock clock;
 
   void expect(const operation_orders& x, const std::vector<device_id>& devices);
   void stop(const proto::Quiesce& x);

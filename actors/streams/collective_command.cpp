@@ -39,6 +39,7 @@ void collective_command::begin(stream_state& stream) {
   stalled_until_ = {};
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
+  received_by_.clear();
   if (auto problem = prepare())
     return break_off(stream, problem);
   advance(stream);
@@ -308,7 +309,7 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
     combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination),
                      todo.destination.count);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
-    bytes_received_ += bytes_of(todo.destination);
+    note_received(work.bytes->name, bytes_of(todo.destination));
     if (work.awaited)
       stream.self->send(sender, taken{work.key});
   }
@@ -424,6 +425,14 @@ void collective_command::break_off(stream_state& stream, const caf::error& reaso
   report(stream, proto::RankReport::BROKEN, reason);
 }
 
+void collective_command::note_received(std::string_view route, uint64_t bytes) {
+  bytes_received_ += bytes;
+  auto row = std::find_if(received_by_.begin(), received_by_.end(), [=](auto& x) { return x.first == route; });
+  if (row == received_by_.end())
+    row = received_by_.insert(row, {route, 0});
+  row->second += bytes;
+}
+
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
   proto::RankReport x;
   x.set_comm_id(plan_->comm_id());
@@ -437,6 +446,8 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   x.set_started_ns(started_ns_);
   x.set_ended_ns(stream.unix_ns());
   x.set_bytes_received(bytes_received_);
+  if (how == proto::RankReport::FINISHED)
+    tell_received(x);
   stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(x));
 }
 

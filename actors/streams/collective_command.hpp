@@ -11,6 +11,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -81,6 +84,7 @@ private:
   proto::Progress progress(const stream_state& stream) const;
   /// In blocks that have not ended: it grows while the stream hears nothing.
   uint64_t arrived() const;
+  std::set<uint32_t> waits_for() const;
 
   caf::error prepare();
   /// The rank's whole schedule.
@@ -115,6 +119,16 @@ private:
   void free_scratch();
   void break_off(stream_state& stream, const caf::error& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error = {});
+  void note_received(std::string_view route, uint64_t bytes);
+  /// Writes what has been received into a report.
+  template <class Message>
+  void tell_received(Message& x) const {
+    for (auto& [route, bytes] : received_by_) {
+      auto& row = *x.add_received();
+      row.set_route(route.data(), route.size());
+      row.set_bytes(bytes);
+    }
+  }
 
   const proto::Collective& what() const { return plan_->collective(); }
   uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }
@@ -143,6 +157,7 @@ private:
   std::list<reading> ready_;                     ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;    ///< Blocks whose bytes come by themselves.
   uint64_t bytes_received_ = 0;
+  std::vector<std::pair<std::string_view, uint64_t>> received_by_; ///< The same, by route.
   uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;
   std::chrono::steady_clock::time_point last_move_;

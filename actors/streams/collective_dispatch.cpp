@@ -164,6 +164,7 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
   answer.set_comm_id(x.comm_id());
   answer.set_number(x.number());
   answer.set_device_id(stream.memory->id().value);
+  answer.set_queued(static_cast<uint32_t>(stream.queue.size()));
   stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
 }
 
@@ -196,6 +197,23 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
                                  under_way_.begin()->first.source, where(), slices_ + arrived()));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
+  if (phase_ == phase::walking && !busy)
+    for (auto rank : waits_for())
+      result.add_waits_for(rank);
+  tell_received(result);
+  return result;
+}
+
+/// Those who are to send blocks; where all have come, those who are to read its own.
+std::set<uint32_t> collective_command::waits_for() const {
+  std::set<uint32_t> result;
+  for (auto& [key, step] : awaited_)
+    result.insert(key.source);
+  for (auto& [key, reading] : under_way_)
+    result.insert(key.source);
+  if (result.empty())
+    for (auto& [key, step] : sends_pending_)
+      result.insert(key.destination);
   return result;
 }
 

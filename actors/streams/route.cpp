@@ -106,11 +106,17 @@ std::span<const known_route> routes() {
 
 caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
                                                  const stream_options& ours) {
-  if (source.block.size() == source.source.bytes)
-    return std::make_unique<enclosed_route>(source, sink);
+  if (source.block.size() == source.source.bytes) {
+    auto result = std::make_unique<enclosed_route>(source, sink);
+    result->name = "offers";
+    return result;
+  }
   for (const auto& x : routes())
-    if ((ours.route == "auto" || ours.route == x.name) && x.reaches(source, ours))
-      return x.make(source, sink, ours);
+    if ((ours.route == "auto" || ours.route == x.name) && x.reaches(source, ours)) {
+      auto result = x.make(source, sink, ours);
+      result->name = x.name;
+      return result;
+    }
   return make_error(errc::unreachable,
                     fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use wants: take "
                                 "\"auto\"",

@@ -39,6 +39,7 @@ public:
   virtual uint64_t arrived() const { return 0; }
 
   caf::error error;
+  std::string_view name; ///< In the table of routes; empty: within one device.
 };
 
 /// Lanes of equal size that lie one behind the other on this device, combined from left to right.

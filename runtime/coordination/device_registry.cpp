@@ -14,7 +14,8 @@ bool within(const gpu_sim::DeviceMetadata& device, uint64_t address, uint64_t by
   return address >= min && address <= max && bytes <= max - address;
 }
 
-caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle) {
+caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle,
+                                                    uint64_t joined_ns) {
   for (auto& [id, other] : nodes_)
     if (other.about.name() == about.name())
       return make_error(errc::in_use,
@@ -22,7 +23,7 @@ caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about
                                     "this node another one (--node.name), or wait until that one is noticed to be gone",
                                     about.name(), other.about.pid(), other.about.hostname()));
   auto id = ids_->new_node();
-  nodes_[id] = {std::move(about), std::move(handle)};
+  nodes_[id] = {std::move(about), std::move(handle), joined_ns, false};
   return id;
 }
 
@@ -45,6 +46,16 @@ void device_registry::node_apart(node_id id, const std::string& peer, const std:
     node->second.apart[peer] = why;
 }
 
+void device_registry::set_draining(node_id id, bool is_so) {
+  if (auto node = nodes_.find(id); node != nodes_.end())
+    node->second.draining = is_so;
+}
+
+bool device_registry::is_draining(const known_device& x) const {
+  auto node = nodes_.find(x.node);
+  return node != nodes_.end() && node->second.draining;
+}
+
 std::set<communicator_id> device_registry::shared_by(node_id one, const std::string& other) const {
   std::set<communicator_id> on_one, on_other, result;
   for (auto& [id, device] : devices_) {
@@ -61,6 +72,11 @@ std::set<communicator_id> device_registry::shared_by(node_id one, const std::str
 std::string device_registry::name_of(node_id id) const {
   auto i = nodes_.find(id);
   return i == nodes_.end() ? std::string{} : i->second.about.name();
+}
+
+std::string device_registry::place_of(node_id id) const {
+  auto i = nodes_.find(id);
+  return i == nodes_.end() ? std::string{} : place_text(i->second.about);
 }
 
 void device_registry::joined(known_device device) {
@@ -83,6 +99,11 @@ std::optional<known_device> device_registry::gone(device_id id, const std::strin
 const known_device* device_registry::find(device_id id) const {
   auto i = devices_.find(id);
   return i == devices_.end() ? nullptr : &i->second;
+}
+
+std::string device_registry::text_of(device_id id) const {
+  auto device = find(id);
+  return device == nullptr ? fmt::format("device 0x{:x}", id) : ringmaster::text_of(device->metadata);
 }
 
 caf::expected<const known_device*> device_registry::known(device_id id) const {
@@ -121,7 +142,7 @@ device_ids device_registry::members_of(communicator_id communicator) const {
 
 size_t device_registry::free_count() const {
   return static_cast<size_t>(std::count_if(devices_.begin(), devices_.end(),
-                                           [](auto& x) { return x.second.communicators.empty(); }));
+                                           [this](auto& x) { return is_free(x.second); }));
 }
 
 caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std::string& who) const {
@@ -138,7 +159,7 @@ caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std
   using place = std::tuple<device_id, device_id, device_id>;
   std::vector<place> places;
   for (auto& [id, device] : devices_) // by id: the first seen is the lowest
-    if (device.communicators.empty())
+    if (is_free(device))
       places.emplace_back(first_of_host.emplace(host_of(device), id).first->second,
                           first_of_node.emplace(device.node, id).first->second, id);
   std::sort(places.begin(), places.end());
@@ -155,6 +176,9 @@ caf::error device_registry::check(const std::vector<device_ids>& groups) const {
     for (auto id : ranks) {
       if (auto there = known(id); !there)
         return std::move(there.error());
+      else if (is_draining(**there))
+        return make_error(errc::in_use,
+                          fmt::format("device 0x{:x} is about to go: node {} is drained", id, name_of((*there)->node)));
       auto rank = places.size();
       if (auto [i, added] = places.emplace(id, rank); !added)
         return make_error(errc::invalid_argument,

@@ -35,6 +35,8 @@ struct known_device {
 struct known_node {
   proto::NodeJoinRequest about;
   caf::strong_actor_ptr handle;
+  uint64_t joined_ns = 0;                        ///< Wall clock.
+  bool draining = false;                         ///< It is to end: nobody gets its devices.
   std::map<std::string, std::string> apart = {}; ///< By name, nodes that it has no direct way to, and why.
 };
 
@@ -47,13 +49,17 @@ public:
   // -- nodes --
 
   /// Gives it an id. Errors: in_use, where a node of that name is here; it says where.
-  caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle);
+  caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle,
+                                     uint64_t joined_ns = 0);
   std::optional<known_node> node_gone(node_id id);
   /// It has no direct way to another node; `why` is empty: it has one again.
   void node_apart(node_id id, const std::string& peer, const std::string& why);
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
+  void set_draining(node_id id, bool is_so);
   /// Empty for one that is not there.
   std::string name_of(node_id id) const;
+  /// "node-2 on hostb, pid 812"; empty for one that is not there.
+  std::string place_of(node_id id) const;
 
   /// Communicators with devices on both.
   std::set<communicator_id> shared_by(node_id one, const std::string& other) const;
@@ -66,6 +72,8 @@ public:
   const std::map<device_id, known_device>& devices() const { return devices_; }
   /// Null: it is not there.
   const known_device* find(device_id id) const;
+  /// How people are told of it, whether it is there or not: "device 0x4, node-2 on hostb, pid 812".
+  std::string text_of(device_id id) const;
   /// Errors: unknown_device, saying how it went if it was there once.
   caf::expected<const known_device*> known(device_id id) const;
 
@@ -76,15 +84,19 @@ public:
   /// All that were in it.
   device_ids leave(communicator_id communicator);
   device_ids members_of(communicator_id communicator) const;
+  /// In no communicator, and not about to go.
+  bool is_free(const known_device& x) const { return x.communicators.empty() && !is_draining(x); }
   size_t free_count() const;
   /// Free ones such that those of a node, and nodes of a host, are neighbours: what is sent to the next rank seldom
   /// leaves the host. Who joined first comes first. Errors: too_few_devices, with the numbers; `who` asks.
   caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
-  /// Whether communicators of these ranks can be made. Errors: unknown_device; invalid_argument for one that is twice
-  /// in a group.
+  /// Whether communicators of these ranks can be made. Errors: unknown_device; in_use for one whose node is drained;
+  /// invalid_argument for one that is twice in a group.
   caf::error check(const std::vector<device_ids>& groups) const;
 
 private:
+  bool is_draining(const known_device& x) const;
+
   std::map<node_id, known_node> nodes_;
   std::map<device_id, known_device> devices_;
   std::map<device_id, std::string> gone_; ///< How devices went, the latest of them.

@@ -50,6 +50,8 @@ public:
   std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
   /// The device is lost, and with it a rank: a group that gathers cannot come together, one that works is left by it.
   std::vector<answer> lost(device_id device, const std::string& cause);
+  /// Whether the device is a rank's in any group.
+  bool plays(device_id device) const;
   /// Groups that nobody is in any more, after a loss.
   std::optional<left_group> next_left();
   /// The limit has passed. None: it has been answered.

@@ -31,7 +31,7 @@ std::vector<spare_desk::number> spare_desk::waiting() const {
 
 device_id spare_desk::free_device(const search& x) const {
   for (auto& [id, device] : devices_.devices())
-    if (device.communicators.empty() && x.tried.count(id) == 0
+    if (devices_.is_free(device) && x.tried.count(id) == 0
         && memory_bytes(device.metadata) >= memory_bytes(x.request.lost()))
       return id;
   return {};
@@ -56,7 +56,7 @@ spare_desk::step spare_desk::next(number id, bool wanted) {
 
 spare_desk::step spare_desk::nobody(search& x) const {
   if (x.second_best) // better than an empty place, if nobody has taken it meanwhile
-    if (auto device = devices_.find(x.second_best->first); device != nullptr && device->communicators.empty()) {
+    if (auto device = devices_.find(x.second_best->first); device != nullptr && devices_.is_free(*device)) {
       devices_.take(x.second_best->first, communicator_of(x.request));
       return {kind::hand_over, x.second_best->first, x.second_best->second};
     }

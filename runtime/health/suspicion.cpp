@@ -30,7 +30,7 @@ void suspicion::on_answer(uint64_t number, duration busy_for, time_point now) {
 suspicion::verdict suspicion::evaluate(time_point now) {
   observe(now);
   expire(now);
-  auto late = static_cast<size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
+  auto late = latest_answers().late;
   return {late >= options_.late, late == 0 ? std::string{} : reason_at(now, late)};
 }
 
@@ -60,6 +60,11 @@ void suspicion::expire(time_point now) {
     pending_.pop_front();
     count(true);
   }
+}
+
+suspicion::record suspicion::latest_answers() const {
+  return {static_cast<uint32_t>(std::count(outcomes_.begin(), outcomes_.end(), true)),
+          static_cast<uint32_t>(outcomes_.size())};
 }
 
 void suspicion::count(bool late) {

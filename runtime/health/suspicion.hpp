@@ -45,6 +45,13 @@ public:
   /// and how long a device had been busy before counts no more.
   verdict evaluate(time_point now);
 
+  /// Its last answers, and how many of them were late.
+  struct record {
+    uint32_t late = 0;
+    uint32_t answers = 0; ///< 0..window
+  };
+  record latest_answers() const;
+
   /// The device could not answer until now, through no fault of its own: what is pending starts afresh, and nothing
   /// that was late before counts.
   void start_afresh(time_point now);

@@ -74,18 +74,29 @@ void watch::on_answer(const proto::Progress& x, time_point now) {
   auto i = devices_.find(device_id{x.device_id()});
   if (i == devices_.end())
     return;
-  auto& [suspect, latest, process] = i->second;
+  auto& [suspect, latest, process, answered_at] = i->second;
   suspect.on_answer(x.number(), std::chrono::nanoseconds{x.busy() ? x.busy_for_ns() : 0}, now);
   if (x.sequence() != latest.sequence() || x.epoch() != latest.epoch() || x.round() != latest.round()
       || x.doing() != latest.doing()) // it tells the pieces of a block, too
     last_progress_ = now;
   latest = x;
+  answered_at = now;
 }
 
-const std::string& watch::doing(device_id device) const {
-  static const std::string nothing;
+watch::word watch::known(device_id device, time_point now) const {
   auto i = devices_.find(device);
-  return i == devices_.end() ? nothing : i->second.latest.doing();
+  if (i == devices_.end())
+    return {};
+  auto& x = i->second;
+  word result;
+  if (x.answered_at) {
+    result.latest = &x.latest;
+    result.age = now - *x.answered_at;
+  }
+  result.answers = x.suspect.latest_answers();
+  if (auto process = x.process ? processes_.find(*x.process) : processes_.end(); process != processes_.end())
+    result.silent = process->second.length(now);
+  return result;
 }
 
 } // namespace ringmaster

@@ -52,14 +52,21 @@ public:
   void on_answer(const proto::Progress& x, time_point now);
   /// The process has spoken, whatever it said of its devices. To be called before their answers are.
   void on_report(process_number process, time_point now);
-  /// In its own words; empty: no word yet.
-  const std::string& doing(device_id device) const;
+  /// What is known of a device.
+  struct word {
+    const proto::Progress* latest = nullptr; ///< Its last answer; null: none yet.
+    duration age{};                          ///< Of that.
+    suspicion::record answers;
+    duration silent{}; ///< So long its process owes an answer.
+  };
+  word known(device_id device, time_point now) const;
 
 private:
   struct watched {
     suspicion suspect;
     proto::Progress latest; ///< Its last answer.
     std::optional<process_number> process;
+    std::optional<time_point> answered_at = std::nullopt;
   };
 
   void observe(time_point now);

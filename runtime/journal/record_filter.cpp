@@ -27,7 +27,8 @@ std::string_view kind_of(const Record& record) {
     case Record::kCoordinatorStarted:
     case Record::kIdsReserved: return "coordinator";
     case Record::kNodeJoined:
-    case Record::kNodeLeft: return "node";
+    case Record::kNodeLeft:
+    case Record::kNodeClock: return "node";
     case Record::kDeviceJoined:
     case Record::kDeviceLeft:
     case Record::kDeviceDied: return "device";

@@ -6,6 +6,8 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <cmath>
 #include <fmt/ranges.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -133,6 +135,12 @@ std::string text(const proto::CommandEnded& x) {
   return fmt::format("{}: {} of {} in {}", where, plain(x.kind()), bytes_text(x.bytes()), took);
 }
 
+std::string text(const proto::NodeClock& x) {
+  return fmt::format("the clock of node {} is {} {} the coordinator's, give or take {}", x.node_id(),
+                     duration_text(static_cast<uint64_t>(std::abs(x.offset_ns()))),
+                     x.offset_ns() < 0 ? "behind" : "before", duration_text(x.error_ns()));
+}
+
 std::string event_text(const Record& record, const record_text_options& opts) {
   switch (record.event_case()) {
     case Record::kCoordinatorStarted:
@@ -151,6 +159,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
       auto& x = record.node_left();
       return fmt::format("{} {}{}", node_text(x), x.lost() ? "was lost" : "left", because(x.cause()));
     }
+    case Record::kNodeClock: return text(record.node_clock());
     case Record::kDeviceJoined: return text(record.device_joined());
     case Record::kDeviceLeft:
       return fmt::format("device {:#x} left{}", record.device_left().device_id(),

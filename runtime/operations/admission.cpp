@@ -34,7 +34,9 @@ device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
 
 std::string admission::name_of_rank(device_id device) const {
   auto rank = rank_of(device);
-  return rank ? fmt::format("rank {} (device 0x{:x})", *rank, device) : fmt::format("device 0x{:x}", device);
+  auto named = names_.find(device);
+  auto name = named == names_.end() ? fmt::format("device 0x{:x}", device) : named->second;
+  return rank ? fmt::format("rank {} ({})", *rank, name) : name;
 }
 
 void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {

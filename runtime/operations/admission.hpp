@@ -44,6 +44,9 @@ public:
   /// before, replaces it. What lost devices have called, or others with them, fails.
   void set_ranks(epoch_number epoch, std::vector<device_id> devices);
 
+  /// How people are told of a device; else by its number.
+  void name(device_id device, std::string text) { names_[device] = std::move(text); }
+
   /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that
   /// is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
   std::string call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
@@ -102,6 +105,7 @@ private:
   std::vector<device_id> ranks_;
   std::map<epoch_number, std::vector<device_id>> history_; ///< Devices in rank order, by epoch.
   std::map<device_id, device_id> replaced_by_;
+  std::map<device_id, std::string> names_;
   std::map<device_id, std::deque<entry>> queues_;        ///< By device; never empty ones.
   std::map<std::pair<device_id, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;

@@ -163,6 +163,22 @@ call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequen
   return result;
 }
 
+std::vector<call_desk::waiting_call> call_desk::waiting(sequence_number next_sequence, time_point now) const {
+  constexpr size_t looked_at_max = 8; // each is compared with the calls of all ranks
+  std::vector<waiting_call> result;
+  size_t looked_at = 0;
+  for (auto& [ticket, call] : calls_) { // tickets rise: the oldest first
+    auto text = admission_.waits_for(ticket, next_sequence);
+    if (text.empty())
+      continue; // it is under way
+    if (std::none_of(result.begin(), result.end(), [&](auto& x) { return x.waits_for == text; }))
+      result.push_back({std::move(text), now - call.called_at});
+    if (++looked_at == looked_at_max)
+      break;
+  }
+  return result;
+}
+
 void call_desk::fail_all(errc code, const std::string& error) {
   std::vector<uint64_t> tickets;
   for (auto& call : calls_)

@@ -45,6 +45,8 @@ public:
 
   /// The epoch is open over these devices, in rank order.
   void set_ranks(epoch_number epoch, std::vector<device_id> devices);
+  /// How people are told of a device.
+  void name(device_id device, std::string text) { admission_.name(device, std::move(text)); }
   /// While members change, ranks are not what they will be in a moment: nothing is begun.
   void pause(bool paused) { paused_ = paused; }
 
@@ -70,6 +72,15 @@ public:
   void fail_all(errc code, const std::string& error);
 
   std::optional<decision> next();
+
+  /// Calls that have not been answered.
+  size_t open() const { return calls_.size(); }
+  struct waiting_call {
+    std::string waits_for; ///< As in `expire`.
+    std::chrono::nanoseconds age{};
+  };
+  /// What the oldest of those that wait for other ranks' calls wait for, each once.
+  std::vector<waiting_call> waiting(sequence_number next_sequence, time_point now) const;
 
 private:
   /// A call of one rank that has not been answered.

@@ -25,6 +25,16 @@ bool epoch_change::is_there(device_id device) const {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device && !x.lost; });
 }
 
+size_t epoch_change::rank_of(device_id device) const {
+  auto i = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device; });
+  return static_cast<size_t>(i - ranks_.begin());
+}
+
+std::string epoch_change::name_of(device_id device) const {
+  auto i = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device; });
+  return i == ranks_.end() ? fmt::format("device 0x{:x}", device) : text_of(i->metadata);
+}
+
 const std::vector<rank_device>* epoch_change::ranks_in(epoch_number epoch) const {
   auto i = history_.find(epoch);
   return i == history_.end() ? nullptr : &i->second;
@@ -46,13 +56,20 @@ bool epoch_change::counts(const proto::RankReport& x) {
 
 epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause) {
   decisions out;
+  if (leaving_.erase(device) != 0) { // from now on its place waits as anybody's
+    note_loss(fmt::format("rank {} ({}) was lost when it was to leave: {}", rank_of(device), name_of(device), cause));
+    out.emplace_back(members_left{{device}, epoch_, {}});
+    return out;
+  }
   if (!is_there(device))
     return out; // heard of already: a suspicion's fence makes the monitor speak, too
+  if (to_leave_.erase(device) != 0)
+    out.emplace_back(members_left{{device}, epoch_, {}});
   auto i = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device; });
   auto& known = history_.rbegin()->second; // as everybody knows the ranks, whoever else is lost meanwhile
   auto then = std::find_if(known.begin(), known.end(), [=](auto& x) { return x.id() == device; });
   auto rank = then != known.end() ? then - known.begin() : i - ranks_.begin();
-  auto reason = fmt::format("rank {} (device 0x{:x}) was lost: {}", rank, device, cause);
+  auto reason = fmt::format("rank {} ({}) was lost: {}", rank, text_of(i->metadata), cause);
   if (policy_ == proto::REPLACE && !ending()) {
     i->lost = true;
     to_replace_.push_back(device);
@@ -163,7 +180,11 @@ void epoch_change::replace_next(decisions& out) {
   asked_for_ = lost;
   asked_at_ = operations_.latest();
   auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == lost; });
-  out.emplace_back(spare_wanted{place->metadata, operations_.inputs_of(lost)});
+  bool lives = leaving_.count(lost) != 0;
+  auto begin = place->metadata.minmemaddr().value(), end = place->metadata.maxmemaddr().value();
+  out.emplace_back(spare_wanted{
+    place->metadata,
+    lives ? std::vector{operation_queue::memory_range{lost, begin, end - begin}} : operations_.inputs_of(lost), lives});
 }
 
 epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, device_id lost) {
@@ -171,6 +192,10 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   asked_for_ = {};
   if (ending())
     return out; // the coordinator takes it back when the communicator ends
+  if (!x.success() && leaving_.count(lost) != 0) {
+    stay(out, lost, x.error());
+    return out;
+  }
   if (!x.success()) {
     begin_end(out, losses_.back() + "; it could not be replaced: " + x.error());
     return out;
@@ -178,7 +203,7 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& y) { return y.id() == lost; });
   auto old_min = place->metadata.minmemaddr().value();
   *place = {x.device(), false};
-  if (has_results_)
+  if (has_results_ && !(leaving_.count(lost) != 0 && x.inputs_restored()))
     without_results_.insert(place->id());
   std::erase(to_replace_, lost);
   operations_.replace(lost, old_min, x.device(), [&](const operation& op) -> std::string {
@@ -186,15 +211,21 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
       return x.inputs_error();
     return op.sequence > asked_at_ ? "the call came while the device was being replaced" : "";
   });
-  epoch_reason_ += fmt::format("; device 0x{:x} took its place", place->id());
+  epoch_reason_ += fmt::format("; {} took its place", text_of(place->metadata));
+  if (auto left = leaving_.extract(lost)) {
+    note_loss(left.mapped());
+    out.emplace_back(members_left{{lost}, epoch_, {}});
+  }
   quiesce(out, {}); // what was cancelled leaves the streams
   return out;
 }
 
 epoch_change::decisions epoch_change::no_spare(const std::string& why) {
-  asked_for_ = {};
+  auto lost = std::exchange(asked_for_, {});
   decisions out;
-  if (!ending())
+  if (leaving_.count(lost) != 0)
+    stay(out, lost, "the coordinator gave no spare: " + why);
+  else if (!ending())
     begin_end(out, losses_.back() + "; the coordinator gave no spare: " + why);
   return out;
 }
@@ -210,7 +241,7 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
     if (op->state != operation::phase::running)
       return out;
     operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()),
-                       fmt::format("rank {} (device 0x{:x}): {}", x.rank(), x.device_id(), x.error()));
+                       fmt::format("rank {} ({}): {}", x.rank(), name_of(device_id{x.device_id()}), x.error()));
     quiesce(out, fmt::format("operation #{} failed", op->sequence));
     return out;
   }
@@ -350,6 +381,7 @@ void epoch_change::begin_end(decisions& out, const std::string& reason) {
     return;
   state_ = phase::ending;
   end_reason_ = reason;
+  keep_leavers(out, async_error());
   operations_.cancel_all(errc::aborted, async_error());
   std::erase_if(ranks_, [](auto& x) { return x.lost; });
   to_replace_.clear();

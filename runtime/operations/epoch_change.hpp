@@ -17,6 +17,9 @@ namespace ringmaster {
 ///     |                                           |
 ///     +-- abort, destroy, nobody left ------------+--> ending --all quiesced--> aborted, or gone
 ///
+/// Members may also leave, as if they were lost at a moment at which nothing is under way: until it comes, what is
+/// called waits.
+///
 /// An operation is `running` until every rank has finished it, then `decided`: from then on it counts as done by the
 /// group that ran it, whoever dies. What runs when an epoch opens runs again in it, from its untouched inputs.
 ///
@@ -54,12 +57,19 @@ public:
   struct spare_wanted {
     gpu_sim::DeviceMetadata lost;
     std::vector<operation_queue::memory_range> inputs;
+    bool leaving = false; ///< It lives, and holds them: they are all of its memory.
   };
   /// The epoch is open over `ranks()`: what runs is to be begun.
   struct epoch_opened {
     epoch_number epoch;
     std::string reason;
     std::vector<sequence_number> rerun; ///< Which are not begun for the first time.
+  };
+  /// These have left, and are to forget the communicator; or they stay: `problem` says why.
+  struct members_left {
+    std::vector<device_id> devices;
+    epoch_number epoch; ///< From which on it is so.
+    std::string problem;
   };
   /// Nothing is taken any more; calls fail.
   struct end_began {
@@ -74,7 +84,7 @@ public:
     std::string reason;
   };
   using decision = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted,
-                                epoch_opened, end_began, communicator_aborted, communicator_gone>;
+                                epoch_opened, members_left, end_began, communicator_aborted, communicator_gone>;
   using decisions = std::vector<decision>;
 
   /// Epoch 1 is open over these.
@@ -93,6 +103,10 @@ public:
   const std::vector<rank_device>& ranks() const { return ranks_; }
   /// Whether the device has a rank, and has not been lost.
   bool is_there(device_id device) const;
+  /// Whether what is called may begin at once.
+  bool begins() const { return state_ == phase::active && to_leave_.empty(); }
+  /// Whether the device has been asked to leave and has not.
+  bool is_leaving(device_id device) const { return to_leave_.count(device) != 0 || leaving_.count(device) != 0; }
   bool has_stopped(device_id device) const { return quiescing_.count(device) == 0; }
   /// What has happened that nobody had called for: all losses, the latest of very many; once it ends, why.
   std::string async_error() const;
@@ -123,6 +137,13 @@ public:
   decisions stalled(const std::string& reason);
   /// Calls have come into flight that waited for GroupEnd: those that were cancelled meanwhile end.
   decisions group_closed();
+  /// These are to leave as soon as nothing is under way; those that are no members have left. Returns why they cannot.
+  std::string ask_to_leave(const std::vector<device_id>& devices, const std::string& reason);
+  /// Those of them that have not gone yet are not to leave any more.
+  decisions ask_to_stay(const std::vector<device_id>& devices);
+  /// Whether somebody wants to leave and nothing is under way: then `let_leave` is to be asked.
+  bool can_leave() const;
+  decisions let_leave();
   decisions abort(const std::string& reason);
   /// A client's: the communicator is to be gone.
   decisions destroy(const std::string& reason);
@@ -149,6 +170,12 @@ private:
   void end_cancelled(decisions& out);
   void end(decisions& out, operation op);
   void note_loss(std::string reason);
+  /// There is no spare for one that was to leave: it is a member as before.
+  void stay(decisions& out, device_id device, const std::string& problem);
+  /// Nobody will leave any more.
+  void keep_leavers(decisions& out, const std::string& problem);
+  size_t rank_of(device_id device) const;
+  std::string name_of(device_id device) const;
   /// Where spares are to get inputs, else nobody keeps copies.
   void note_outputs(decisions& out, const operation& op) const;
   void note_ranks();
@@ -167,9 +194,11 @@ private:
   uint64_t losses_forgotten_ = 0;
   bool has_results_ = false; ///< An operation of the latest batch was decided.
   std::set<device_id> without_results_;
-  std::deque<device_id> to_replace_; ///< Lost devices whose ranks wait for a spare.
-  device_id asked_for_;              ///< The lost device that a spare has been asked for; 0: none.
-  sequence_number asked_at_;         ///< The latest operation that the request knew of.
+  std::deque<device_id> to_replace_;          ///< Lost devices whose ranks wait for a spare.
+  device_id asked_for_;                       ///< The lost device that a spare has been asked for; 0: none.
+  sequence_number asked_at_;                  ///< The latest operation that the request knew of.
+  std::map<device_id, std::string> to_leave_; ///< Members that wait for a quiet moment, and why they leave.
+  std::map<device_id, std::string> leaving_;  ///< Which live while their ranks wait for a spare; what to say of it.
   uint32_t held_ = 0;
   bool data_moves_ = false;
   bool stop_when_it_rests_ = false;

@@ -53,6 +53,7 @@ struct operation {
   uint64_t limit_number = 0;
   uint64_t group = 0;     ///< What it was called in; 0: in no group.
   sequence_number leader; ///< The first of those that it is fused with, for good: they share one fate. 0: none.
+  uint64_t called_ns = 0; ///< Wall clock, as the next one.
   uint64_t started_ns = 0;
   std::set<device_id> finished;
   std::set<device_id> committed;

@@ -141,7 +141,39 @@ TEST_CASE(
     CAPTURE(run.error);
     CHECK(status == 0);
     CHECK(run.output.find("right on 6 survivors") != std::string::npos);
+    CHECK((run.output.find("is silent, as the status says") != std::string::npos) == (how == std::string{"freeze"}));
   }
+}
+
+TEST_CASE("processes: a node that is drained ends well, and nobody takes that for a loss") {
+  auto story = R"("$0" drain node-2 && "$0" info; "$0" drain node-2)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+  CHECK(run.finish() == 1); // the second
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  for (auto said : {"node node-2 has ended\n", "3 nodes, 6 devices (6 free)", "node node-2 left: it was shut down"})
+    CHECK(run.output.find(said) != std::string::npos);
+  CHECK(run.error.find("[node-2] ") != std::string::npos);
+  CHECK(run.error.find("node node-2 has been drained: ends") != std::string::npos);
+  CHECK(run.error.find("ringmaster drain: there is no node \"node-2\"; there are node-1, node-3, node-4")
+        != std::string::npos);
+  CHECK(run.error.find("caf-run: ") == std::string::npos);
+}
+
+TEST_CASE("processes: the status and the faults name devices, nodes and processes") {
+  auto story = R"("$0" status "$RINGMASTER_COORDINATOR"; "$0" kill 0x1; "$0" kill 99; "$0" status --json)";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  CHECK(run.output.find("4 nodes on 1 host, 8 devices (8 free), 0 communicators\n") != std::string::npos);
+  CHECK(run.output.find("device 0x1 (node-") != std::string::npos);
+  CHECK(run.output.find("), which is free: dies\n") != std::string::npos);
+  CHECK(run.error.find("ringmaster kill: there is no device 0x63; there are 0x") != std::string::npos);
+  auto json = run.output.find('{');
+  REQUIRE(json != std::string::npos);
+  auto parsed = ringmaster::parse_json(run.output.substr(json));
+  REQUIRE(parsed);
 }
 
 TEST_CASE("processes: a memory file that is cut ends its owner at most, and the operation says whose it was") {
@@ -226,7 +258,7 @@ TEST_CASE("processes: a frozen node is noticed by its silence although nothing i
 }
 
 TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") {
-  for (auto command : {"node", "info", "bench", "demo", "tune"}) {
+  for (auto command : {"node", "info", "status", "bench", "demo", "tune"}) {
     launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
     CHECK(run.finish() == 1);
     CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")

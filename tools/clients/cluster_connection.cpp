@@ -9,14 +9,18 @@
 
 namespace ringmaster {
 
-caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts) {
+caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts,
+                                                 std::FILE* err) {
   auto where = coordinator_elsewhere(opts);
   if (where.empty())
     return make_error(errc::invalid_argument,
                       fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
                                   "environment, which caf-run sets",
                                   command));
-  return connect(system, where, opts.node.join_timeout);
+  auto found = connect(system, where, opts.node.join_timeout);
+  if (!found)
+    end_at_once(command, found.error(), err);
+  return found;
 }
 
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,

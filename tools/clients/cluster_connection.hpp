@@ -12,9 +12,10 @@
 
 namespace ringmaster {
 
-/// The coordinator that a command is to ask: --join's, or that of RINGMASTER_COORDINATOR. Errors: invalid_argument
-/// where neither says which; those of `connect`.
-caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts);
+/// The coordinator that a command is to ask: --join's, or that of RINGMASTER_COORDINATOR. Where it cannot be reached
+/// the process ends as of `end_at_once`. Errors: invalid_argument where neither says which.
+caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts,
+                                                 std::FILE* err);
 
 /// What a command uses that can have a cluster of its own: the one of --join or RINGMASTER_COORDINATOR, or else one of
 /// this process. Where the one elsewhere cannot be reached the process ends as of `end_at_once`. Errors: those of

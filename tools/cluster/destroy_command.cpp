@@ -55,11 +55,9 @@ class destroy_call final : public configured_call {
   caf::expected<int> run(const console& to) override {
     start_log(cfg_.values());
     caf::actor_system system{cfg_};
-    auto host = coordinator_for("ringmaster destroy N", system, cfg_.values());
-    if (!host && coordinator_elsewhere(cfg_.values()).empty())
-      return std::move(host.error());
+    auto host = coordinator_for("ringmaster destroy", system, cfg_.values(), to.err);
     if (!host)
-      end_at_once("ringmaster destroy", host.error(), to.err);
+      return std::move(host.error());
     client user{system, *host};
     if (all_) {
       auto cluster = user.info();

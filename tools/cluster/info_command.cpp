@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <ctime>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -21,13 +20,6 @@
 namespace ringmaster {
 
 namespace {
-
-std::chrono::seconds utc_offset() {
-  auto now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  return std::chrono::seconds{local.tm_gmtoff};
-}
 
 class info_call final : public configured_call {
   void declare_options(option_table& table) override {
@@ -56,11 +48,9 @@ class info_call final : public configured_call {
     auto& opts = cfg_.values();
     start_log(opts);
     caf::actor_system system{cfg_};
-    auto host = coordinator_for("ringmaster info", system, opts);
-    if (!host && coordinator_elsewhere(opts).empty())
-      return std::move(host.error());
+    auto host = coordinator_for("ringmaster info", system, opts, to.err);
     if (!host)
-      end_at_once("ringmaster info", host.error(), to.err);
+      return std::move(host.error());
     client user{system, *host};
     auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
     const auto where = coordinator_elsewhere(opts);
@@ -92,7 +82,7 @@ class info_call final : public configured_call {
     if (json_)
       fmt::print(to.out, "{}\n", json_of(cluster));
     else if (wanted_.empty())
-      fmt::print(to.out, "{}", info_text(cluster, coordinator, utc_offset()));
+      fmt::print(to.out, "{}", info_text(cluster, coordinator, utc_offset_now()));
   }
 
   caf::expected<int> tell_loss(const std::optional<std::string>& loss, const console& to) const {

@@ -28,7 +28,7 @@ const ClusterInfo::Communicator* communicator(const ClusterInfo& cluster, uint64
 }
 
 /// "rank 2 of communicator 7".
-std::string place_text(const ClusterInfo& cluster, uint64_t device, uint64_t comm_id) {
+std::string rank_text(const ClusterInfo& cluster, uint64_t device, uint64_t comm_id) {
   auto known = communicator(cluster, comm_id);
   auto rank = known == nullptr ? -1 : std::ranges::find(known->device_ids(), device) - known->device_ids().begin();
   if (known == nullptr || !known->silent().empty() || rank == known->device_ids_size())
@@ -39,7 +39,7 @@ std::string place_text(const ClusterInfo& cluster, uint64_t device, uint64_t com
 std::string device_text(const ClusterInfo& cluster, const ClusterInfo::Device& x) {
   std::vector<std::string> places;
   for (auto number : x.comm_ids())
-    places.push_back(place_text(cluster, id_of(x), number));
+    places.push_back(rank_text(cluster, id_of(x), number));
   auto& memory = x.metadata();
   return fmt::format("  device {:#x} {}, {}\n", id_of(x),
                      bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
@@ -68,11 +68,6 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
   return result + devices;
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool has_ended(const ClusterInfo::Communicator& x) {
   return x.async_error().find(" has ended") != std::string::npos;
 }
@@ -93,8 +88,7 @@ std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicat
 std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x) {
   auto ranks = fmt::format("{} on 0x{:x}", counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
                            fmt::join(x.device_ids(), " 0x"));
-  auto kind = fmt::format("policy {}{}, {}", lower(proto::FailurePolicy_Name(x.policy())),
-                          x.deterministic() ? ", deterministic" : "",
+  auto kind = fmt::format("policy {}{}, {}", policy_text(x.policy()), x.deterministic() ? ", deterministic" : "",
                           x.outlives_client() ? "stays until it is destroyed" : "goes with its client");
   if (!x.silent().empty())
     return fmt::format("communicator {}: {}, {}; it does not say more: {}\n", x.comm_id(), ranks, kind, x.silent());
@@ -107,18 +101,6 @@ std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Com
   if (!x.error().empty())
     result += fmt::format("  its latest operations: {}\n", x.error());
   return result;
-}
-
-std::string gone_text(const ClusterInfo::Gone& x, std::chrono::seconds utc_offset) {
-  auto seconds = static_cast<std::time_t>(x.time_ns() / 1'000'000'000) + utc_offset.count();
-  std::tm clock{};
-  ::gmtime_r(&seconds, &clock);
-  auto who = x.what() == ClusterInfo::Gone::NODE     ? "node " + x.name()
-             : x.what() == ClusterInfo::Gone::DEVICE ? fmt::format("device {:#x}", x.id())
-                                                     : fmt::format("communicator {}", x.id());
-  if (x.what() == ClusterInfo::Gone::DEVICE && !x.name().empty())
-    who += " of " + x.name();
-  return fmt::format("  {:%H:%M:%S} {} {}: {}\n", clock, who, x.left() ? "left" : "is lost", x.cause());
 }
 
 /// Of those that were lost with it: it, too, may have lost others before.
@@ -143,6 +125,45 @@ std::string state_without(const ClusterInfo& cluster, uint64_t comm_id, const st
 
 } // namespace
 
+std::string policy_text(proto::FailurePolicy x) {
+  auto text = proto::FailurePolicy_Name(x);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string time_text(uint64_t unix_ns, std::chrono::seconds utc_offset) {
+  auto seconds = static_cast<std::time_t>(unix_ns / 1'000'000'000) + utc_offset.count();
+  std::tm clock{};
+  ::gmtime_r(&seconds, &clock);
+  return fmt::format("{:%H:%M:%S}", clock);
+}
+
+std::chrono::seconds utc_offset_now() {
+  auto now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return std::chrono::seconds{local.tm_gmtoff};
+}
+
+std::vector<const ClusterInfo::Node*> nodes_by_name(const ClusterInfo& cluster) {
+  std::vector<const ClusterInfo::Node*> result;
+  for (auto& x : cluster.nodes())
+    result.push_back(&x);
+  std::ranges::sort(result, {}, [](auto* x) {
+    return std::pair{x->name().size(), x->name()};
+  }); // node-9 before node-10
+  return result;
+}
+
+std::string gone_text(const ClusterInfo::Gone& x, std::chrono::seconds utc_offset) {
+  auto who = x.what() == ClusterInfo::Gone::NODE     ? "node " + x.name()
+             : x.what() == ClusterInfo::Gone::DEVICE ? fmt::format("device {:#x}", x.id())
+                                                     : fmt::format("communicator {}", x.id());
+  if (x.what() == ClusterInfo::Gone::DEVICE && !x.name().empty())
+    who += " of " + x.name();
+  return fmt::format("{} {} {}: {}", time_text(x.time_ns(), utc_offset), who, x.left() ? "left" : "is lost", x.cause());
+}
+
 std::set<std::string> missing_nodes(const ClusterInfo& cluster, std::set<std::string> wanted) {
   for (auto& x : cluster.nodes()) {
     auto here = std::ranges::count_if(cluster.devices(), [&](auto& y) { return y.node_id() == x.node_id(); });
@@ -165,18 +186,14 @@ std::string info_text(const ClusterInfo& cluster, const std::string& coordinator
                             counted(static_cast<uint64_t>(cluster.nodes_size()), "node"),
                             counted(static_cast<uint64_t>(cluster.devices_size()), "device"), free,
                             counted(static_cast<uint64_t>(cluster.communicators_size()), "communicator"));
-  std::vector<const ClusterInfo::Node*> nodes;
-  for (auto& x : cluster.nodes())
-    nodes.push_back(&x);
-  std::ranges::sort(nodes, {}, [](auto* x) { return std::pair{x->name().size(), x->name()}; }); // node-9 before node-10
-  for (auto* x : nodes)
+  for (auto* x : nodes_by_name(cluster))
     result += node_text(cluster, *x);
   for (auto& x : cluster.communicators())
     result += communicator_text(cluster, x);
   if (!cluster.gone().empty())
     result += "gone\n";
   for (auto& x : cluster.gone())
-    result += gone_text(x, utc_offset);
+    result += fmt::format("  {}\n", gone_text(x, utc_offset));
   return result;
 }
 
@@ -211,12 +228,12 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
          + fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s", fmt::join(communicators, ", "));
 }
 
-std::string json_of(const ClusterInfo& cluster) {
+std::string json_of(const google::protobuf::Message& x) {
   google::protobuf::util::JsonPrintOptions how;
   how.preserve_proto_field_names = true;
   how.always_print_primitive_fields = true;
   std::string result;
-  auto status = google::protobuf::util::MessageToJsonString(cluster, &result, how);
+  auto status = google::protobuf::util::MessageToJsonString(x, &result, how);
   return status.ok() ? result : "{}";
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -14,6 +15,19 @@ std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<
 
 /// All that there are, also those that have no device any more.
 std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster);
+
+// Words that several commands say of a cluster.
+
+/// "shrink"
+std::string policy_text(proto::FailurePolicy x);
+/// "01:04:00"
+std::string time_text(uint64_t unix_ns, std::chrono::seconds utc_offset);
+/// Of this machine's clock.
+std::chrono::seconds utc_offset_now();
+/// As people count: node-9 before node-10.
+std::vector<const proto::ClusterInfo::Node*> nodes_by_name(const proto::ClusterInfo& cluster);
+/// "01:04:00 device 0x4 of node-2 is lost: its process is gone"
+std::string gone_text(const proto::ClusterInfo::Gone& x, std::chrono::seconds utc_offset);
 
 /// For people: each node with its devices and what these do, each communicator, what is gone and why; several lines.
 /// `utc_offset`: of the clock on the reader's wall.
@@ -24,8 +38,8 @@ std::string info_text(const proto::ClusterInfo& cluster, const std::string& coor
 /// node, or one of its devices, is not known to be gone, or a communicator of theirs has not come to terms with it.
 std::optional<std::string> loss_text(const proto::ClusterInfo& cluster, const std::string& node);
 
-/// One JSON object in one line: protobuf's own JSON with the field names of messages/cluster.proto. 64-bit numbers are
+/// One JSON object in one line: protobuf's own JSON with the field names of messages/*.proto. 64-bit numbers are
 /// strings, as JSON numbers lose digits above 2^53.
-std::string json_of(const proto::ClusterInfo& cluster);
+std::string json_of(const google::protobuf::Message& x);
 
 } // namespace ringmaster

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/journal/trace.hpp"
+#include "runtime/journal/traces/trace.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/log_options.hpp"
 #include "tools/console/output_file.hpp"

@@ -149,8 +149,12 @@ class node_call final : public configured_call {
                  configuration_origin());
     caf::scoped_actor self{system};
     self->monitor(self_node.handle());
-    return run_until_ended(
+    auto status = run_until_ended(
       self, self_node.handle().address(), [] {}, [](const caf::down_msg&) {});
+    if (status || status.error() != caf::exit_reason::user_shutdown)
+      return status;
+    spdlog::info("node {} has been drained: ends", self_node.name());
+    return exit_ok;
   }
 };
 

@@ -7,9 +7,9 @@
 
 namespace ringmaster {
 
-terminal::terminal(std::FILE* out) {
+terminal::terminal(std::FILE* out) : is_one_(::isatty(::fileno(out)) == 1) {
   const auto* no_color = std::getenv("NO_COLOR");
-  colours_ = ::isatty(::fileno(out)) == 1 && (no_color == nullptr || *no_color == '\0');
+  colours_ = is_one_ && (no_color == nullptr || *no_color == '\0');
   winsize size{};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
     columns_ = size.ws_col;

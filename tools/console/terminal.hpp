@@ -12,6 +12,9 @@ class terminal {
 public:
   explicit terminal(std::FILE* out);
 
+  /// Whether somebody sits there, and not a file or another program.
+  bool is_one() const noexcept { return is_one_; }
+
   std::string bold(std::string_view text) const { return painted("1", text); }
   std::string dim(std::string_view text) const { return painted("2", text); }
   std::string good(std::string_view text) const { return painted("32", text); }
@@ -24,6 +27,7 @@ public:
 private:
   std::string painted(const char* code, std::string_view text) const;
 
+  bool is_one_;
   bool colours_;
   size_t columns_ = 110; ///< Where there is no terminal to ask.
 };

@@ -222,8 +222,10 @@ void cluster_launch::report_lost(size_t node) {
     return;
   auto taken = lost.inquiry == nullptr ? std::string{} : lost.inquiry->kept_output();
   taken.erase(std::min(taken.find('\n'), taken.size()));
-  say(fmt::format("{} {}{}; the program {}", describe(*nodes_[node], places_[node]), nodes_[node]->describe_end(),
-                  taken.empty() ? "" : ", and took with it " + taken, program_.running() ? "goes on" : "has ended"));
+  // One that ends well and takes no rank with it was drained, or nobody had its devices.
+  if (!nodes_[node]->status()->success() || taken.find(" of communicator") != taken.npos)
+    say(fmt::format("{} {}{}; the program {}", describe(*nodes_[node], places_[node]), nodes_[node]->describe_end(),
+                    taken.empty() ? "" : ", and took with it " + taken, program_.running() ? "goes on" : "has ended"));
   if (lost.inquiry != nullptr)
     lost.inquiry->signal(SIGKILL);
 }

@@ -83,8 +83,8 @@ TEST_CASE("watch: a new word of anybody is progress, the same word is none") {
   CHECK(x.of.last_progress() == x.start + 1s);
   x.of.on_answer(answer, x.start + 2s);
   CHECK(x.of.last_progress() == x.start + 1s);
-  CHECK(x.of.doing({2}) == "waiting for rank 1's block");
-  CHECK(x.of.doing({9}).empty());
+  CHECK(x.of.known({2}, x.now).latest->doing() == "waiting for rank 1's block");
+  CHECK(x.of.known({9}, x.now).latest == nullptr);
   CHECK(!x.of.stalled(x.start + 31s));
   CHECK(x.of.stalled(x.start + 32s));
 }

@@ -70,6 +70,7 @@ struct budget {
   uint32_t spares = 0;   ///< That are given.
   uint32_t refusals = 0; ///< Of spares: none is free, or the coordinator does not answer.
   bool joint = false;    ///< Operations are joint ones.
+  uint32_t leaves = 0;   ///< Members that are asked to leave.
 };
 
 /// A communicator's epochs with everything around them: devices that fall silent and are noticed later, streams that
@@ -94,7 +95,9 @@ public:
       no_spare,
       no_answer,
       move,
-      moved
+      moved,
+      leave,
+      let_leave
     };
     kind what;
     device_id device = {};
@@ -147,6 +150,12 @@ public:
         for (auto how : {kind::no_spare, kind::no_answer})
           result.push_back({how});
     }
+    if (left_.leaves > 0)
+      for (auto& rank : epochs_.ranks())
+        if (is_there(rank.id()))
+          result.push_back({kind::leave, rank.id()});
+    if (epochs_.can_leave())
+      result.push_back({kind::let_leave});
     if (left_.joint && moving_ != sequence_number{})
       result.push_back({kind::moved});
     if (left_.joint && moving_ == sequence_number{} && epochs_.state() == epoch_change::phase::active
@@ -157,9 +166,10 @@ public:
 
   void apply(const event& x) {
     using kind = event::kind;
-    static constexpr const char* names[] = {"fall",       "notice",   "quiesced",  "finish",  "commit", "break_off",
-                                            "call",       "overdue",  "abort",     "destroy", "spare",  "bare_spare",
-                                            "dead_spare", "no_spare", "no_answer", "move",    "moved"};
+    static constexpr const char* names[] = {"fall",      "notice",     "quiesced",   "finish",   "commit",
+                                            "break_off", "call",       "overdue",    "abort",    "destroy",
+                                            "spare",     "bare_spare", "dead_spare", "no_spare", "no_answer",
+                                            "move",      "moved",      "leave",      "let_leave"};
     path_ += fmt::format("{} {} {} {}, ", names[static_cast<int>(x.what)], x.device, x.sequence, x.epoch);
     switch (x.what) {
       case kind::fall:
@@ -200,7 +210,7 @@ public:
           --left_.calls;
         ++calls_;
         auto& op = epochs_.operations().add(sum_of(epochs_.ranks()), 0);
-        if (epochs_.state() == epoch_change::phase::active)
+        if (epochs_.begins())
           begin(op);
         break;
       }
@@ -240,6 +250,23 @@ public:
         take(epochs_.data_moved(std::exchange(moving_, {})));
         take(epochs_.data_rests());
         break;
+      case kind::leave: {
+        --left_.leaves;
+        auto& ranks = epochs_.ranks();
+        bool last = policy_ != proto::REPLACE && std::all_of(ranks.begin(), ranks.end(), [&](auto& y) {
+                      return y.id() == x.device || asked_to_leave_.count(y.id()) != 0;
+                    });
+        auto problem = epochs_.ask_to_leave({x.device}, "a test");
+        expect(problem.empty() == !(epochs_.ending() || policy_ == proto::ABORT || last), "only who can leaves");
+        if (problem.empty())
+          asked_to_leave_.insert(x.device);
+        break;
+      }
+      case kind::let_leave:
+        for (auto& op : epochs_.operations().in_flight())
+          expect(op.attempts == 0, "who leaves has no part in anything");
+        take(epochs_.let_leave());
+        break;
     }
     check_ghosts();
   }
@@ -250,7 +277,8 @@ public:
     bool owed = std::any_of(events.begin(), events.end(), [](auto& x) {
       using kind = event::kind;
       return x.what == kind::notice || x.what == kind::quiesced || x.what == kind::finish || x.what == kind::commit
-             || x.what == kind::spare || x.what == kind::no_spare || x.what == kind::move || x.what == kind::moved;
+             || x.what == kind::spare || x.what == kind::no_spare || x.what == kind::move || x.what == kind::moved
+             || x.what == kind::let_leave;
     });
     if (owed)
       return;
@@ -261,6 +289,7 @@ public:
     expect(!epochs_.changing(), "an epoch opens in the end");
     expect(epochs_.operations().idle(), "every operation ends");
     expect(destroyed_ == gone_, "whoever wants it gone hears so");
+    expect(asked_to_leave_.empty(), "whoever wants a member to leave is answered");
   }
 
   /// All that the future depends on.
@@ -270,7 +299,9 @@ public:
     result += fmt::format("{} {} {} {} {} {} {} {}|", left_.losses, left_.calls, left_.broken, left_.overdue,
                           left_.aborts, left_.destroys, left_.spares, left_.refusals);
     for (auto& x : epochs_.ranks())
-      result += fmt::format("{}{}{} ", x.id(), x.lost ? "l" : "", epochs_.has_stopped(x.id()) ? "" : "q");
+      result += fmt::format("{}{}{}{} ", x.id(), x.lost ? "l" : "", epochs_.has_stopped(x.id()) ? "" : "q",
+                            epochs_.is_leaving(x.id()) ? "v" : "");
+    result += fmt::format("{} {}|", left_.leaves, fmt::join(asked_to_leave_, ","));
     for (auto& [id, x] : streams_)
       result += fmt::format("|{}{}{} {} {} {}", id, x.alive ? "a" : "", x.noticed ? "n" : "", fmt::join(x.answers, ","),
                             fmt::join(x.walks, ","), fmt::join(x.commits, ","));
@@ -371,11 +402,12 @@ private:
   void check(epoch_change::spare_wanted& x) {
     expect(asked_for_ == device_id{}, "one is asked for at a time");
     asked_for_ = id_of(x.lost);
-    expect(lost_.count(asked_for_) != 0, "it is for a lost one");
+    expect((lost_.count(asked_for_) != 0) != x.leaving, "it is for a lost one, or one that leaves");
     expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
     auto& queue = epochs_.operations().in_flight();
     bool runs = std::any_of(queue.begin(), queue.end(), [](auto& op) { return op.state == operation::phase::running; });
-    expect(x.inputs.empty() != runs, "it is to hold what is to run, whenever that was called, and nothing else");
+    expect(x.leaving ? x.inputs.size() == 1 && x.inputs[0].bytes == memory_bytes : x.inputs.empty() != runs,
+           "it is to hold what is to run, whenever that was called, and nothing else");
   }
   void check(epoch_change::epoch_opened& x) {
     expect(!ending_, "behind the end nothing opens");
@@ -383,6 +415,7 @@ private:
     expect(!x.reason.empty(), "it has a reason");
     for (auto& rank : epochs_.ranks()) {
       expect(lost_.count(rank.id()) == 0, "who was lost does not come back");
+      expect(left_for_good_.count(rank.id()) == 0, "nor does who has left");
       expect(streams_[rank.id()].stopped_at == x.epoch, "everybody has stopped");
     }
     for (auto& op : epochs_.operations().in_flight())
@@ -391,6 +424,15 @@ private:
                "what runs again is told");
         begin(op);
       }
+  }
+  void check(epoch_change::members_left& x) {
+    expect(!x.devices.empty(), "it is of somebody");
+    for (auto id : x.devices) {
+      expect(asked_to_leave_.erase(id) != 0, "it was asked to, and is answered once");
+      if (x.problem.empty())
+        left_for_good_.insert(id);
+      expect(!x.problem.empty() || !is_there(id), "who has left is no member");
+    }
   }
   void check(epoch_change::end_began& x) {
     expect(!ending_, "it ends once");
@@ -444,7 +486,7 @@ private:
   proto::FailurePolicy policy_;
   budget left_;
   std::map<device_id, stream> streams_;
-  std::set<device_id> lost_, given_;
+  std::set<device_id> lost_, given_, asked_to_leave_, left_for_good_;
   std::set<sequence_number> decided_, ended_;
   device_id asked_for_; ///< A spare, for this lost device.
   uint64_t next_spare_;
@@ -503,6 +545,16 @@ TEST_CASE("epoch change: every order of losses and spares that are given, refuse
     CAPTURE(ranks);
     CHECK(explore(ranks, proto::REPLACE, {.losses = 2, .calls = 3 - ranks, .spares = 2, .refusals = 1}) > 1000);
   }
+}
+
+TEST_CASE("epoch change: every order of losses and members that leave, who go when nothing is under way") {
+  for (uint32_t ranks : {2, 3})
+    for (auto policy : {proto::SHRINK, proto::ABORT, proto::REPLACE}) {
+      CAPTURE(ranks);
+      CAPTURE(policy);
+      CHECK(explore(ranks, policy, {.losses = 1, .calls = 3 - ranks, .spares = 1, .refusals = 1, .leaves = 2}) > 100);
+      CHECK(explore(ranks, policy, {.losses = 0, .calls = 1, .aborts = 1, .spares = 1, .leaves = 1}) > 50);
+    }
 }
 
 TEST_CASE("epoch change: every order of losses and data of joint operations on its way") {

@@ -1,8 +1,9 @@
-#include "runtime/journal/trace.hpp"
+#include "runtime/journal/traces/trace.hpp"
 
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/journal/unfinished_ranks.hpp"
+#include "runtime/journal/traces/trace_places.hpp"
+#include "runtime/journal/traces/unfinished_ranks.hpp"
 #include "runtime/text/json_writer.hpp"
 
 #include <fmt/format.h>
@@ -10,21 +11,18 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
 namespace {
 
 using proto::Record;
-
-constexpr int coordinator_pid = 1;
-constexpr int first_device_pid = 2;
-constexpr int default_stream_tid = 1;
 
 std::string lower(std::string text) {
   for (auto& c : text)
@@ -56,10 +54,8 @@ struct operation_label {
   uint64_t bytes = 0;
 };
 
-/// The stream, or 0 for the device's default one.
-static uint64_t other_stream(uint64_t stream_id) {
-  return number_on_device(stream_id) == 1 ? 0 : stream_id;
-}
+// An operation's attempt.
+using attempt_key = std::pair<operation_key, uint64_t>; // and epoch
 
 class trace_writer {
 public:
@@ -71,7 +67,17 @@ private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
   void learn_unfinished(std::span<const Record> context);
+  /// When something ran, by the coordinator's clock.
+  template <class Event>
+  interval coordinator_time(const Event& x, uint64_t time_ns) const {
+    auto by_node = interval_of(x, time_ns);
+    return {places_.time_of(x.device_id(), by_node.started_ns), places_.time_of(x.device_id(), by_node.ended_ns)};
+  }
+  /// When the coordinator began what the rank took part in; none: that is not known, or its node is not.
+  std::optional<uint64_t> start_of(const proto::RankReport& x) const;
   void write_names();
+  void write_start(const proto::RankReport& x, uint64_t when_ns);
+  void write_arrow(const proto::RankReport& x, interval when);
   /// `fate`: how it went with a rank that has not reported; else empty.
   void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
   void write_unfinished(const unfinished_rank& x);
@@ -80,34 +86,29 @@ private:
   /// Begins one, on a line of its own.
   json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
   void write_place(uint64_t device, uint64_t stream) {
-    json_.member("pid", pid(device)).member("tid", tid(device, other_stream(stream)));
+    json_.member("pid", places_.pid(device)).member("tid", places_.tid(device, stream));
   }
   void write_interval(interval when) {
     json_.key("ts").literal(time(when.started_ns)).key("dur").literal(microseconds(when.ended_ns - when.started_ns));
   }
 
   std::string time(uint64_t ns) const { return microseconds(ns - base_ns_); }
-  int tid(uint64_t device, uint64_t stream) const {
-    if (stream == 0)
-      return default_stream_tid;
-    auto& streams = streams_.at(device);
-    return default_stream_tid + 1 + static_cast<int>(std::distance(streams.begin(), streams.find(stream)));
-  }
-  int pid(uint64_t device) const {
-    return first_device_pid + static_cast<int>(std::distance(streams_.begin(), streams_.find(device)));
-  }
-
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
-  std::vector<unfinished_rank> unfinished_;        // of what is shown
-  std::map<uint64_t, std::set<uint64_t>> streams_; // of each device, without the default stream
+  std::vector<unfinished_rank> unfinished_; // of what is shown
+  trace_places places_;
+  std::map<attempt_key, uint64_t> starts_;                   // when the coordinator began them
+  std::set<std::tuple<uint64_t, uint64_t, uint64_t>> drawn_; // those with a slice: communicator, epoch, sequence
+  uint64_t arrows_ = 0;
   uint64_t base_ns_ = UINT64_MAX;
   json_writer json_;
 };
 
 trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record> context) : shown_(shown) {
-  for (auto& record : context)
+  for (auto& record : context) {
+    places_.learn(record);
     learn_operation(record);
+  }
   for (auto& record : shown)
     learn_track(record);
   learn_unfinished(context);
@@ -128,7 +129,7 @@ void trace_writer::learn_unfinished(std::span<const Record> context) {
   unfinished_ = unfinished_ranks(context);
   std::erase_if(unfinished_, [&](auto& x) { return operations.count(x.operation) == 0 && ended.count(x.device) == 0; });
   for (auto& x : unfinished_) {
-    streams_[x.device.value];
+    places_.use(x.device.value, 0);
     base_ns_ = std::min(base_ns_, x.started_ns);
   }
 }
@@ -143,20 +144,23 @@ void trace_writer::learn_operation(const Record& record) {
   } else if (record.has_operation_ended()) {
     auto& x = record.operation_ended();
     take(x.kind(), x.algorithm(), x.bytes());
+  } else if (record.has_operation_started()) {
+    starts_[{*operation_of(record), record.operation_started().epoch()}] = record.time_ns();
   }
 }
 
 void trace_writer::learn_track(const Record& record) {
   auto track = [&](const auto& x) {
-    auto& streams = streams_[x.device_id()];
-    if (other_stream(x.stream_id()) != 0)
-      streams.insert(other_stream(x.stream_id()));
-    base_ns_ = std::min(base_ns_, interval_of(x, record.time_ns()).started_ns);
+    places_.use(x.device_id(), x.stream_id());
+    base_ns_ = std::min(base_ns_, coordinator_time(x, record.time_ns()).started_ns);
   };
   base_ns_ = std::min(base_ns_, record.time_ns());
-  if (record.has_rank_ended())
+  if (record.has_rank_ended()) {
     track(record.rank_ended());
-  else if (record.has_command_ended())
+    if (auto start = start_of(record.rank_ended()))
+      base_ns_ = std::min(base_ns_, *start);
+  }
+  if (record.has_command_ended())
     track(record.command_ended());
 }
 
@@ -165,10 +169,11 @@ std::string trace_writer::write() {
   write_names();
   for (auto& record : shown_) {
     if (record.has_rank_ended())
-      write_rank(record.rank_ended(), interval_of(record.rank_ended(), record.time_ns()));
+      write_rank(record.rank_ended(), coordinator_time(record.rank_ended(), record.time_ns()));
     else if (record.has_command_ended())
-      write_command(record.command_ended(), interval_of(record.command_ended(), record.time_ns()));
-    else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint")
+      write_command(record.command_ended(), coordinator_time(record.command_ended(), record.time_ns()));
+    else if (auto kind = kind_of(record);
+             kind != "operation" && kind != "checkpoint" && !record.has_node_clock()) // its process's name says so
       write_instant(record);
   }
   for (auto& x : unfinished_)
@@ -177,20 +182,49 @@ std::string trace_writer::write() {
 }
 
 void trace_writer::write_names() {
-  auto name = [&](std::string_view what, int process, int track, std::string_view text) {
-    event("M").member("name", what).member("pid", process).member("tid", track);
-    json_.object("args").member("name", text).end().end();
-  };
-  name("process_name", coordinator_pid, 0, "coordinator");
-  name("thread_name", coordinator_pid, default_stream_tid, "events");
-  for (auto& [device, streams] : streams_) {
-    name("process_name", pid(device), 0, fmt::format("device {:#x}", device));
-    event("M").member("name", "process_sort_index").member("pid", pid(device)).member("tid", 0);
-    json_.object("args").member("sort_index", pid(device)).end().end();
-    name("thread_name", pid(device), default_stream_tid, "default stream");
-    for (auto stream : streams)
-      name("thread_name", pid(device), tid(device, stream), fmt::format("stream {}", number_on_device(stream)));
+  for (auto& x : places_.names()) {
+    event("M").member("name", x.tid ? "thread_name" : "process_name");
+    json_.member("pid", x.pid).member("tid", x.tid.value_or(0)).object("args").member("name", x.text).end().end();
+    if (x.tid)
+      continue;
+    event("M").member("name", "process_sort_index").member("pid", x.pid).member("tid", 0);
+    json_.object("args").member("sort_index", x.pid).end().end();
   }
+}
+
+std::optional<uint64_t> trace_writer::start_of(const proto::RankReport& x) const {
+  auto start = starts_.find({{communicator_id{x.comm_id()}, sequence_number{x.sequence()}}, x.epoch()});
+  return start == starts_.end() || !places_.has_node(x.device_id()) ? std::nullopt : std::optional{start->second};
+}
+
+/// A slice as short as can be: others begin before this one ends.
+void trace_writer::write_start(const proto::RankReport& x, uint64_t when_ns) {
+  auto name = fmt::format("communicator {} starts {}", x.comm_id(), x.sequence());
+  event("X").member("cat", "start").member("name", name).member("pid", trace_places::coordinator_pid);
+  json_.member("tid", trace_places::operations_tid);
+  write_interval({when_ns, when_ns});
+  json_.end();
+}
+
+/// From where the coordinator began the operation to the rank's part. An arrow is drawn from one slice to another.
+void trace_writer::write_arrow(const proto::RankReport& x, interval when) {
+  auto start = start_of(x);
+  if (!start)
+    return;
+  if (drawn_.insert({x.comm_id(), x.epoch(), x.sequence()}).second)
+    write_start(x, *start);
+  ++arrows_;
+  auto end_of_arrow = [&](const char* phase, uint64_t when_ns) -> json_writer& {
+    event(phase).member("cat", "start").member("name", "start").member("id", arrows_);
+    return json_.key("ts").literal(time(when_ns));
+  };
+  end_of_arrow("s", *start)
+    .member("pid", trace_places::coordinator_pid)
+    .member("tid", trace_places::operations_tid)
+    .end();
+  end_of_arrow("f", when.started_ns).member("bp", "e");
+  write_place(x.device_id(), x.stream_id());
+  json_.end();
 }
 
 void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
@@ -212,6 +246,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when, const s
     .member("error", x.error())
     .end()
     .end();
+  write_arrow(x, when);
 }
 
 /// What the device never said: that it was at this operation when it hung, or died.
@@ -237,8 +272,12 @@ void trace_writer::write_instant(const Record& record) {
   record_text_options opts;
   auto line = text_of(record, opts);
   auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
-  event("i").member("s", "g").member("cat", kind_of(record)).member("name", text).member("pid", coordinator_pid);
-  json_.member("tid", default_stream_tid).key("ts").literal(time(record.time_ns())).end();
+  event("i")
+    .member("s", "g")
+    .member("cat", kind_of(record))
+    .member("name", text)
+    .member("pid", trace_places::coordinator_pid);
+  json_.member("tid", trace_places::events_tid).key("ts").literal(time(record.time_ns())).end();
 }
 
 } // namespace

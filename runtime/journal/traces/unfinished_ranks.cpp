@@ -1,4 +1,4 @@
-#include "runtime/journal/unfinished_ranks.hpp"
+#include "runtime/journal/traces/unfinished_ranks.hpp"
 
 #include <algorithm>
 #include <map>

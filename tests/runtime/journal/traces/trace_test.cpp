@@ -1,4 +1,4 @@
-#include "runtime/journal/trace.hpp"
+#include "runtime/journal/traces/trace.hpp"
 
 #include "tests/support/records.hpp"
 
@@ -171,6 +171,61 @@ TEST_CASE("trace: no time is negative, whatever starts before the first record o
   CHECK(number(slices[0], "dur") == doctest::Approx(4000));
   CHECK(number(slices[1], "ts") == doctest::Approx(5000));
   CHECK(number(slices[1], "dur") == 0);
+}
+
+TEST_CASE(
+  "trace: a node is a process, by the coordinator's clock, and arrows lead to its ranks from where they began") {
+  std::vector<proto::Record> records;
+  for (uint64_t node : {1, 2}) {
+    auto joined = record_at(0);
+    joined.mutable_node_joined()->set_node_id(node);
+    joined.mutable_node_joined()->set_name("node-" + std::to_string(node));
+    joined.mutable_node_joined()->set_host("host" + std::to_string(node));
+    joined.mutable_node_joined()->set_pid(810 + node);
+    records.push_back(joined);
+    for (uint64_t device : {2 * node - 1, 2 * node}) {
+      auto there = record_at(0);
+      there.mutable_device_joined()->mutable_metadata()->mutable_deviceid()->set_value(device);
+      there.mutable_device_joined()->set_node_id(node);
+      records.push_back(there);
+    }
+  }
+  for (auto [offset, error] : {std::pair{6'000'000, 900'000}, std::pair{5'000'000, 100'000}}) { // the better one counts
+    auto clock = record_at(1);
+    clock.mutable_node_clock()->set_node_id(2);
+    clock.mutable_node_clock()->set_offset_ns(offset);
+    clock.mutable_node_clock()->set_error_ns(static_cast<uint64_t>(error));
+    records.push_back(clock);
+  }
+  records.push_back(operation_started(7, 1, 1, 2));
+  for (uint32_t rank : {0, 2})
+    records.push_back(rank_ended(7, 1, rank, rank + 1, 10)); // by their own clocks
+  records.push_back(command_ended(4, 0, "copy", "", 12));
+  auto all = events(trace_of(records));
+  auto names = tracks(all);
+  std::map<std::string, fields> slices;
+  for (auto& slice : of_phase(all, "X"))
+    slices[names.at({number(slice, "pid"), number(slice, "tid")})] = slice;
+  REQUIRE(slices.size() == 4);
+  const std::string second
+    = "node-2 on host2 (pid 812); its clock was 5 ms before the coordinator's, give or take 100 us";
+  CHECK(number(slices.at("node-1 on host1 (pid 811)/device 0x1 default stream"), "ts") == doctest::Approx(8'750));
+  CHECK(number(slices.at(second + "/device 0x3 default stream"), "ts") == doctest::Approx(3'750));
+  CHECK(slices.count(second + "/device 0x4 default stream") == 1);
+  auto& start = slices.at("coordinator/operations start"); // one, for all ranks
+  CHECK(text(start, "name") == "communicator 7 starts 1");
+  CHECK(number(start, "ts") == doctest::Approx(2'000));
+  auto from = of_phase(all, "s"), to = of_phase(all, "f");
+  REQUIRE(from.size() == 2);
+  REQUIRE(to.size() == 2);
+  for (size_t i : {0, 1}) {
+    CHECK(number(from[i], "id") == number(to[i], "id"));
+    CHECK(number(from[i], "ts") == number(start, "ts"));
+    CHECK(number(from[i], "pid") == number(start, "pid"));
+  }
+  CHECK(number(to[0], "ts") == doctest::Approx(8'750));
+  CHECK(number(to[1], "ts") == doctest::Approx(3'750));
+  CHECK(number(from[0], "id") != number(from[1], "id"));
 }
 
 TEST_CASE("trace: looks labels up in what is not shown") {

@@ -1,0 +1,103 @@
+#include "runtime/coordination/drain_desk.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ringmaster {
+
+void drain_desk::begin(node_id node, number who) {
+  devices_.set_draining(node, true);
+  drains_[node].waiting.insert(who);
+}
+
+std::vector<node_id> drain_desk::nodes() const {
+  std::vector<node_id> result;
+  for (auto& x : drains_)
+    result.push_back(x.first);
+  return result;
+}
+
+std::map<communicator_id, std::vector<device_id>> drain_desk::communicators_of(node_id node) const {
+  std::map<communicator_id, std::vector<device_id>> result;
+  for (auto& [id, device] : devices_.devices())
+    if (device.node == node)
+      for (auto communicator : device.communicators)
+        result[communicator].push_back(id);
+  return result;
+}
+
+drain_desk::step drain_desk::next(node_id node) {
+  step result;
+  auto& x = drains_.at(node);
+  auto used = communicators_of(node);
+  if (used.empty())
+    result.end_node = !std::exchange(x.told, true);
+  for (auto& [id, devices] : used) {
+    auto known = communicators_.find(id);
+    bool would_end = known == nullptr || known->policy == proto::ABORT; // then its own end is waited for
+    if (!would_end && x.asked.insert(id).second)
+      result.ask[id] = devices;
+  }
+  return result;
+}
+
+void drain_desk::answered(node_id node, communicator_id communicator, const std::vector<device_id>& devices,
+                          epoch_number epoch, const std::string& problem) {
+  if (problem.empty())
+    for (auto device : devices)
+      devices_.leave(device, communicator);
+  auto i = drains_.find(node);
+  if (i == drains_.end())
+    return; // nobody waits for it any more
+  auto& x = i->second;
+  x.asked.erase(communicator);
+  x.problems.erase(communicator);
+  if (!problem.empty())
+    x.problems[communicator] = problem;
+  else
+    x.done.push_back(fmt::format("communicator {} goes on without device 0x{:x}, in epoch {}", communicator.value,
+                                 fmt::join(devices, " 0x"), epoch));
+}
+
+std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
+  auto found = drains_.extract(node);
+  if (!found)
+    return std::nullopt;
+  auto& x = found.mapped();
+  return ending{{x.waiting.begin(), x.waiting.end()}, std::move(x.done), x.told};
+}
+
+std::string drain_desk::waits_for(node_id node, const drain& x) const {
+  if (x.told)
+    return "it has been told to end, and has not";
+  std::vector<std::string> result;
+  for (auto& [id, devices] : communicators_of(node)) {
+    auto known = communicators_.find(id);
+    auto problem = x.problems.find(id);
+    auto why = problem != x.problems.end() ? problem->second
+               : known != nullptr && known->policy == proto::ABORT
+                 ? "its policy is \"abort\", so that its end is waited for"
+                 : "what runs on it has not ended";
+    result.push_back(fmt::format("communicator {} has its device 0x{:x}: {}", id.value, fmt::join(devices, " 0x"),
+                                 why));
+  }
+  return fmt::format("{}", fmt::join(result, "; "));
+}
+
+std::optional<std::string> drain_desk::expired(number who) {
+  for (auto i = drains_.begin(); i != drains_.end(); ++i) {
+    auto& [node, x] = *i;
+    if (x.waiting.erase(who) == 0)
+      continue;
+    auto result = waits_for(node, x);
+    if (x.waiting.empty() && !x.told) {
+      devices_.set_draining(node, false);
+      drains_.erase(i);
+      result += "; its devices are free for communicators to come again";
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,110 @@
+#include "runtime/journal/traces/trace_places.hpp"
+
+#include "runtime/journal/record_filter.hpp"
+#include "runtime/journal/record_text.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr int first_pid = 2;
+constexpr int first_tid = 1;
+
+/// The stream, or 0 for the device's default one.
+uint64_t other_stream(uint64_t stream_id) {
+  return number_on_device(stream_id) == 1 ? 0 : stream_id;
+}
+
+} // namespace
+
+void trace_places::learn(const proto::Record& record) {
+  if (record.has_node_joined()) {
+    auto& x = record.node_joined();
+    nodes_[x.node_id()].place = fmt::format("{}{}{} (pid {})", x.name(), x.host().empty() ? "" : " on ", x.host(),
+                                            x.pid());
+  } else if (record.has_device_joined()) {
+    auto& x = record.device_joined();
+    nodes_of_devices_[x.metadata().deviceid().value()] = x.node_id();
+  } else if (record.has_node_clock()) {
+    auto& best = nodes_[record.node_clock().node_id()].clock;
+    if (!best || record.node_clock().error_ns() < best->error_ns())
+      best = record.node_clock();
+  }
+}
+
+uint64_t trace_places::node_of(uint64_t device) const {
+  auto known = nodes_of_devices_.find(device);
+  auto node = known == nodes_of_devices_.end() ? nodes_.end() : nodes_.find(known->second);
+  return node == nodes_.end() || node->second.place.empty() ? 0 : node->first;
+}
+
+trace_places::process_key trace_places::process_of(uint64_t device) const {
+  auto node = node_of(device);
+  return node == 0 ? process_key{UINT64_MAX, device} : process_key{node, 0};
+}
+
+void trace_places::use(uint64_t device, uint64_t stream) {
+  streams_[device].insert({0, other_stream(stream)});
+  processes_[process_of(device)].insert(device);
+}
+
+bool trace_places::have_nodes() const {
+  return !processes_.empty() && processes_.begin()->first.second == 0;
+}
+
+int trace_places::pid(uint64_t device) const {
+  return first_pid + static_cast<int>(std::distance(processes_.begin(), processes_.find(process_of(device))));
+}
+
+int trace_places::tid(uint64_t device, uint64_t stream) const {
+  auto result = first_tid;
+  for (auto other : processes_.at(process_of(device))) {
+    auto& streams = streams_.at(other);
+    if (other == device)
+      return result + static_cast<int>(std::distance(streams.begin(), streams.find(other_stream(stream))));
+    result += static_cast<int>(streams.size());
+  }
+  return result;
+}
+
+uint64_t trace_places::time_of(uint64_t device, uint64_t ns) const {
+  auto node = nodes_.find(node_of(device));
+  if (node == nodes_.end() || !node->second.clock)
+    return ns;
+  return static_cast<uint64_t>(static_cast<int64_t>(ns) - node->second.clock->offset_ns());
+}
+
+std::string trace_places::text_of(const known_node& x) const {
+  if (!x.clock)
+    return x.place;
+  auto offset = x.clock->offset_ns();
+  return fmt::format("{}; its clock was {} {} the coordinator's, give or take {}", x.place,
+                     duration_text(static_cast<uint64_t>(std::abs(offset))), offset < 0 ? "behind" : "before",
+                     duration_text(x.clock->error_ns()));
+}
+
+std::vector<trace_places::name> trace_places::names() const {
+  std::vector<name> result{{coordinator_pid, std::nullopt, "coordinator"}, {coordinator_pid, events_tid, "events"}};
+  if (have_nodes())
+    result.push_back({coordinator_pid, operations_tid, "operations start"});
+  for (auto& [process, devices] : processes_) {
+    bool is_node = process.second == 0;
+    result.push_back({pid(*devices.begin()), std::nullopt,
+                      is_node ? text_of(nodes_.at(process.first)) : fmt::format("device {:#x}", process.second)});
+    for (auto device : devices)
+      for (auto stream : streams_.at(device)) {
+        auto text = stream == 0 ? std::string{"default stream"} : fmt::format("stream {}", number_on_device(stream));
+        result.push_back({pid(device), tid(device, stream),
+                          is_node ? fmt::format("device {:#x} {}", device, text) : std::move(text)});
+      }
+  }
+  return result;
+}
+
+} // namespace ringmaster

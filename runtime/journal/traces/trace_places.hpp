@@ -1,0 +1,62 @@
+#pragma once
+
+#include "messages/journal.pb.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// Where a trace shows what: a node is a process, and each stream of its devices a track; a device whose node is not
+/// known is a process of its own. And how far a node's clock is before the coordinator's, by the best estimate there
+/// is.
+class trace_places {
+public:
+  static constexpr int coordinator_pid = 1;
+  static constexpr int events_tid = 1;     ///< Of the coordinator: what happens to the cluster.
+  static constexpr int operations_tid = 2; ///< Of the coordinator: when operations start.
+
+  /// Nodes, their devices and clocks.
+  void learn(const proto::Record& record);
+  /// The device's default stream, and this one, have tracks. All are to be used before numbers are asked for.
+  void use(uint64_t device, uint64_t stream);
+
+  int pid(uint64_t device) const;
+  int tid(uint64_t device, uint64_t stream) const;
+  /// The coordinator's time of what the device's node noted at `ns`.
+  uint64_t time_of(uint64_t device, uint64_t ns) const;
+  bool has_node(uint64_t device) const { return node_of(device) != 0; }
+  /// Whether any of the devices used has a node.
+  bool have_nodes() const;
+
+  struct name {
+    int pid = 0;
+    std::optional<int> tid; ///< None: of the process.
+    std::string text;
+  };
+  /// Those of processes come before those of their tracks.
+  std::vector<name> names() const;
+
+private:
+  struct known_node {
+    std::string place = {}; ///< "node-2 on hostb (pid 812)"
+    std::optional<proto::NodeClock> clock = std::nullopt;
+  };
+
+  uint64_t node_of(uint64_t device) const; ///< 0: not known
+  /// What is one process: its node, or where that is not known, the device.
+  using process_key = std::pair<uint64_t, uint64_t>;
+  process_key process_of(uint64_t device) const;
+  std::string text_of(const known_node& x) const;
+
+  std::map<uint64_t, known_node> nodes_;
+  std::map<uint64_t, uint64_t> nodes_of_devices_;
+  std::map<uint64_t, std::set<uint64_t>> streams_;      ///< Of the devices that are used; 0 is the default one.
+  std::map<process_key, std::set<uint64_t>> processes_; ///< Their devices.
+};
+
+} // namespace ringmaster

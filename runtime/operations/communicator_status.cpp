@@ -1,0 +1,135 @@
+#include "runtime/operations/communicator_status.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+using proto::CommunicatorStatus;
+
+constexpr size_t operations_told_max = 16;
+
+uint64_t ns(watch::duration x) {
+  return static_cast<uint64_t>(std::max<int64_t>(x.count(), 0));
+}
+
+CommunicatorStatus::State state_of(const epoch_change& epochs) {
+  switch (epochs.state()) {
+    case epoch_change::phase::active: return CommunicatorStatus::ACTIVE;
+    case epoch_change::phase::quiescing: return CommunicatorStatus::STOPPING;
+    case epoch_change::phase::replacing: return CommunicatorStatus::REPLACING;
+    case epoch_change::phase::ending: return CommunicatorStatus::ENDING;
+    case epoch_change::phase::aborted: break;
+  }
+  return CommunicatorStatus::ENDED;
+}
+
+CommunicatorStatus::Operation::Phase phase_of(const operation& op) {
+  using told = CommunicatorStatus::Operation;
+  if (op.state == operation::phase::running)
+    return op.attempts == 0 ? told::QUEUED : told::RUNNING;
+  return op.state == operation::phase::decided ? told::DECIDED : told::CANCELLED;
+}
+
+bool has_done(const communicator_view& x, device_id device, const operation& op) {
+  return op.joint ? x.has_come(device, op.sequence) : op.finished.count(device) != 0;
+}
+
+/// Whether what the device said last is of this operation.
+bool is_of(const proto::Progress* said, const operation& op) {
+  return said != nullptr && said->sequence() == op.sequence.value;
+}
+
+void tell(const communicator_view& x, const operation& op, CommunicatorStatus::Operation& to) {
+  to.set_sequence(op.sequence.value);
+  *to.mutable_collective() = op.what();
+  to.set_bytes(op.bytes);
+  to.set_phase(phase_of(op));
+  to.set_age_ns(x.unix_ns - std::min(op.called_ns, x.unix_ns));
+  to.set_attempts(op.attempts);
+  to.set_joint(op.joint);
+  to.set_world_size(op.world_size);
+  uint32_t done = 0;
+  for (auto& slot : op.slots)
+    done += op.attempts > 0 && has_done(x, slot.device, op) ? 1 : 0;
+  to.set_ranks_done(done);
+}
+
+/// Ranks that a rank waits for: by what it says, or those who have not done what it has done.
+void tell_waits(const communicator_view& x, const rank_device& rank, const operation* op,
+                CommunicatorStatus::Rank& to) {
+  if (op == nullptr || op->state != operation::phase::running || op->attempts == 0 || rank.lost || x.epochs.changing())
+    return;
+  auto said = x.watched.known(rank.id(), x.now).latest;
+  if (!has_done(x, rank.id(), *op)) {
+    if (is_of(said, *op))
+      *to.mutable_waits_for() = said->waits_for();
+    return;
+  }
+  for (uint32_t other = 0; other < x.epochs.ranks().size(); ++other)
+    if (!has_done(x, x.epochs.ranks()[other].id(), *op))
+      to.add_waits_for(other);
+}
+
+void tell(const communicator_view& x, const rank_device& rank, const operation* op, CommunicatorStatus::Rank& to) {
+  auto known = x.watched.known(rank.id(), x.now);
+  to.set_device_id(rank.id().value);
+  to.set_doing(doing_of(x, rank, op));
+  to.set_lost(rank.lost);
+  tell_waits(x, rank, op, to);
+  if (known.latest != nullptr) {
+    *to.mutable_latest() = *known.latest;
+    to.set_latest_age_ns(ns(known.age));
+  }
+  to.set_late(known.answers.late);
+  to.set_answers(known.answers.answers);
+  to.set_silent_ns(ns(known.silent));
+}
+
+} // namespace
+
+std::string doing_of(const communicator_view& x, const rank_device& rank, const operation* op) {
+  if (rank.lost)
+    return x.epochs.is_leaving(rank.id()) ? "leaves, waiting for a spare" : "lost, waiting for a spare";
+  if (!x.epochs.has_stopped(rank.id()))
+    return "has not stopped for the new epoch";
+  if (op == nullptr)
+    return x.epochs.changing() ? "has stopped" : "idle";
+  if (op->committed.count(rank.id()) != 0)
+    return "done";
+  if (op->finished.count(rank.id()) != 0)
+    return "finished";
+  if (op->joint && op->state == operation::phase::decided)
+    return "its data is being moved";
+  if (op->joint && x.has_come(rank.id(), op->sequence))
+    return "has come to it, waits for the others";
+  auto said = x.watched.known(rank.id(), x.now).latest;
+  bool older = said != nullptr && said->sequence() != 0 && said->sequence() < op->sequence.value;
+  return said == nullptr || older ? "no word yet" : said->doing();
+}
+
+CommunicatorStatus status_of(const communicator_view& x) {
+  CommunicatorStatus result;
+  auto& queue = x.epochs.operations().in_flight();
+  result.set_epoch(x.epochs.opened().value);
+  result.set_state(state_of(x.epochs));
+  result.set_async_error(x.epochs.async_error());
+  result.set_operations_in_flight(static_cast<uint32_t>(queue.size()));
+  result.set_waiting_for_group_end(static_cast<uint32_t>(x.epochs.operations().waiting()));
+  for (size_t i = 0; i < std::min(queue.size(), operations_told_max); ++i)
+    tell(x, queue[i], *result.add_operations());
+  for (auto& rank : x.epochs.ranks())
+    tell(x, rank, queue.empty() ? nullptr : &queue.front(), *result.add_ranks());
+  result.set_open_calls(static_cast<uint32_t>(x.calls.open()));
+  for (auto& call : x.calls.waiting(x.epochs.operations().latest().next(), x.now)) {
+    auto& told = *result.add_waiting_calls();
+    told.set_waits_for(call.waits_for);
+    told.set_age_ns(ns(call.age));
+  }
+  if (!queue.empty() || x.epochs.changing())
+    result.set_still_ns(ns(x.now - x.watched.last_progress()));
+  return result;
+}
+
+} // namespace ringmaster

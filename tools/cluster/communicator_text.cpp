@@ -1,0 +1,246 @@
+#include "tools/cluster/communicator_text.hpp"
+
+#include "messages/wire_ids.hpp"
+#include "runtime/schedule/collective.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "tools/cluster/info_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace ringmaster {
+
+namespace {
+
+using proto::CommunicatorStatus;
+using operation_told = CommunicatorStatus::Operation;
+
+constexpr uint64_t second_ns = 1'000'000'000;
+
+const proto::ClusterInfo::Device* find_device(const proto::ClusterInfo& cluster, uint64_t id) {
+  auto found = std::ranges::find(cluster.devices(), id, [](auto& x) { return x.metadata().deviceid().value(); });
+  return found == cluster.devices().end() ? nullptr : &*found;
+}
+
+const proto::ClusterInfo::Node* find_node(const proto::ClusterInfo& cluster, uint64_t id) {
+  auto found = std::ranges::find(cluster.nodes(), id, [](auto& x) { return x.node_id(); });
+  return found == cluster.nodes().end() ? nullptr : &*found;
+}
+
+/// "node-2 on hostb, pid 812"; a device that has just died is nowhere.
+std::string place_of(const proto::ClusterInfo& cluster, uint64_t device) {
+  auto known = find_device(cluster, device);
+  auto node = known == nullptr ? nullptr : find_node(cluster, known->node_id());
+  return node == nullptr ? "not here" : place_text(*node);
+}
+
+std::string state_text(const CommunicatorStatus& x) {
+  switch (x.state()) {
+    case CommunicatorStatus::STOPPING: return "its ranks stop for a new epoch";
+    case CommunicatorStatus::REPLACING: return "waits for a spare";
+    case CommunicatorStatus::ENDING: return "ends";
+    case CommunicatorStatus::ENDED: return "has ended, and is here until somebody destroys it";
+    default: return x.operations_in_flight() == 0 ? "idle" : "at work";
+  }
+}
+
+std::string head_text(const CommunicatorStatus& x) {
+  auto result = fmt::format("communicator {}: {}, policy {}{}, epoch {}, {}; ", x.comm_id(),
+                            counted(static_cast<uint64_t>(x.ranks_size()), "rank"), policy_text(x.policy()),
+                            x.deterministic() ? ", deterministic" : "", x.epoch(), state_text(x));
+  if (x.operations_in_flight() > 0)
+    result += fmt::format("{} in flight, ", counted(x.operations_in_flight(), "operation"));
+  return result + fmt::format("{} ended well, {} failed", x.operations_ended(), x.operations_failed());
+}
+
+std::string what_text(const operation_told& op) {
+  auto& what = op.collective();
+  return fmt::format("#{} {} ({}), {}", op.sequence(), name_of(what.kind()), what.algorithm(), bytes_text(op.bytes()));
+}
+
+/// The first in flight.
+std::string operation_text(const operation_told& op) {
+  auto result = fmt::format("  {}, called {} ago", what_text(op), age_text(op.age_ns()));
+  if (op.attempts() > 1)
+    result += fmt::format(", attempt {}", op.attempts());
+  if (op.phase() == operation_told::QUEUED)
+    return result + ": waits for the new epoch";
+  if (op.phase() == operation_told::CANCELLED)
+    return result + ": fails when all ranks have stopped";
+  if (op.phase() == operation_told::DECIDED)
+    return result + ": decided, results are put in place";
+  return result
+         + fmt::format(": {} of {} ranks have {} it", op.ranks_done(), op.world_size(),
+                       op.joint() ? "come to" : "finished");
+}
+
+void tell_queued(const CommunicatorStatus& x, std::vector<status_line>& out) {
+  constexpr int named_max = 3;
+  std::vector<std::string> named;
+  for (int i = 1; i < x.operations_size() && i <= named_max; ++i)
+    named.push_back(what_text(x.operations(i)));
+  auto more = x.operations_in_flight() > 1 + named.size() ? x.operations_in_flight() - 1 - named.size() : 0;
+  if (more > 0)
+    named.push_back(fmt::format("{} more", more));
+  if (!named.empty())
+    out.push_back({tone::plain, fmt::format("  behind it: {}", fmt::join(named, "; "))});
+  if (x.waiting_for_group_end() > 0)
+    out.push_back({tone::plain,
+                   fmt::format("  {} for GroupEnd", x.waiting_for_group_end() == 1
+                                                      ? "1 call waits"
+                                                      : fmt::format("{} calls wait", x.waiting_for_group_end()))});
+  for (auto& call : x.waiting_calls())
+    out.push_back({call.age_ns() > second_ns ? tone::warning : tone::plain,
+                   fmt::format("  calls wait for {}: {}", age_text(call.age_ns()), call.waits_for())});
+}
+
+std::string trouble_of(const CommunicatorStatus::Rank& x) {
+  std::vector<std::string> result;
+  if (x.silent_ns() > second_ns / 2)
+    result.push_back(fmt::format("its process has been silent for {}", age_text(x.silent_ns())));
+  if (x.late() > 0)
+    result.push_back(fmt::format("{} of its last {} answers were late", x.late(), x.answers()));
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+/// "waiting for rank 2's block at round 4 of 14": which operation stands above.
+std::string doing_text(const CommunicatorStatus::Rank& x) {
+  auto result = x.doing().substr(0, x.doing().find(" of operation #"));
+  auto trouble = trouble_of(x);
+  return trouble.empty() ? result : result + "; " + trouble;
+}
+
+std::string received_text(const CommunicatorStatus::Rank& x) {
+  uint64_t bytes = 0;
+  for (auto& route : x.latest().received())
+    bytes += route.bytes();
+  return bytes == 0 ? "-" : bytes_text(bytes);
+}
+
+/// Few ranks are all told; of many those that the others wait for, and those with trouble.
+std::set<int> ranks_told(const CommunicatorStatus& x, const std::vector<uint32_t>& culprits) {
+  constexpr int all_max = 32;
+  std::set<int> result;
+  for (int rank = 0; rank < x.ranks_size(); ++rank)
+    if (auto& about = x.ranks(rank); x.ranks_size() <= all_max || about.lost() || !trouble_of(about).empty()
+                                     || std::ranges::count(culprits, static_cast<uint32_t>(rank)) > 0)
+      result.insert(rank);
+  return result;
+}
+
+std::vector<std::string> row_of(const CommunicatorStatus& x, int rank, const proto::ClusterInfo& cluster) {
+  auto& about = x.ranks(rank);
+  auto& latest = about.latest();
+  bool of_it = x.operations_size() > 0 && latest.sequence() == x.operations(0).sequence();
+  return {std::to_string(rank),
+          fmt::format("0x{:x}", about.device_id()),
+          place_of(cluster, about.device_id()),
+          of_it && latest.rounds() > 0 ? fmt::format("{}/{}", latest.round(), latest.rounds()) : "-",
+          of_it ? received_text(about) : "-",
+          about.has_latest() ? std::to_string(latest.queued()) : "-",
+          about.has_latest() ? age_text(about.latest_age_ns()) : "never",
+          about.answers() == 0 ? "-" : fmt::format("{}/{}", about.late(), about.answers()),
+          doing_text(about)};
+}
+
+void tell_ranks(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const std::vector<uint32_t>& culprits,
+                std::vector<status_line>& out) {
+  auto told = ranks_told(x, culprits);
+  std::vector<std::vector<std::string>> rows{
+    {"rank", "device", "where", "round", "received", "queued", "heard", "late", "doing"}};
+  for (auto rank : told)
+    rows.push_back(row_of(x, rank, cluster));
+  std::vector<size_t> widths(rows.front().size());
+  for (auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  auto line = [&](const std::vector<std::string>& row) {
+    std::string text = " ";
+    for (size_t i = 0; i + 1 < row.size(); ++i)
+      text += fmt::format(" {:{}} ", row[i], widths[i]);
+    return text + " " + row.back();
+  };
+  out.push_back({tone::plain, line(rows.front())});
+  size_t next = 1;
+  for (auto rank : told) {
+    auto& about = x.ranks(rank);
+    out.push_back({about.lost() || !trouble_of(about).empty() ? tone::bad : tone::plain, line(rows[next++])});
+  }
+  if (auto others = static_cast<size_t>(x.ranks_size()) - told.size(); others > 0)
+    out.push_back({tone::plain, fmt::format("  {} without trouble", counted(others, "other rank"))});
+}
+
+void tell_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluster,
+                   const std::vector<uint32_t>& culprits, std::vector<status_line>& out) {
+  constexpr size_t told_max = 4;
+  for (size_t i = 0; i < std::min(culprits.size(), told_max); ++i) {
+    auto& rank = x.ranks(static_cast<int>(culprits[i]));
+    out.push_back({x.still_ns() > second_ns ? tone::bad : tone::plain,
+                   fmt::format("  others wait for rank {} (device 0x{:x}, {}): {}", culprits[i], rank.device_id(),
+                               place_of(cluster, rank.device_id()), doing_text(rank))});
+  }
+  if (culprits.size() > told_max)
+    out.push_back({tone::plain, fmt::format("  and for {}", counted(culprits.size() - told_max, "other rank"))});
+}
+
+void tell_routes(const CommunicatorStatus& x, std::vector<status_line>& out) {
+  std::vector<std::string> routes;
+  for (auto& route : x.routes())
+    routes.push_back(fmt::format("{} {}, {}/s", route.name(), bytes_text(route.bytes()),
+                                 bytes_text(route.bytes_per_s())));
+  if (!routes.empty())
+    out.push_back({tone::plain, fmt::format("  bytes by route: {}", fmt::join(routes, "; "))});
+}
+
+} // namespace
+
+std::string age_text(uint64_t ns) {
+  auto s = ns / second_ns;
+  if (s < 60)
+    return fmt::format("{:.1f} s", static_cast<double>(ns) / second_ns);
+  if (s < 3600)
+    return fmt::format("{} min {} s", s / 60, s % 60);
+  if (s < 86400)
+    return fmt::format("{} h {} min", s / 3600, s / 60 % 60);
+  return fmt::format("{} d {} h", s / 86400, s / 3600 % 24);
+}
+
+std::vector<uint32_t> waited_for(const CommunicatorStatus& x) {
+  std::set<uint32_t> result;
+  for (auto& rank : x.ranks())
+    for (auto other : rank.waits_for())
+      if (static_cast<int>(other) < x.ranks_size() && x.ranks(static_cast<int>(other)).waits_for().empty())
+        result.insert(other);
+  return {result.begin(), result.end()};
+}
+
+void tell_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, std::vector<status_line>& out) {
+  if (!x.silent().empty()) {
+    out.push_back({tone::bad, fmt::format("communicator {}: {}, policy {}; it does not say more: {}", x.comm_id(),
+                                          counted(static_cast<uint64_t>(x.ranks_size()), "rank"),
+                                          policy_text(x.policy()), x.silent())});
+    return;
+  }
+  auto ended = x.state() == CommunicatorStatus::ENDING || x.state() == CommunicatorStatus::ENDED;
+  out.push_back({ended ? tone::bad : tone::plain, head_text(x)});
+  if (!x.async_error().empty())
+    out.push_back({tone::warning, "  " + x.async_error()});
+  if (!x.error().empty() && x.error() != x.async_error())
+    out.push_back({tone::bad, "  its latest operations: " + x.error()});
+  if (x.still_ns() > second_ns)
+    out.push_back({tone::bad, fmt::format("  nothing has moved for {}", age_text(x.still_ns()))});
+  if (x.operations_size() > 0)
+    out.push_back({tone::plain, operation_text(x.operations(0))});
+  tell_queued(x, out);
+  if (!ended && (x.operations_in_flight() > 0 || x.state() != CommunicatorStatus::ACTIVE)) {
+    auto culprits = waited_for(x);
+    tell_culprits(x, cluster, culprits, out);
+    tell_ranks(x, cluster, culprits, out);
+  }
+  tell_routes(x, out);
+}
+
+} // namespace ringmaster
