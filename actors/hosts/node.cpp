@@ -80,6 +80,7 @@ void node_state::meet(const proto::NodePeers& x) {
     now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
   }
   peers_ = std::move(now);
+  forget_visitors(x);
   for (auto& known : peers_)
     if (!known.second.met)
       connect(known.second.where);
@@ -89,6 +90,8 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
   auto known = peers_.find(peer.name());
   if (known == peers_.end() || known->second.met || std::exchange(known->second.trying, true))
     return;
+  if (options.reach)
+    return options.reach(node_actor{self}, peer);
   // On a thread of its own: whoever is silent there holds up nobody here.
   self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
     proto::NodeApart result;
@@ -102,13 +105,34 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
   });
 }
 
+void node_state::visited(const std::string& peer_name, const caf::strong_actor_ptr& peer) {
+  auto& known = visitors_[peer_name];
+  known.where.set_name(peer_name);
+  known.met = peer->address();
+  self->monitor(caf::actor_cast<caf::actor>(peer));
+  tell_apart(known, {});
+}
+
+void node_state::forget_visitors(const proto::NodePeers& x) {
+  std::erase_if(visitors_, [&](auto& known) {
+    auto is_it = [&](auto& peer) { return peer.name() == known.first; };
+    return !known.second.met && std::none_of(x.peers().begin(), x.peers().end(), is_it);
+  });
+}
+
 void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto known = peers_.find(x.peer());
-  if (known == peers_.end())
-    return; // it has left
+  if (known == peers_.end()) {
+    if (peer)
+      visited(x.peer(), peer);
+    return; // else it has left
+  }
   known->second.trying = false;
   if (peer) {
+    proto::NodeApart visit;
+    visit.set_peer(options.name);
+    self->send(caf::actor_cast<node_actor>(peer), std::move(visit), self->ctrl());
     known->second.met = peer->address();
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
@@ -146,6 +170,12 @@ void node_state::on_down(const caf::down_msg& x) {
                                  render(x.reason)));
     self->delayed_send(self, std::chrono::seconds{1}, peer.where);
     return;
+  }
+  auto visitor = std::find_if(visitors_.begin(), visitors_.end(), [&](auto& y) { return y.second.met == x.source; });
+  if (visitor != visitors_.end()) {
+    // Each end tells: one may learn late, and what it says until then is lost, also of what runs again.
+    visitor->second.met = nullptr;
+    return tell_apart(visitor->second, "its connection was lost: " + render(x.reason));
   }
   if (options.coordinator && x.source == options.coordinator.address())
     self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));

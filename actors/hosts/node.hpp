@@ -3,6 +3,8 @@
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
 
+#include <functional>
+
 namespace ringmaster {
 
 struct node_options {
@@ -16,6 +18,9 @@ struct node_options {
   caf::timespan join_limit = std::chrono::seconds{5};
   caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
   coordinator_actor coordinator;                               ///< Joins at once if valid; else when it is told to.
+  /// Looks for a peer and tells the node what has become of it: a NodeApart with the peer's name, and its handle or why
+  /// there is none. Not set: over TCP, within `join_limit`.
+  std::function<void(const node_actor& us, const proto::NodePeers::Peer& peer)> reach;
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
@@ -35,12 +40,14 @@ public:
   /// These are there: connects to those before us in the list, the others come to us.
   void meet(const proto::NodePeers& x);
   void connect(const proto::NodePeers::Peer& peer);
+  /// One of those behind us in the list has connected to us.
+  void visited(const std::string& peer_name, const caf::strong_actor_ptr& peer);
   /// What has become of a try to connect.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
 
 private:
-  /// A node that we connect to.
+  /// A node that we connect to, or that connects to us.
   struct known_peer {
     proto::NodePeers::Peer where;
     caf::actor_addr met; ///< Monitored; null: there is no connection.
@@ -49,11 +56,14 @@ private:
     bool warned = false; ///< The log has been.
   };
 
+  /// Forgets those that are in no list any more.
+  void forget_visitors(const proto::NodePeers& x);
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
 
   node_id id_;
-  std::map<std::string, known_peer> peers_; ///< By name.
+  std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
+  std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

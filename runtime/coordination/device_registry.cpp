@@ -36,8 +36,9 @@ std::optional<known_node> device_registry::node_gone(node_id id) {
 
 void device_registry::node_apart(node_id id, const std::string& peer, const std::string& why) {
   auto node = nodes_.find(id);
-  if (node == nodes_.end())
-    return;
+  auto is_peer = [&](auto& other) { return other.second.about.name() == peer; };
+  if (node == nodes_.end() || std::none_of(nodes_.begin(), nodes_.end(), is_peer))
+    return; // one of them has left, which is another matter
   if (why.empty())
     node->second.apart.erase(peer);
   else
