@@ -88,7 +88,8 @@ void node_state::meet(const proto::NodePeers& x) {
 
 void node_state::connect(const proto::NodePeers::Peer& peer) {
   auto known = peers_.find(peer.name());
-  if (known == peers_.end() || known->second.met || std::exchange(known->second.trying, true))
+  if (known == peers_.end() || known->second.met || self->clock().now() < known->second.not_before
+      || std::exchange(known->second.trying, true))
     return;
   if (options.reach)
     return options.reach(node_actor{self}, peer);
@@ -103,6 +104,19 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
       result.set_why("no node listens there");
     helper->send(us, std::move(result), found ? found->handle : nullptr);
   });
+}
+
+void node_state::connect_again(const proto::NodePeers::Peer& peer) {
+  auto known = peers_.find(peer.name());
+  if (known != peers_.end() && self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
+    known->second.not_before = {}; // the other end has told it that it knows, too
+  connect(peer);
+}
+
+caf::timespan node_state::loss_limit() const {
+  constexpr auto margin = std::chrono::seconds{5};
+  return caf::get_or(self->system().config(), "middleman.connection-timeout", caf::timespan{std::chrono::seconds{20}})
+         + margin;
 }
 
 void node_state::visited(const std::string& peer_name, const caf::strong_actor_ptr& peer) {
@@ -166,9 +180,10 @@ void node_state::on_down(const caf::down_msg& x) {
     // It may have ended: then the coordinator knows it as well, and takes it off the list.
     auto& peer = lost->second;
     peer.met = nullptr;
+    peer.not_before = self->clock().now() + loss_limit();
     tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
                                  render(x.reason)));
-    self->delayed_send(self, std::chrono::seconds{1}, peer.where);
+    self->delayed_send(self, loss_limit(), peer.where);
     return;
   }
   auto visitor = std::find_if(visitors_.begin(), visitors_.end(), [&](auto& y) { return y.second.met == x.source; });
@@ -205,7 +220,7 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
       state.join(x);
     },
     [&state](const proto::NodeApart& x, const caf::strong_actor_ptr& peer) { state.met(x, peer); },
-    [&state](const proto::NodePeers::Peer& x) { state.connect(x); },
+    [&state](const proto::NodePeers::Peer& x) { state.connect_again(x); },
   };
 }
 

@@ -3,6 +3,7 @@
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
 
+#include <chrono>
 #include <functional>
 
 namespace ringmaster {
@@ -40,6 +41,8 @@ public:
   /// These are there: connects to those before us in the list, the others come to us.
   void meet(const proto::NodePeers& x);
   void connect(const proto::NodePeers::Peer& peer);
+  /// The same, where it is time to; or the coordinator says that it is.
+  void connect_again(const proto::NodePeers::Peer& peer);
   /// One of those behind us in the list has connected to us.
   void visited(const std::string& peer_name, const caf::strong_actor_ptr& peer);
   /// What has become of a try to connect.
@@ -51,6 +54,9 @@ private:
   struct known_peer {
     proto::NodePeers::Peer where;
     caf::actor_addr met; ///< Monitored; null: there is no connection.
+    /// A connection that was lost is not made again before. The other end may not know that it is lost: then CAF would
+    /// go on with the old one for what it has to say, and tell nobody when that ends.
+    std::chrono::steady_clock::time_point not_before = {};
     bool trying = false;
     bool apart = false;  ///< As the coordinator was told.
     bool warned = false; ///< The log has been.
@@ -58,6 +64,8 @@ private:
 
   /// Forgets those that are in no list any more.
   void forget_visitors(const proto::NodePeers& x);
+  /// After so long both ends know that a connection is lost.
+  caf::timespan loss_limit() const;
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
 

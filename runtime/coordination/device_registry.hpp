@@ -51,6 +51,8 @@ public:
   std::optional<known_node> node_gone(node_id id);
   /// It has no direct way to another node; `why` is empty: it has one again.
   void node_apart(node_id id, const std::string& peer, const std::string& why);
+  /// The two, where each has said that it has no direct way to the other; else none.
+  std::vector<known_node> apart_from_each_other(node_id one, const std::string& other) const;
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
   /// Empty for one that is not there.
   std::string name_of(node_id id) const;
@@ -85,6 +87,8 @@ public:
   caf::error check(const std::vector<device_ids>& groups) const;
 
 private:
+  const known_node* find_node(const std::string& name) const;
+
   std::map<node_id, known_node> nodes_;
   std::map<device_id, known_device> devices_;
   std::map<device_id, std::string> gone_; ///< How devices went, the latest of them.

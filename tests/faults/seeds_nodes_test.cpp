@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
-#include <set>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -70,9 +69,11 @@ private:
     start.set_commid(comm_.commid());
     if (x_.in_group && !cluster_.ask_coordinator<gpu_sim::GroupStartResponse>(start).error().empty())
       return false;
-    for (auto& trial : trials_)
-      if (refusal_ = trial.launch(); !refusal_.empty())
-        break;
+    for (size_t i = 0; i < trials_.size() && refusal_.empty(); ++i) {
+      if (x_.pauses[i].count() > 0)
+        cluster_.run_for(x_.pauses[i]);
+      refusal_ = trials_[i].launch();
+    }
     gpu_sim::GroupEndRequest end;
     end.set_commid(comm_.commid());
     if (x_.in_group)
@@ -112,7 +113,8 @@ private:
         return "an operation FAILED without a reason";
       if (auto wrong = trial.judge([this](uint64_t device) { return !is_whole(device); }); !wrong.empty())
         return text_of(trial.options) + ": " + wrong;
-      if (status.status() == gpu_sim::SUCCESS && ended->second.status() == gpu_sim::SUCCESS)
+      bool last = &trial == &trials_.back(); // those before may be of batches that had ended
+      if (last && status.status() == gpu_sim::SUCCESS && ended->second.status() == gpu_sim::SUCCESS)
         if (auto lacks = who_lacks(status, history.epochs.at(ended->second.epoch())); lacks != 0)
           return fmt::format("SUCCESS, but device 0x{:x} has no part in {}", lacks, text_of(trial.options));
     }
@@ -136,16 +138,44 @@ private:
       return "the communicator does not end: " + destroyed.error();
     cluster_.run_for(8s); // who is suspected comes back as another one, and ways are found again
     auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
-    std::set<std::string> names;
-    for (auto& node : info.nodes())
-      names.insert(node.name());
-    for (size_t i = 1; i < cluster_.processes(); ++i)
-      if (!x_.may_end(i) && names.count(simulated_nodes::name_of(i)) == 0)
-        return simulated_nodes::name_of(i) + " has ended, and nothing had happened to it";
     for (auto& device : info.devices())
       if (auto left = left_on(device); !left.empty())
         return fmt::format("device 0x{:x} has {}", device.metadata().deviceid().value(), left);
+    for (size_t i = 1; i < cluster_.processes(); ++i)
+      if (auto wrong = x_.may_end(i) ? std::string{} : judge_node(info, i); !wrong.empty())
+        return wrong;
+    return judge_fresh_group(static_cast<uint32_t>(info.devices_size()));
+  }
+
+  /// One that must be there, with as many devices as it began with.
+  std::string judge_node(const proto::ClusterInfo& info, size_t process) const {
+    auto name = simulated_nodes::name_of(process);
+    auto its = std::find_if(info.nodes().begin(), info.nodes().end(), [&](auto& x) { return x.name() == name; });
+    if (its == info.nodes().end())
+      return name + " has ended, and nothing had happened to it";
+    auto devices = std::count_if(info.devices().begin(), info.devices().end(),
+                                 [&](auto& x) { return x.node_id() == its->node_id(); });
+    if (devices != its->devices_announced())
+      return fmt::format("{} has {} devices of {}", name, devices, its->devices_announced());
     return {};
+  }
+
+  /// All that are left are free, and what they do together is right.
+  std::string judge_fresh_group(uint32_t devices) {
+    bool may_misbehave = std::any_of(x_.mishaps.begin(), x_.mishaps.end(),
+                                     [](auto& what) { return what.what == mishap::kind::device_fault; });
+    if (may_misbehave || devices == 0)
+      return {};
+    collective_options what;
+    what.algorithm = "ring";
+    what.ranks = devices;
+    collective_trial trial{cluster_, what};
+    if (auto problem = trial.launch(); !problem.empty())
+      return "behind all that: " + problem;
+    auto status = cluster_.wait(trial.comm.commid());
+    if (status.status() != gpu_sim::SUCCESS || status.devices_size() != static_cast<int>(devices))
+      return fmt::format("behind all that, over {} devices: {}{}", devices, status.error(), status.asyncerror());
+    return trial.judge();
   }
 
   std::string left_on(const proto::ClusterInfo::Device& device) {

@@ -97,6 +97,8 @@ mishap draw_mishap(drawer& draw, const node_scenario& x) {
   do
     result.b = 1 + draw.below(processes - 1);
   while (result.b == result.a);
+  if (result.what == kind::cut && draw.one_in(2))
+    result.lag = draw.time_up_to(15s);
   if (result.a == 0 && result.what == kind::pause && (result.lasts.count() == 0 || result.lasts > 8s))
     result.lasts = 8s; // for longer than a request's limit even a call that it could answer is refused
   return result;
@@ -110,8 +112,10 @@ node_scenario node_scenario_of(uint64_t seed) {
   x.cluster = draw_cluster(draw, seed);
   auto devices = std::accumulate(x.cluster.devices.begin(), x.cluster.devices.end(), uint32_t{0});
   x.ranks = std::max<uint32_t>(1, devices - static_cast<uint32_t>(draw.below(3)));
-  for (auto n = 1 + draw.below(3); n > 0; --n)
+  for (auto n = 1 + draw.below(4); n > 0; --n) {
     x.operations.push_back(draw_operation(draw, x.ranks));
+    x.pauses.push_back(draw.one_in(2) ? caf::timespan{0} : draw.time_up_to(20ms));
+  }
   x.in_group = draw.one_in(3);
   for (auto n = draw.below(4); n > 0; --n)
     x.mishaps.push_back(draw_mishap(draw, x));
@@ -154,8 +158,8 @@ std::string node_scenario::text() const {
   for (auto& x : operations)
     result += text_of(x) + "\n";
   for (auto& x : mishaps)
-    result += fmt::format("after {} us: {} of {} and {} for {} us {}\n", x.when.count() / 1000,
-                          names[static_cast<int>(x.what)], x.a, x.b, x.lasts.count() / 1000,
+    result += fmt::format("after {} us: {} of {} and {} for {} us, lag {} us {}\n", x.when.count() / 1000,
+                          names[static_cast<int>(x.what)], x.a, x.b, x.lasts.count() / 1000, x.lag.count() / 1000,
                           x.fault.ShortDebugString());
   return result;
 }
@@ -171,7 +175,7 @@ void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vec
       else if (what.what == kind::stall)
         cluster.stall(what.a, what.b);
       else if (what.what == kind::cut)
-        cluster.cut(what.a, what.b);
+        cluster.cut(what.a, what.b, what.lag);
       else
         cluster.fault_later(devices[what.a], what.fault);
     });

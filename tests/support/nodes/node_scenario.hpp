@@ -13,7 +13,7 @@ struct mishap {
   enum class kind {
     pause,       ///< Process `a` stands still.
     stall,       ///< Nothing comes from `a` to `b` or back; it comes later.
-    cut,         ///< Their connections break, and no new one is made.
+    cut,         ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
     kill,        ///< Process `a` is killed.
     device_fault ///< The device of rank `a` misbehaves.
   };
@@ -23,6 +23,7 @@ struct mishap {
   size_t b = 0;
   caf::timespan when{0};  ///< After the first call.
   caf::timespan lasts{0}; ///< 0: for good.
+  caf::timespan lag{0};
   proto::FaultRequest fault{};
 };
 
@@ -31,6 +32,7 @@ struct node_scenario {
   nodes_options cluster;
   uint32_t ranks = 1;
   std::vector<collective_options> operations;
+  std::vector<caf::timespan> pauses; ///< Between their calls, by the second one's index.
   bool in_group = false;
   std::vector<mishap> mishaps;
 

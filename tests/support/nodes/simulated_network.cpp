@@ -104,14 +104,14 @@ void simulated_network::arrive(end& at, packet what) {
   at.who->serve_network();
 }
 
-void simulated_network::cut(simulated_process& a, simulated_process& b, time_point now) {
+void simulated_network::cut(simulated_process& a, simulated_process& b, time_point now, caf::timespan lag) {
   cut_.insert(way(a, b));
   for (auto& x : connections_) {
     if (!joins(x, a, b) || std::exchange(x.broken, true))
       continue;
     for (auto& at : x.ends) {
       at.coming.clear();
-      send(at, now, {}, true);
+      send(at, at.who == &b ? now + lag : now, {}, true);
     }
   }
 }

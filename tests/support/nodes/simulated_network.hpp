@@ -42,7 +42,8 @@ public:
   bool deliver(time_point now);
 
   void stall(simulated_process& a, simulated_process& b) { stalled_.insert(way(a, b)); }
-  void cut(simulated_process& a, simulated_process& b, time_point now);
+  /// `lag`: by so much `b` learns later.
+  void cut(simulated_process& a, simulated_process& b, time_point now, caf::timespan lag);
   void heal(simulated_process& a, simulated_process& b);
   /// The process is gone: others read what it had sent, then the end.
   void gone(simulated_process& who, time_point now);

@@ -50,7 +50,9 @@ public:
   void resume(size_t process);
   void kill(size_t process);
   void stall(size_t a, size_t b) { network_.stall(*processes_[a], *processes_[b]); }
-  void cut(size_t a, size_t b) { network_.cut(*processes_[a], *processes_[b], now_); }
+  void cut(size_t a, size_t b, caf::timespan lag = caf::timespan{0}) {
+    network_.cut(*processes_[a], *processes_[b], now_, lag);
+  }
   void heal(size_t a, size_t b) { network_.heal(*processes_[a], *processes_[b]); }
   /// Nobody stands still any more, no way is shut, and nothing else will go wrong.
   void mend();
