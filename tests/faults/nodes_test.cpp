@@ -77,6 +77,24 @@ TEST_CASE("nodes: what the one that learns later of a lost way had said until th
   }
 }
 
+TEST_CASE("nodes: a lost connection is made again when both ends know, though one learns seconds later") {
+  for (auto [first, second] : {std::pair<size_t, size_t>{1, 2}, {2, 1}}) {
+    CAPTURE(first);
+    ring_on_nodes x{nodes_of(first, {2, 2}), 4};
+    x.cluster.run_for(1ms);
+    x.cluster.cut(first, second, 3s);
+    x.cluster.later(50ms, [&] { x.cluster.heal(first, second); });
+    x.cluster.run_for(2s);
+    CHECK_FALSE(x.cluster.connected(1, 2));
+    auto status = x.end();
+    CHECK(status.error() == "");
+    CHECK(status.devices_size() == 4);
+    x.cluster.run_for(2s);
+    CHECK(x.cluster.connected(1, 2));
+    CHECK(x.cluster.end() == "");
+  }
+}
+
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);
