@@ -1,9 +1,9 @@
 // Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/request_of.hpp"
-#include "tests/support/collective_trial.hpp"
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/simulated_cluster.hpp"
+#include "tests/support/trials/collective_trial.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -5,8 +5,8 @@
 #include "runtime/journal/record_text.hpp"
 #include "tests/faults/history_check.hpp"
 #include "tests/faults/played_seeds.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_cluster.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tests/support/collective_trial.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
+#include "tests/support/trials/collective_trial.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tests/support/collective_trial.hpp"
+#include "tests/support/trials/collective_trial.hpp"
 
 #include "actors/devices/device.hpp"
 #include "runtime/schedule/request_of.hpp"

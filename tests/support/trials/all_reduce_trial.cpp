@@ -1,4 +1,4 @@
-#include "tests/support/all_reduce_trial.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reduction.hpp"
