@@ -130,7 +130,8 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<proto::NodeDrained>,
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
-  // INTERNAL: whether this peer was reached, its handle beside it; try once more.
+  // Another NODE: I have connected to you, my handle beside it. INTERNAL: whether this peer was reached, and its
+  // handle. COORDINATOR, INTERNAL: try once more.
   caf::reacts_to<proto::NodeApart, caf::strong_actor_ptr>, caf::reacts_to<proto::NodePeers_Peer>>;
 
 /// RELAY: between communicators and the streams of one process's devices.

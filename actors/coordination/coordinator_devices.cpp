@@ -32,15 +32,23 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   return answer;
 }
 
+namespace {
+
+proto::NodePeers::Peer peer_of(const known_node& node) {
+  proto::NodePeers::Peer result;
+  result.set_name(node.about.name());
+  result.set_host(node.about.host());
+  result.set_port(node.about.port());
+  return result;
+}
+
+} // namespace
+
 void coordinator_state::introduce_nodes() {
   proto::NodePeers peers;
   for (auto& [id, node] : devices.nodes())
-    if (node.about.port() != 0) {
-      auto& peer = *peers.add_peers();
-      peer.set_name(node.about.name());
-      peer.set_host(node.about.host());
-      peer.set_port(node.about.port());
-    }
+    if (node.about.port() != 0)
+      *peers.add_peers() = peer_of(node);
   for (auto& [id, node] : devices.nodes())
     self->send(caf::actor_cast<node_actor>(node.handle), peers);
 }
@@ -56,6 +64,11 @@ void coordinator_state::nodes_apart(const proto::NodeApart& x) {
   for (auto id : devices.shared_by(node, x.peer()))
     if (auto communicator = communicator_of(id))
       self->send(*communicator, lost);
+  // Both know that the old connection is gone, so a new one can be made.
+  if (auto both = devices.apart_from_each_other(node, x.peer()); !both.empty()) {
+    self->send(caf::actor_cast<node_actor>(both[0].handle), peer_of(both[1]));
+    self->send(caf::actor_cast<node_actor>(both[1].handle), peer_of(both[0]));
+  }
 }
 
 void coordinator_state::node_gone(node_id id, const caf::error& reason, bool left) {

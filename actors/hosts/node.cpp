@@ -89,20 +89,15 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
 
 void node_state::meet(const proto::NodePeers& x) {
   std::map<std::string, known_peer> now;
-  bool comes = false;
   for (auto& peer : x.peers()) {
-    if (peer.name() == options.name) {
-      comes = true; // those behind us in the list
-      continue;
-    }
+    if (peer.name() == options.name)
+      break; // those behind us in the list come to us
     auto known = peers_.extract(peer.name());
-    bool same = known && known.mapped().comes == comes
-                && (comes
-                    || (known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port()));
-    now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, comes, {}};
-    now[peer.name()].where = peer;
+    bool same = known && known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port();
+    now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
   }
   peers_ = std::move(now);
+  forget_visitors(x);
   for (auto& known : peers_)
     if (!known.second.met)
       connect(known.second.where);
@@ -110,8 +105,11 @@ void node_state::meet(const proto::NodePeers& x) {
 
 void node_state::connect(const proto::NodePeers::Peer& peer) {
   auto known = peers_.find(peer.name());
-  if (known == peers_.end() || known->second.comes || known->second.met || std::exchange(known->second.trying, true))
+  if (known == peers_.end() || known->second.met || self->clock().now() < known->second.not_before
+      || std::exchange(known->second.trying, true))
     return;
+  if (options.reach)
+    return options.reach(node_actor{self}, peer);
   // On a thread of its own: whoever is silent there holds up nobody here.
   self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
     proto::NodeApart result;
@@ -125,22 +123,50 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
   });
 }
 
+void node_state::connect_again(const proto::NodePeers::Peer& peer) {
+  auto known = peers_.find(peer.name());
+  if (known != peers_.end() && self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
+    known->second.not_before = {}; // the other end has told it that it knows, too
+  connect(peer);
+}
+
+caf::timespan node_state::loss_limit() const {
+  constexpr auto margin = std::chrono::seconds{5};
+  return caf::get_or(self->system().config(), "middleman.connection-timeout", caf::timespan{std::chrono::seconds{20}})
+         + margin;
+}
+
+void node_state::visited(const std::string& peer_name, const caf::strong_actor_ptr& peer) {
+  auto& known = visitors_[peer_name];
+  known.where.set_name(peer_name);
+  known.met = peer->address();
+  self->monitor(caf::actor_cast<caf::actor>(peer));
+  tell_apart(known, {});
+}
+
+void node_state::forget_visitors(const proto::NodePeers& x) {
+  std::erase_if(visitors_, [&](auto& known) {
+    auto is_it = [&](auto& peer) { return peer.name() == known.first; };
+    return !known.second.met && std::none_of(x.peers().begin(), x.peers().end(), is_it);
+  });
+}
+
 void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto known = peers_.find(x.peer());
-  if (known == peers_.end() && peer && x.node_id() != 0) { // it has come before we have heard of it
-    known = peers_.emplace(x.peer(), known_peer{{}, true, {}}).first;
-    known->second.where.set_name(x.peer());
+  if (known == peers_.end()) {
+    if (peer)
+      visited(x.peer(), peer);
+    return; // else it has left
   }
-  if (known == peers_.end())
-    return; // it has left
   known->second.trying = false;
   if (peer) {
+    proto::NodeApart visit;
+    visit.set_peer(options.name);
+    self->send(caf::actor_cast<node_actor>(peer), std::move(visit), self->ctrl());
     known->second.met = peer->address();
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
-    if (!known->second.comes)
-      introduce_to(caf::actor_cast<node_actor>(peer));
     if (known->second.apart) {
       spdlog::info("there is a direct way to node {} again", x.peer());
       tell_apart(known->second, {});
@@ -152,13 +178,6 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
                  x.peer(), x.why());
   tell_apart(known->second, x.why());
   self->delayed_send(self, try_again, known->second.where);
-}
-
-void node_state::introduce_to(const node_actor& peer) {
-  proto::NodeApart us;
-  us.set_node_id(id_.value);
-  us.set_peer(options.name);
-  self->send(peer, std::move(us), self->ctrl());
 }
 
 void node_state::tell_apart(known_peer& peer, const std::string& why) {
@@ -178,13 +197,19 @@ void node_state::on_down(const caf::down_msg& x) {
     // It may have ended: then the coordinator knows it as well, and takes it off the list.
     auto& peer = lost->second;
     peer.met = nullptr;
+    peer.not_before = self->clock().now() + loss_limit();
     tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
                                  render(x.reason)));
     if (auto& link = options.device.streams_options.link)
       link->doubt(peer.where.host());
-    if (!peer.comes)
-      self->delayed_send(self, std::chrono::seconds{1}, peer.where);
+    self->delayed_send(self, loss_limit(), peer.where);
     return;
+  }
+  auto visitor = std::find_if(visitors_.begin(), visitors_.end(), [&](auto& y) { return y.second.met == x.source; });
+  if (visitor != visitors_.end()) {
+    // Each end tells: one may learn late, and what it says until then is lost, also of what runs again.
+    visitor->second.met = nullptr;
+    return tell_apart(visitor->second, "its connection was lost: " + render(x.reason));
   }
   if (options.coordinator && x.source == options.coordinator.address())
     self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));
@@ -217,7 +242,7 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
       state.join(x);
     },
     [&state](const proto::NodeApart& x, const caf::strong_actor_ptr& peer) { state.met(x, peer); },
-    [&state](const proto::NodePeers::Peer& x) { state.connect(x); },
+    [&state](const proto::NodePeers::Peer& x) { state.connect_again(x); },
   };
 }
 

@@ -3,6 +3,9 @@
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
 
+#include <chrono>
+#include <functional>
+
 namespace ringmaster {
 
 struct node_options {
@@ -16,6 +19,9 @@ struct node_options {
   caf::timespan join_limit = std::chrono::seconds{5};
   caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
   coordinator_actor coordinator;                               ///< Joins at once if valid; else when it is told to.
+  /// Looks for a peer and tells the node what has become of it: a NodeApart with the peer's name, and its handle or why
+  /// there is none. Not set: over TCP, within `join_limit`.
+  std::function<void(const node_actor& us, const proto::NodePeers::Peer& peer)> reach;
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
@@ -32,36 +38,45 @@ public:
 
   void join(const proto::Adopt& x);
   void host(node_id own, const std::vector<device_id>& wanted_ids);
-  /// These are there: connects to those before us in the list, the others come to us and say so. Both sides notice when
-  /// they lose each other, each when it does: what was sent until then is lost.
+  /// These are there: connects to those before us in the list, the others come to us.
   void meet(const proto::NodePeers& x);
   void connect(const proto::NodePeers::Peer& peer);
-  /// What has become of a try to connect, or who has come.
+  /// The same, where it is time to; or the coordinator says that it is.
+  void connect_again(const proto::NodePeers::Peer& peer);
+  /// One of those behind us in the list has connected to us.
+  void visited(const std::string& peer_name, const caf::strong_actor_ptr& peer);
+  /// What has become of a try to connect.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
   void on_down(const caf::down_msg& x);
   /// Ends with the devices, in good order.
   void end(const caf::error& reason);
 
 private:
+  /// A node that we connect to, or that connects to us.
   struct known_peer {
     proto::NodePeers::Peer where;
-    bool comes = false;  ///< It connects to us.
     caf::actor_addr met; ///< Monitored; null: there is no connection.
+    /// A connection that was lost is not made again before. The other end may not know that it is lost: then CAF would
+    /// go on with the old one for what it has to say, and tell nobody when that ends.
+    std::chrono::steady_clock::time_point not_before = {};
     bool trying = false;
     bool apart = false;  ///< As the coordinator was told.
     bool warned = false; ///< The log has been.
   };
 
-  /// Says to one that we have connected to who we are.
-  void introduce_to(const node_actor& peer);
   uint64_t unix_ns() const { return options.device.streams_options.clock.unix_ns(self->clock().now()); }
   /// The coordinator's clock said so between that moment and now.
   void note_clock(uint64_t asked_ns, uint64_t theirs_ns);
+  /// Forgets those that are in no list any more.
+  void forget_visitors(const proto::NodePeers& x);
+  /// After so long both ends know that a connection is lost.
+  caf::timespan loss_limit() const;
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
 
   node_id id_;
-  std::map<std::string, known_peer> peers_; ///< By name.
+  std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
+  std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

@@ -37,12 +37,11 @@ std::optional<known_node> device_registry::node_gone(node_id id) {
 
 void device_registry::node_apart(node_id id, const std::string& peer, const std::string& why) {
   auto node = nodes_.find(id);
-  if (node == nodes_.end())
-    return;
-  auto is_peer = [&](auto& other) { return other.second.about.name() == peer; };
+  if (node == nodes_.end() || find_node(peer) == nullptr)
+    return; // one of them has left, which is another matter
   if (why.empty())
     node->second.apart.erase(peer);
-  else if (std::any_of(nodes_.begin(), nodes_.end(), is_peer)) // else it is gone, and word of that was faster
+  else
     node->second.apart[peer] = why;
 }
 
@@ -54,6 +53,21 @@ void device_registry::set_draining(node_id id, bool is_so) {
 bool device_registry::is_draining(const known_device& x) const {
   auto node = nodes_.find(x.node);
   return node != nodes_.end() && node->second.draining;
+}
+
+std::vector<known_node> device_registry::apart_from_each_other(node_id one, const std::string& other) const {
+  auto first = nodes_.find(one);
+  auto second = find_node(other);
+  bool both = first != nodes_.end() && second != nullptr && first->second.apart.count(other) != 0
+              && second->apart.count(first->second.about.name()) != 0;
+  return both ? std::vector{first->second, *second} : std::vector<known_node>{};
+}
+
+const known_node* device_registry::find_node(const std::string& name) const {
+  for (auto& [id, node] : nodes_)
+    if (node.about.name() == name)
+      return &node;
+  return nullptr;
 }
 
 std::set<communicator_id> device_registry::shared_by(node_id one, const std::string& other) const {

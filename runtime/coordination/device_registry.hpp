@@ -54,6 +54,8 @@ public:
   std::optional<known_node> node_gone(node_id id);
   /// It has no direct way to another node; `why` is empty: it has one again.
   void node_apart(node_id id, const std::string& peer, const std::string& why);
+  /// The two, where each has said that it has no direct way to the other; else none.
+  std::vector<known_node> apart_from_each_other(node_id one, const std::string& other) const;
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
   void set_draining(node_id id, bool is_so);
   /// Empty for one that is not there.
@@ -96,6 +98,7 @@ public:
 
 private:
   bool is_draining(const known_device& x) const;
+  const known_node* find_node(const std::string& name) const;
 
   std::map<node_id, known_node> nodes_;
   std::map<device_id, known_device> devices_;

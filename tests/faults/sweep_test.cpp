@@ -1,5 +1,5 @@
 #include "runtime/algorithms/registry.hpp"
-#include "tests/support/all_reduce_trial.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 #include <algorithm>
 #include <map>

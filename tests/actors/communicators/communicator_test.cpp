@@ -1,8 +1,8 @@
 #include "actors/communicators/communicator.hpp"
 
 #include "tests/support/actor_state.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

@@ -1,7 +1,7 @@
 #include "runtime/schedule/schedule.hpp"
 #include "tests/support/actor_state.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

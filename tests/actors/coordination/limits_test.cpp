@@ -1,7 +1,7 @@
 // Nobody waits for ever on an actor that died alone, or that hangs.
 #include "tests/support/actor_state.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/rank_cluster.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

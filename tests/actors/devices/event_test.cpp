@@ -1,5 +1,5 @@
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

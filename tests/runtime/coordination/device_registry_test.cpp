@@ -46,6 +46,27 @@ TEST_CASE("device_registry: a node that is gone is no way that another one lacks
   CHECK(registry.nodes().at(a).apart.empty());
 }
 
+TEST_CASE("device_registry: nodes are apart from each other when both have said so, and only while both are there") {
+  device_registry registry;
+  proto::NodeJoinRequest about;
+  about.set_name("one");
+  auto one = *registry.node_joined(about, nullptr);
+  about.set_name("two");
+  auto two = *registry.node_joined(about, nullptr);
+  registry.node_apart(one, "two", "its connection was lost");
+  CHECK(registry.apart_from_each_other(one, "two").empty());
+  registry.node_apart(two, "one", "its connection was lost");
+  auto both = registry.apart_from_each_other(two, "one");
+  REQUIRE(both.size() == 2);
+  CHECK(both[0].about.name() == "two");
+  CHECK(both[1].about.name() == "one");
+  registry.node_apart(two, "one", "");
+  CHECK(registry.apart_from_each_other(one, "two").empty());
+  registry.node_gone(two);
+  registry.node_apart(one, "two", "its connection was lost"); // word of it comes behind that of the node's end
+  CHECK(registry.nodes().at(one).apart.empty());
+}
+
 TEST_CASE(
   "device_registry: devices of a node are neighbours, and nodes of a host, in the order of their first device") {
   device_registry registry;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "runtime/schedule/collective.hpp"
-#include "tests/support/simulated_cluster.hpp"
+#include "tests/support/simulated_host.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,29 +26,46 @@ struct collective_options {
 /// the kind means, apart from any algorithm.
 class collective_trial {
 public:
-  collective_trial(simulated_cluster& cluster, const collective_options& opts);
+  /// On a communicator of its own.
+  collective_trial(simulated_host& cluster, const collective_options& opts);
+  /// On one that is there, `offset` bytes from the start of each device's memory: several beside each other.
+  collective_trial(simulated_host& cluster, const collective_options& opts, const gpu_sim::CommInitResponse& on,
+                   uint64_t offset);
 
   /// Enqueues the operation; returns the error text, if any.
   std::string launch();
   /// Whether the survivors hold what the group that ended the operation computes from the original inputs, and
-  /// everything else is as it was. `status`: of the communicator when it has ended; `killed`: ranks that cannot be
-  /// asked. Returns what is wrong.
-  std::string judge(const gpu_sim::GetCommStatusResponse& status, const std::vector<uint32_t>& killed = {});
+  /// everything else is as it was, by what the journal says of the operation. `gone`: of a device that cannot be asked.
+  /// Returns what is wrong.
+  std::string judge(const std::function<bool(uint64_t)>& gone = [](uint64_t) { return false; });
   uint64_t device(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).deviceid().value(); }
+  /// Of each device's memory.
+  uint64_t bytes() const { return (3 * guard + 2 * room_) * 8; }
+  uint64_t sequence() const { return sequence_; }
 
-  simulated_cluster& cluster;
+  simulated_host& cluster;
   collective_options options;
   gpu_sim::CommInitResponse comm;
 
 private:
   static constexpr uint64_t guard = 8; ///< Elements.
 
-  plan_request world_of(const std::vector<uint32_t>& group) const;
-  std::vector<uint32_t> deciding_group();
-  std::string judge_rank(const std::vector<uint32_t>& group, uint32_t place, bool failed);
-  uint64_t base(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
-  int64_t result(const std::vector<uint32_t>& group, uint32_t place, uint64_t index) const;
+  /// Who has a rank when the operation ends.
+  struct holder {
+    uint32_t rank = 0; ///< At the start: whose input counts.
+    uint64_t device = 0;
+  };
+  using group = std::vector<holder>;
 
+  plan_request world_of(const group& members) const;
+  /// `failed`: whether the operation did.
+  group deciding_group(bool& failed);
+  std::string judge_rank(const group& members, uint32_t place, bool failed);
+  uint64_t base(uint64_t device) const;
+  int64_t result(const group& members, uint32_t place, uint64_t index) const;
+
+  uint64_t offset_ = 0;
+  uint64_t sequence_ = 0;                    ///< The operation's.
   plan_request world_;                       ///< Of all ranks.
   uint64_t room_ = 0;                        ///< Elements of the largest buffer.
   std::vector<std::vector<int64_t>> before_; ///< By rank: all of its region.

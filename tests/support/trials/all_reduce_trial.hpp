@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/support/simulated_cluster.hpp"
+#include "tests/support/simulated_host.hpp"
 
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct trial_options {
 /// One all-reduce on a simulated cluster with random inputs between guard words, and its judgement.
 class all_reduce_trial {
 public:
-  all_reduce_trial(simulated_cluster& cluster, const trial_options& opts);
+  all_reduce_trial(simulated_host& cluster, const trial_options& opts);
 
   /// Enqueues the operation; returns the error text, if any.
   std::string launch();
@@ -42,7 +42,7 @@ public:
 
   static constexpr uint64_t guard_bytes = 64;
 
-  simulated_cluster& cluster;
+  simulated_host& cluster;
   trial_options options;
   gpu_sim::CommInitResponse comm;
   std::vector<std::vector<std::byte>> inputs; ///< By rank.

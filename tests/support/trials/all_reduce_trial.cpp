@@ -1,4 +1,4 @@
-#include "tests/support/all_reduce_trial.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/operations/rank_hosts.hpp"
@@ -36,7 +36,7 @@ std::vector<std::byte> random_values(proto::DataType type, uint64_t count, std::
 
 } // namespace
 
-all_reduce_trial::all_reduce_trial(simulated_cluster& host, const trial_options& opts)
+all_reduce_trial::all_reduce_trial(simulated_host& host, const trial_options& opts)
   : cluster(host), options(opts), bytes(opts.count * size_of(opts.datatype)) {
   comm = cluster.init(opts.ranks);
   REQUIRE(comm.error() == "");

@@ -1,0 +1,105 @@
+// A cluster of several processes in virtual time: what is lost between them, and what is not.
+#include "tests/support/nodes/simulated_nodes.hpp"
+#include "tests/support/trials/collective_trial.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A ring all-reduce over all devices of a cluster, which is enqueued.
+struct ring_on_nodes {
+  explicit ring_on_nodes(const nodes_options& opts, uint32_t ranks) : cluster{opts}, trial{cluster, what(ranks)} {
+    REQUIRE(trial.launch() == "");
+  }
+
+  static collective_options what(uint32_t ranks) {
+    collective_options result;
+    result.algorithm = "ring";
+    result.ranks = ranks;
+    result.count = 400;
+    return result;
+  }
+
+  gpu_sim::GetCommStatusResponse end() {
+    auto result = cluster.wait(trial.comm.commid());
+    CHECK(trial.judge([this](uint64_t device) { return !cluster.is_there(device); }) == "");
+    return result;
+  }
+
+  simulated_nodes cluster;
+  collective_trial trial;
+};
+
+nodes_options nodes_of(uint64_t seed, std::vector<uint32_t> devices) {
+  nodes_options result;
+  result.seed = seed;
+  result.devices = std::move(devices);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("nodes: two that lose each other, but not the coordinator, do it again by way of the coordinator") {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    ring_on_nodes x{nodes_of(seed, {2, 2}), 4};
+    x.cluster.run_for(1ms);
+    x.cluster.cut(1, 2);
+    auto status = x.end();
+    CHECK(status.status() == gpu_sim::SUCCESS);
+    CHECK(status.devices_size() == 4);
+    CHECK(status.epoch() >= 2);
+    auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    CHECK(info.nodes(0).apart_size() + info.nodes(1).apart_size() == 2);
+    x.cluster.heal(1, 2);
+    x.cluster.run_until([&] { return x.cluster.connected(1, 2); });
+    x.cluster.run_for(1s);
+    info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    CHECK(info.nodes(0).apart_size() + info.nodes(1).apart_size() == 0);
+    CHECK(x.cluster.end() == "");
+  }
+}
+
+TEST_CASE("nodes: a lost connection is made again when both ends know, though one learns seconds later") {
+  for (auto [first, second] : {std::pair<size_t, size_t>{1, 2}, {2, 1}}) {
+    CAPTURE(first);
+    ring_on_nodes x{nodes_of(first, {2, 2}), 4};
+    x.cluster.run_for(1ms);
+    x.cluster.cut(first, second, 3s);
+    x.cluster.later(50ms, [&] { x.cluster.heal(first, second); });
+    x.cluster.run_for(2s);
+    CHECK_FALSE(x.cluster.connected(1, 2));
+    auto status = x.end();
+    CHECK(status.error() == "");
+    CHECK(status.devices_size() == 4);
+    x.cluster.run_for(2s);
+    CHECK(x.cluster.connected(1, 2));
+    CHECK(x.cluster.end() == "");
+  }
+}
+
+TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
+  for (size_t process : {0, 1}) {
+    CAPTURE(process);
+    ring_on_nodes x{nodes_of(process + 1, {1, 2}), 3};
+    x.cluster.run_for(1ms);
+    x.cluster.pause(process);
+    x.cluster.later(2s, [&] { x.cluster.resume(process); });
+    auto status = x.end();
+    CHECK(status.status() == gpu_sim::SUCCESS);
+    CHECK(status.epoch() == 1);
+    CHECK(x.cluster.end() == "");
+  }
+}
+
+TEST_CASE("nodes: one that is killed takes its devices with it, and the others do it again") {
+  ring_on_nodes x{nodes_of(7, {1, 2}), 3};
+  x.cluster.run_for(1ms);
+  x.cluster.kill(2);
+  auto status = x.end();
+  CHECK(status.status() == gpu_sim::SUCCESS);
+  CHECK(status.devices_size() == 1);
+  CHECK(x.cluster.end() == "");
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace ringmaster::test {
+
+/// What came of a seed.
+struct played_seed {
+  std::string problem; ///< Empty: all was as it must be.
+  uint64_t digest = 0; ///< Of its history.
+  bool failed = false; ///< An operation ended in a stated failure.
+  bool reran = false;  ///< A new epoch was opened.
+};
+
+inline uint64_t number_from(const char* variable, uint64_t otherwise) {
+  auto text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// Plays every seed from 1 up, RINGMASTER_SEEDS of them (2000), and each of `twice_every` a second time, whose history
+/// must be the same. RINGMASTER_SEED replays one and prints its history. Returns in how many of a hundred an
+/// epoch was opened; nullopt where one was replayed.
+inline std::optional<uint64_t> play_seeds(const std::function<played_seed(uint64_t seed, bool print)>& play,
+                                          uint64_t twice_every) {
+  if (auto seed = number_from("RINGMASTER_SEED", 0); seed != 0) {
+    CHECK(play(seed, true).problem == "");
+    return std::nullopt;
+  }
+  auto seeds = number_from("RINGMASTER_SEEDS", 2000);
+  uint64_t reran = 0, failed = 0;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    auto result = play(seed, false);
+    if (!result.problem.empty())
+      FAIL_CHECK(fmt::format("seed {}: {}\n  replay it: ./run test --seed {}", seed, result.problem, seed));
+    reran += result.reran;
+    failed += result.failed;
+    if (seed % twice_every == 0 && play(seed, false).digest != result.digest)
+      FAIL_CHECK(fmt::format("seed {} has another history the second time\n  replay it: ./run test --seed {}", seed,
+                             seed));
+  }
+  MESSAGE(fmt::format("{} seeds, {} with a new epoch, {} that ended in a stated failure", seeds, reran, failed));
+  return reran * 100 / seeds;
+}
+
+} // namespace ringmaster::test

@@ -1,0 +1,213 @@
+// Whole clusters of several processes in virtual time: what is said between them is delayed and overtakes, ways are cut
+// and healed, processes stand still and are killed, as drawn from a seed. See played_seeds.hpp for how many.
+#include "runtime/journal/record_bytes.hpp"
+#include "runtime/journal/record_text.hpp"
+#include "tests/faults/history_check.hpp"
+#include "tests/faults/played_seeds.hpp"
+#include "tests/support/nodes/node_scenario.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// One seed's play on nodes.
+class nodes_play {
+public:
+  explicit nodes_play(uint64_t seed) : x_(node_scenario_of(seed)), cluster_(x_.cluster) {
+    comm_ = cluster_.init(x_.ranks);
+    uint64_t offset = 0;
+    for (auto& what : x_.operations) {
+      trials_.emplace_back(cluster_, what, comm_, offset);
+      offset += trials_.back().bytes();
+    }
+  }
+
+  played_seed run(bool print) {
+    std::vector<uint64_t> devices;
+    for (auto& device : comm_.devices())
+      devices.push_back(device.deviceid().value());
+    let_happen(cluster_, x_, devices);
+    played_seed result;
+    bool refused = !launch();
+    auto begun = cluster_.now();
+    auto status = cluster_.wait(comm_.commid());
+    if (cluster_.now() - begun > 136s) // its limit and the coordinator's
+      result.problem = "the wait was answered beyond its limit";
+    auto records = cluster_.history();
+    if (print) {
+      MESSAGE(x_.text());
+      for (auto& record : records)
+        MESSAGE(text_of(record, {uint64_t{0}, {}, {}}));
+    }
+    cluster_.mend();
+    history_check history{records, comm_.commid()};
+    note(result, history.problem);
+    note(result, judge(status, history, refused));
+    note(result, judge_rest());
+    result.digest = digest_of(cluster_.history());
+    result.failed = status.status() == gpu_sim::FAILED;
+    result.reran = history.epochs.size() > 1;
+    note(result, cluster_.end());
+    return result;
+  }
+
+private:
+  static void note(played_seed& result, const std::string& problem) {
+    if (result.problem.empty())
+      result.problem = problem;
+  }
+
+  /// Returns whether all were taken; the first that is not ends it.
+  bool launch() {
+    gpu_sim::GroupStartRequest start;
+    start.set_commid(comm_.commid());
+    if (x_.in_group && !cluster_.ask_coordinator<gpu_sim::GroupStartResponse>(start).error().empty())
+      return false;
+    for (size_t i = 0; i < trials_.size() && refusal_.empty(); ++i) {
+      if (x_.pauses[i].count() > 0)
+        cluster_.run_for(x_.pauses[i]);
+      refusal_ = trials_[i].launch();
+    }
+    gpu_sim::GroupEndRequest end;
+    end.set_commid(comm_.commid());
+    if (x_.in_group)
+      cluster_.ask_coordinator<gpu_sim::GroupEndResponse>(end);
+    return refusal_.empty();
+  }
+
+  /// Whether the device can be asked, and nothing has happened to it that strikes later.
+  bool is_whole(uint64_t device) {
+    for (auto& what : x_.mishaps)
+      if (what.what == mishap::kind::device_fault
+          && comm_.devices(static_cast<int>(what.a)).deviceid().value() == device)
+        return false;
+    return cluster_.is_there(device);
+  }
+
+  /// What is wrong with the outcome.
+  std::string judge(const gpu_sim::GetCommStatusResponse& status, const history_check& history, bool refused) {
+    if (status.status() == gpu_sim::IN_PROGRESS)
+      return "no end within the limit: " + status.error();
+    if (status.status() == gpu_sim::FAILED && status.error().empty())
+      return "FAILED without a reason";
+    if (x_.is_mild()) {
+      if (refused)
+        return "a call was refused though nothing was lost: " + refusal_;
+      if (status.status() != gpu_sim::SUCCESS)
+        return "failed though nothing was lost: " + status.error();
+      if (status.devices_size() != static_cast<int>(x_.ranks))
+        return fmt::format("{} of {} devices are left though nothing was lost: {}", status.devices_size(), x_.ranks,
+                           status.asyncerror());
+    }
+    for (auto& trial : trials_) {
+      auto ended = history.ended.find(trial.sequence());
+      if (ended == history.ended.end())
+        continue; // it was refused
+      if (ended->second.status() == gpu_sim::FAILED && ended->second.error().empty())
+        return "an operation FAILED without a reason";
+      if (auto wrong = trial.judge([this](uint64_t device) { return !is_whole(device); }); !wrong.empty())
+        return text_of(trial.options) + ": " + wrong;
+      bool last = &trial == &trials_.back(); // those before may be of batches that had ended
+      if (last && status.status() == gpu_sim::SUCCESS && ended->second.status() == gpu_sim::SUCCESS)
+        if (auto lacks = who_lacks(status, history.epochs.at(ended->second.epoch())); lacks != 0)
+          return fmt::format("SUCCESS, but device 0x{:x} has no part in {}", lacks, text_of(trial.options));
+    }
+    return {};
+  }
+
+  /// A device of the answer that was not in the group which ended an operation; 0: none.
+  static uint64_t who_lacks(const gpu_sim::GetCommStatusResponse& status, const std::vector<uint64_t>& group) {
+    for (auto& device : status.devices())
+      if (std::count(group.begin(), group.end(), device.deviceid().value()) == 0)
+        return device.deviceid().value();
+    return 0;
+  }
+
+  /// What must be so when everything has been mended and the communicator has ended.
+  std::string judge_rest() {
+    proto::CommDestroyRequest request;
+    request.set_comm_id(comm_.commid());
+    auto destroyed = cluster_.ask_coordinator<proto::CommDestroyResponse>(request);
+    if (!destroyed.success())
+      return "the communicator does not end: " + destroyed.error();
+    cluster_.run_for(8s); // who is suspected comes back as another one, and ways are found again
+    auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    for (auto& device : info.devices())
+      if (auto left = left_on(device); !left.empty())
+        return fmt::format("device 0x{:x} has {}", device.metadata().deviceid().value(), left);
+    for (size_t i = 1; i < cluster_.processes(); ++i)
+      if (auto wrong = x_.may_end(i) ? std::string{} : judge_node(info, i); !wrong.empty())
+        return wrong;
+    return judge_fresh_group(static_cast<uint32_t>(info.devices_size()));
+  }
+
+  /// One that must be there, with as many devices as it began with.
+  std::string judge_node(const proto::ClusterInfo& info, size_t process) const {
+    auto name = simulated_nodes::name_of(process);
+    auto its = std::find_if(info.nodes().begin(), info.nodes().end(), [&](auto& x) { return x.name() == name; });
+    if (its == info.nodes().end())
+      return name + " has ended, and nothing had happened to it";
+    auto devices = std::count_if(info.devices().begin(), info.devices().end(),
+                                 [&](auto& x) { return x.node_id() == its->node_id(); });
+    if (devices != its->devices_announced())
+      return fmt::format("{} has {} devices of {}", name, devices, its->devices_announced());
+    return {};
+  }
+
+  /// All that are left are free, and what they do together is right.
+  std::string judge_fresh_group(uint32_t devices) {
+    bool may_misbehave = std::any_of(x_.mishaps.begin(), x_.mishaps.end(),
+                                     [](auto& what) { return what.what == mishap::kind::device_fault; });
+    if (may_misbehave || devices == 0)
+      return {};
+    collective_options what;
+    what.algorithm = "ring";
+    what.ranks = devices;
+    collective_trial trial{cluster_, what};
+    if (auto problem = trial.launch(); !problem.empty())
+      return "behind all that: " + problem;
+    auto status = cluster_.wait(trial.comm.commid());
+    if (status.status() != gpu_sim::SUCCESS || status.devices_size() != static_cast<int>(devices))
+      return fmt::format("behind all that, over {} devices: {}{}", devices, status.error(), status.asyncerror());
+    return trial.judge();
+  }
+
+  std::string left_on(const proto::ClusterInfo::Device& device) {
+    auto id = device.metadata().deviceid().value();
+    if (!is_whole(id))
+      return {};
+    if (device.comm_ids_size() > 0)
+      return "a communicator that has ended";
+    auto& memory = cluster_.device_at(id);
+    auto& stream = cluster_.stream_at(id);
+    return !stream.queue.empty()               ? fmt::format("{} commands queued", stream.queue.size())
+           : !stream.outgoing.empty()          ? "a block that it offers"
+           : !stream.incoming.empty()          ? "an offer that it keeps"
+           : !memory.communicators.empty()     ? "members of a communicator that has ended"
+           : memory.memory->scratch_used() > 0 ? fmt::format("{} bytes of scratch", memory.memory->scratch_used())
+                                               : "";
+  }
+
+  node_scenario x_;
+  simulated_nodes cluster_;
+  gpu_sim::CommInitResponse comm_;
+  std::deque<collective_trial> trials_;
+  std::string refusal_;
+};
+
+played_seed play_on_nodes(uint64_t seed, bool print) {
+  return nodes_play{seed}.run(print);
+}
+
+} // namespace
+
+TEST_CASE("seeds: whatever happens between processes and to them, each operation ends right or says why not") {
+  if (auto reran = play_seeds(play_on_nodes, 50))
+    CHECK(*reran > 10); // or nothing happens
+}

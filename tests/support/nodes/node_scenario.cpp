@@ -1,0 +1,192 @@
+#include "tests/support/nodes/node_scenario.hpp"
+
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/schedule/request_of.hpp"
+
+#include <algorithm>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+#include <iterator>
+#include <numeric>
+
+namespace ringmaster::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class drawer {
+public:
+  explicit drawer(uint64_t seed) : random_(seed) {}
+
+  uint64_t below(uint64_t n) { return random_() % n; }
+  bool one_in(uint64_t n) { return below(n) == 0; }
+  /// Any order of magnitude is as likely as another.
+  caf::timespan time_up_to(caf::timespan limit) {
+    auto whole = static_cast<uint64_t>(limit.count()) >> below(14);
+    return caf::timespan{static_cast<int64_t>(below(whole) + 1)};
+  }
+
+private:
+  std::mt19937_64 random_;
+};
+
+nodes_options draw_cluster(drawer& draw, uint64_t seed) {
+  nodes_options x;
+  x.seed = seed;
+  x.devices.resize(2 + (draw.one_in(3) ? 1 + draw.below(2) : 0));
+  for (auto& devices : x.devices)
+    devices = static_cast<uint32_t>(1 + draw.below(3));
+  x.slice_bytes = 8 * (4 + draw.below(60));
+  x.one_host = draw.one_in(3);
+  constexpr proto::FailurePolicy policies[] = {proto::SHRINK, proto::SHRINK, proto::REPLACE, proto::ABORT};
+  x.policy = policies[draw.below(std::size(policies))];
+  x.network.delay = draw.time_up_to(200us);
+  x.network.spread = draw.one_in(3) ? caf::timespan{0} : draw.time_up_to(2ms);
+  x.network.late_per_mille = draw.one_in(3) ? 20 : 0;
+  x.turn = draw.one_in(4) ? 20us : 1us;
+  return x;
+}
+
+collective_options draw_operation(drawer& draw, uint32_t ranks) {
+  collective_options x;
+  do {
+    auto& algorithm = algorithms()[draw.below(algorithms().size())];
+    x.kind = algorithm.kind;
+    x.algorithm = draw.one_in(4) ? "auto" : algorithm.name;
+  } while (x.kind == proto::SEND_RECV && ranks == 1);
+  x.ranks = ranks;
+  x.count = draw.below(has_v_variant(x.kind) ? 12 : 60);
+  x.root = static_cast<uint32_t>(draw.below(ranks));
+  x.peer = (x.root + 1) % ranks;
+  x.chunk = 4;
+  x.in_place = draw.one_in(2);
+  if (has_v_variant(x.kind) && draw.one_in(3)) {
+    auto even = x;
+    std::vector<uint64_t> drawn;
+    for (uint32_t i = 0; i < 2 * ranks; ++i)
+      drawn.push_back(draw.below(6));
+    for (uint32_t a = 0; a < ranks; ++a)
+      for (uint32_t b = 0; b < (x.kind == proto::ALL_TO_ALL ? ranks : 1); ++b)
+        x.counts.push_back(drawn[a + b]); // alike in both directions, as in place they must be
+    if (x.algorithm != "auto" && !plan(x.kind, x.algorithm, request_of(collective_of(x), ranks, 0)))
+      return even;
+  }
+  return x;
+}
+
+mishap draw_mishap(drawer& draw, const node_scenario& x) {
+  using kind = mishap::kind;
+  constexpr kind kinds[] = {kind::pause, kind::pause, kind::stall, kind::stall,       kind::cut,
+                            kind::cut,   kind::cut,   kind::kill,  kind::device_fault};
+  auto processes = x.cluster.devices.size() + 1;
+  mishap result;
+  result.what = kinds[draw.below(std::size(kinds))];
+  result.when = draw.time_up_to(30ms);
+  result.lasts = draw.one_in(3) ? caf::timespan{0} : draw.time_up_to(draw.one_in(3) ? 40s : 800ms);
+  if (result.what == kind::device_fault) {
+    result.a = draw.below(x.ranks);
+    result.fault.set_kind(static_cast<proto::FaultRequest::Kind>(draw.below(3)));
+    result.fault.set_at_step(draw.one_in(2));
+    result.fault.set_step(static_cast<uint32_t>(draw.below(8)));
+    result.fault.set_delay_ns(draw.one_in(2) ? 5'000'000 : 5'000'000'000);
+    return result;
+  }
+  bool among_nodes = draw.below(4) != 0 || result.what == kind::kill;
+  result.a = among_nodes ? 1 + draw.below(processes - 1) : 0;
+  do
+    result.b = 1 + draw.below(processes - 1);
+  while (result.b == result.a);
+  if (result.what == kind::cut && draw.one_in(2))
+    result.lag = draw.time_up_to(15s);
+  if (result.a == 0 && result.what == kind::pause && (result.lasts.count() == 0 || result.lasts > 8s))
+    result.lasts = 8s; // for longer than a request's limit even a call that it could answer is refused
+  return result;
+}
+
+} // namespace
+
+node_scenario node_scenario_of(uint64_t seed) {
+  drawer draw{seed};
+  node_scenario x;
+  x.cluster = draw_cluster(draw, seed);
+  auto devices = std::accumulate(x.cluster.devices.begin(), x.cluster.devices.end(), uint32_t{0});
+  x.ranks = std::max<uint32_t>(1, devices - static_cast<uint32_t>(draw.below(3)));
+  for (auto n = 1 + draw.below(4); n > 0; --n) {
+    x.operations.push_back(draw_operation(draw, x.ranks));
+    x.pauses.push_back(draw.one_in(2) ? caf::timespan{0} : draw.time_up_to(20ms));
+  }
+  x.in_group = draw.one_in(3);
+  for (auto n = draw.below(4); n > 0; --n)
+    x.mishaps.push_back(draw_mishap(draw, x));
+  return x;
+}
+
+bool node_scenario::is_mild() const {
+  caf::timespan silent{0};
+  for (auto& x : mishaps) {
+    bool for_good = x.lasts.count() == 0;
+    bool with_coordinator = x.a == 0 || x.what == mishap::kind::pause;
+    if (x.what == mishap::kind::kill || x.what == mishap::kind::device_fault
+        || (x.what == mishap::kind::cut && with_coordinator) || (for_good && with_coordinator))
+      return false;
+    silent += x.what == mishap::kind::pause && x.a == 0 ? caf::timespan{0} : x.lasts;
+  }
+  return silent < 2s;
+}
+
+bool node_scenario::may_end(size_t process) const {
+  caf::timespan silent{0}; // to the coordinator, or it to the process
+  for (auto& x : mishaps) {
+    bool between = x.what == mishap::kind::cut || x.what == mishap::kind::stall;
+    bool concerns = between ? x.a == 0 && x.b == process : x.a == 0 || x.a == process;
+    if (x.what == mishap::kind::device_fault || !concerns)
+      continue;
+    if (x.what == mishap::kind::kill || x.what == mishap::kind::cut || x.lasts.count() == 0)
+      return true;
+    silent += x.lasts;
+  }
+  return silent > 18s; // the connection's limit, less what a heartbeat may be late
+}
+
+std::string node_scenario::text() const {
+  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault"};
+  std::string result = fmt::format("{} ranks, policy {}, {}\n", ranks, proto::FailurePolicy_Name(cluster.policy),
+                                   cluster.one_host ? "one host" : "several hosts");
+  for (size_t i = 0; i < cluster.devices.size(); ++i)
+    result += fmt::format("{}: {} devices\n", simulated_nodes::name_of(i + 1), cluster.devices[i]);
+  for (auto& x : operations)
+    result += text_of(x) + "\n";
+  for (auto& x : mishaps)
+    result += fmt::format("after {} us: {} of {} and {} for {} us, lag {} us {}\n", x.when.count() / 1000,
+                          names[static_cast<int>(x.what)], x.a, x.b, x.lasts.count() / 1000, x.lag.count() / 1000,
+                          x.fault.ShortDebugString());
+  return result;
+}
+
+void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices) {
+  using kind = mishap::kind;
+  for (auto& what : x.mishaps) {
+    cluster.later(what.when, [&cluster, what, devices] {
+      if (what.what == kind::kill)
+        cluster.kill(what.a);
+      else if (what.what == kind::pause)
+        cluster.pause(what.a);
+      else if (what.what == kind::stall)
+        cluster.stall(what.a, what.b);
+      else if (what.what == kind::cut)
+        cluster.cut(what.a, what.b, what.lag);
+      else
+        cluster.fault_later(devices[what.a], what.fault);
+    });
+    if (what.lasts.count() > 0 && what.what != kind::kill && what.what != kind::device_fault)
+      cluster.later(what.when + what.lasts, [&cluster, what] {
+        if (what.what == kind::pause)
+          cluster.resume(what.a);
+        else
+          cluster.heal(what.a, what.b);
+      });
+  }
+}
+
+} // namespace ringmaster::test

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "tests/support/nodes/simulated_nodes.hpp"
+#include "tests/support/trials/collective_trial.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ringmaster::test {
+
+/// Something that goes wrong in a cluster of several processes.
+struct mishap {
+  enum class kind {
+    pause,       ///< Process `a` stands still.
+    stall,       ///< Nothing comes from `a` to `b` or back; it comes later.
+    cut,         ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
+    kill,        ///< Process `a` is killed.
+    device_fault ///< The device of rank `a` misbehaves.
+  };
+
+  kind what = kind::pause;
+  size_t a = 0;
+  size_t b = 0;
+  caf::timespan when{0};  ///< After the first call.
+  caf::timespan lasts{0}; ///< 0: for good.
+  caf::timespan lag{0};
+  proto::FaultRequest fault{};
+};
+
+/// What a seed plays on nodes: several operations on one communicator, and what goes wrong meanwhile.
+struct node_scenario {
+  nodes_options cluster;
+  uint32_t ranks = 1;
+  std::vector<collective_options> operations;
+  std::vector<caf::timespan> pauses; ///< Between their calls, by the second one's index.
+  bool in_group = false;
+  std::vector<mishap> mishaps;
+
+  /// Whether nothing may be lost by it: processes and ways stand still for less than `suspicion.pause-max` in all, and
+  /// nodes lose nobody but each other.
+  bool is_mild() const;
+  /// Whether the node of this process may end by it.
+  bool may_end(size_t process) const;
+  std::string text() const;
+};
+
+node_scenario node_scenario_of(uint64_t seed);
+
+/// Has all of it happen. `devices`: by rank.
+void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices);
+
+} // namespace ringmaster::test

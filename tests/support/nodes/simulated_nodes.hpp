@@ -1,0 +1,111 @@
+#pragma once
+
+#include "actors/hosts/node.hpp"
+#include "tests/support/nodes/simulated_network.hpp"
+#include "tests/support/simulated_host.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace ringmaster::test {
+
+struct nodes_options {
+  uint64_t seed = 1;
+  std::vector<uint32_t> devices = {2, 2}; ///< Of each node.
+  uint64_t memory_bytes = 1u << 16;
+  uint64_t slice_bytes = 64; ///< Small, so that faults fall between the slices of a block. Of a chunk, too.
+  bool one_host = false;     ///< Processes map each other's memory, and operations may be joint ones.
+  proto::FailurePolicy policy = proto::SHRINK;
+  simulated_network::options network;
+  caf::timespan turn = std::chrono::microseconds{1}; ///< That handling a message takes.
+};
+
+/// A cluster of several processes in one thread and in virtual time: process 0 has journal, coordinator and the test's
+/// client, each other one a node as `ringmaster node` hosts it, with its relay, its supervisor and devices. Whose
+/// message is next, and how long it is on its way, is drawn from the seed, so the same seed has the same history.
+///
+/// All processes have one clock. It goes on by a little with each message that is handled, so that timeouts fire and
+/// messages arrive between others; where there is nothing to handle it goes to what is due next.
+class simulated_nodes : public simulated_host {
+public:
+  using time_point = simulated_process::time_point;
+
+  /// Runs until all devices have joined and all nodes are connected to each other.
+  explicit simulated_nodes(const nodes_options& opts);
+  ~simulated_nodes() override;
+
+  bool step() override;
+  caf::scoped_actor& client() override { return *client_; }
+
+  time_point now() const { return now_; }
+  void run_for(caf::timespan time);
+  /// Has something done when so much time has passed.
+  void later(caf::timespan time, std::function<void()> what);
+
+  // What goes wrong between processes and with them: 0 is the coordinator's, 1 the first node's.
+  void pause(size_t process);
+  void resume(size_t process);
+  void kill(size_t process);
+  void stall(size_t a, size_t b) { network_.stall(*processes_[a], *processes_[b]); }
+  void cut(size_t a, size_t b, caf::timespan lag = caf::timespan{0}) {
+    network_.cut(*processes_[a], *processes_[b], now_, lag);
+  }
+  void heal(size_t a, size_t b) { network_.heal(*processes_[a], *processes_[b]); }
+  /// Nobody stands still any more, no way is shut, and nothing else will go wrong.
+  void mend();
+  /// As `inject`, without waiting for an answer.
+  void fault_later(uint64_t device, const proto::FaultRequest& fault);
+
+  size_t processes() const { return processes_.size(); }
+  simulated_process& process(size_t index) { return *processes_[index]; }
+  static std::string name_of(size_t process);
+  /// The actor of this node; null where the process has ended.
+  const node_actor& node_of(size_t process) const { return nodes_.at(process); }
+  /// Whether the two have a direct way to each other.
+  bool connected(size_t a, size_t b) const { return network_.connected(*processes_[a], *processes_[b]); }
+
+  /// The process that hosts a device; nullptr where the coordinator knows of none, or it does not run.
+  simulated_process* host_of(uint64_t device);
+  bool is_there(uint64_t device) { return host_of(device) != nullptr; }
+  /// The state of one that is there.
+  device_state& device_at(uint64_t device);
+  stream_state& stream_at(uint64_t device);
+
+  /// Ends all of it. Returns what did not end, empty where all did.
+  std::string end();
+
+  const nodes_options options;
+
+private:
+  void start_coordinator();
+  void start_node(size_t process);
+  /// As nodes look for each other.
+  void reach(size_t from, const node_actor& us, const proto::NodePeers::Peer& peer);
+  /// Returns whether something was due.
+  bool wake();
+  /// To what is due next.
+  bool pass_time();
+  struct event {
+    std::function<void()> what;
+    bool of_test = true; ///< Not of the processes themselves.
+  };
+
+  const known_device* known(uint64_t device);
+  caf::strong_actor_ptr in_its_process(uint64_t device, const caf::strong_actor_ptr& proxy);
+
+  static uint16_t port_of(size_t process) { return static_cast<uint16_t>(1000 + process); }
+
+  std::filesystem::path dir_;
+  std::vector<std::unique_ptr<simulated_process>> processes_;
+  simulated_network network_;
+  std::multimap<time_point, event> agenda_;
+  time_point now_;
+  std::optional<caf::scoped_actor> client_;
+  std::vector<node_actor> nodes_; ///< By process; none for 0.
+  bool ended_ = false;
+};
+
+} // namespace ringmaster::test

@@ -1,0 +1,104 @@
+// What goes wrong with simulated nodes, what can be seen in them, and how they are cleared away.
+#include "tests/support/actor_state.hpp"
+#include "tests/support/nodes/simulated_nodes.hpp"
+
+#include <caf/send.hpp>
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace ringmaster::test {
+
+void simulated_nodes::pause(size_t process) {
+  if (auto& x = *processes_[process]; x.runs())
+    x.state = simulated_process::condition::paused;
+}
+
+void simulated_nodes::resume(size_t process) {
+  if (auto& x = *processes_[process]; x.state == simulated_process::condition::paused)
+    x.state = simulated_process::condition::running;
+}
+
+void simulated_nodes::kill(size_t process) {
+  processes_[process]->state = simulated_process::condition::ended;
+  network_.gone(*processes_[process], now_);
+}
+
+void simulated_nodes::mend() {
+  std::erase_if(agenda_, [](auto& x) { return x.second.of_test; });
+  for (size_t a = 0; a < processes(); ++a) {
+    resume(a);
+    for (size_t b = a + 1; b < processes(); ++b)
+      heal(a, b);
+  }
+}
+
+void simulated_nodes::fault_later(uint64_t device, const proto::FaultRequest& fault) {
+  gpu_sim::DeviceId id;
+  id.set_value(device);
+  caf::anon_send(host, std::move(id), fault);
+}
+
+const known_device* simulated_nodes::known(uint64_t device) {
+  return state_of<coordinator_state>(host).devices.find(device_id{device});
+}
+
+simulated_process* simulated_nodes::host_of(uint64_t device) {
+  auto its = known(device);
+  if (its == nullptr)
+    return nullptr;
+  auto its_node = its->handle.device->node();
+  for (auto& x : processes_)
+    if (x->sys.node() == its_node)
+      return x->runs() ? x.get() : nullptr;
+  return nullptr;
+}
+
+/// The actor behind a handle of the coordinator's.
+caf::strong_actor_ptr simulated_nodes::in_its_process(uint64_t device, const caf::strong_actor_ptr& proxy) {
+  auto its = host_of(device);
+  REQUIRE(its != nullptr);
+  auto result = its->sys.registry().get(proxy->id());
+  REQUIRE(result != nullptr);
+  return result;
+}
+
+device_state& simulated_nodes::device_at(uint64_t device) {
+  return state_of<device_state>(caf::actor_cast<device_actor>(in_its_process(device, known(device)->handle.device)));
+}
+
+stream_state& simulated_nodes::stream_at(uint64_t device) {
+  return state_of<stream_state>(caf::actor_cast<stream_actor>(in_its_process(device, known(device)->handle.stream)));
+}
+
+std::string simulated_nodes::end() {
+  if (std::exchange(ended_, true))
+    return {};
+  agenda_.clear();
+  for (auto& x : processes_) {
+    network_.gone(*x, now_);
+    x->state = simulated_process::condition::running;
+  }
+  for (auto& x : nodes_)
+    if (x)
+      caf::anon_send_exit(x, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(host, caf::exit_reason::kill);
+  caf::anon_send_exit(journal_handle, caf::exit_reason::kill);
+  nodes_.assign(nodes_.size(), {});
+  host = nullptr;
+  journal_handle = nullptr;
+  client_.reset();
+  auto left = [this] {
+    std::string result;
+    for (auto& x : processes_)
+      if (x->actors() > 0)
+        result += fmt::format("{} actors of {} have not ended; ", x->actors(), x->name);
+    return result;
+  };
+  auto until = now_ + std::chrono::minutes{1};
+  while (now_ < until && !left().empty() && step())
+    ;
+  return left();
+}
+
+} // namespace ringmaster::test
