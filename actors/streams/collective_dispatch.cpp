@@ -209,7 +209,7 @@ std::set<uint32_t> collective_command::waits_for() const {
   std::set<uint32_t> result;
   for (auto& [key, step] : awaited_)
     result.insert(key.source);
-  for (auto& [key, reading] : under_way_)
+  for (auto& [key, block] : under_way_)
     result.insert(key.source);
   if (result.empty())
     for (auto& [key, step] : sends_pending_)

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t slot_bytes = 1024;
 constexpr uint64_t rank_memory_bytes = 1u << 16;
-constexpr communicator_id world{7};
+constexpr communicator_id whole_world{7};
 
 /// One rank: its device, its way to meet, and the calls that went by messages.
 struct meeting_rank {
@@ -45,7 +45,7 @@ struct meeting_ranks {
                                          rank_memory_bytes});
       REQUIRE(memory);
       all[rank]->device->memory = *memory;
-      join(rank, world);
+      join(rank, whole_world);
     }
   }
 
@@ -64,7 +64,7 @@ struct meeting_ranks {
 
 proto::RankCall call_of(meeting_rank& x, proto::CollectiveKind kind, uint64_t count, bool in_place = false) {
   proto::RankCall result;
-  result.set_comm_id(world.value);
+  result.set_comm_id(whole_world.value);
   result.set_epoch(1);
   auto& part = *result.add_parts();
   part.mutable_collective()->set_kind(kind);
@@ -263,24 +263,24 @@ TEST_CASE("meeting: a handle that goes lets the others go by messages, and rank 
 
 TEST_CASE("meeting pages: one for each epoch, none once they are closed, and nothing is left behind") {
   meeting_pages pages{slot_bytes};
-  auto first = pages.page_of(world, epoch_number{1}, 2);
+  auto first = pages.page_of(whole_world, epoch_number{1}, 2);
   REQUIRE(first);
-  CHECK(pages.page_of(world, epoch_number{1}, 2)->file() == first->file());
-  CHECK(pages.page_of(world, epoch_number{1}, 3).error() == errc::unreachable);
-  auto second = pages.page_of(world, epoch_number{2}, 2);
+  CHECK(pages.page_of(whole_world, epoch_number{1}, 2)->file() == first->file());
+  CHECK(pages.page_of(whole_world, epoch_number{1}, 3).error() == errc::unreachable);
+  auto second = pages.page_of(whole_world, epoch_number{2}, 2);
   REQUIRE(second);
   CHECK(!std::filesystem::exists(first->file()));
-  CHECK(pages.page_of(world, epoch_number{1}, 2).error() == errc::unreachable);
-  pages.close(world);
+  CHECK(pages.page_of(whole_world, epoch_number{1}, 2).error() == errc::unreachable);
+  pages.close(whole_world);
   CHECK(!std::filesystem::exists(second->file()));
-  CHECK(pages.page_of(world, epoch_number{2}, 2).error() == errc::unreachable);
-  CHECK(pages.page_of(world, epoch_number{3}, 2));
-  CHECK(meeting_pages{0}.page_of(world, epoch_number{1}, 2).error() == errc::unreachable);
+  CHECK(pages.page_of(whole_world, epoch_number{2}, 2).error() == errc::unreachable);
+  CHECK(pages.page_of(whole_world, epoch_number{3}, 2));
+  CHECK(meeting_pages{0}.page_of(whole_world, epoch_number{1}, 2).error() == errc::unreachable);
 }
 
 TEST_CASE("meeting pages: another host's, a longer one and another file of that name are refused") {
   meeting_pages pages{slot_bytes};
-  auto page = pages.page_of(world, epoch_number{1}, 2);
+  auto page = pages.page_of(whole_world, epoch_number{1}, 2);
   REQUIRE(page);
   auto bytes = meeting_page::bytes_of(2, slot_bytes);
   CHECK(meeting_file::reach(*page, bytes));

@@ -34,6 +34,7 @@ public:
   ~simulated_cluster();
 
   bool step() override;
+  uint32_t devices_a_host() const override { return options.devices_a_host; }
   caf::scoped_actor& client() override { return self; }
 
   void add_devices(uint32_t count);

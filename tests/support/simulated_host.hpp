@@ -25,6 +25,9 @@ public:
   /// do.
   virtual bool step() = 0;
 
+  /// By their numbers, where a cluster of one process imitates hosts; 0: it does not.
+  virtual uint32_t devices_a_host() const { return 0; }
+
   /// Who asks.
   virtual caf::scoped_actor& client() = 0;
 

@@ -1,7 +1,7 @@
 // A node ends without a loss: its ranks leave when what runs has ended.
 #include "tests/support/actor_state.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

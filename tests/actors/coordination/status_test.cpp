@@ -1,7 +1,7 @@
 // What the coordinator says of everybody, without waiting for anybody.
 #include "tests/support/actor_state.hpp"
-#include "tests/support/all_reduce_trial.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/all_reduce_trial.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -127,8 +127,9 @@ TEST_CASE("status: a communicator that does not answer is told of, with the devi
   simulated_cluster cluster{{}};
   auto comm = cluster.init(3);
   auto silent = deaf(cluster);
-  state_of<coordinator_state>(cluster.host)
-    .communicators.made(id_of(comm), {caf::actor_cast<caf::strong_actor_ptr>(silent)});
+  known_communicator deaf_one;
+  deaf_one.handle = caf::actor_cast<caf::strong_actor_ptr>(silent);
+  state_of<coordinator_state>(cluster.host).communicators.made(id_of(comm), std::move(deaf_one));
   auto status = status_of(cluster);
   REQUIRE(status.communicators_size() == 1);
   CHECK(status.communicators(0).comm_id() == comm.commid());

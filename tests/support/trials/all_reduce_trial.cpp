@@ -77,7 +77,7 @@ std::string all_reduce_trial::launch() {
 }
 
 std::vector<uint32_t> all_reduce_trial::hosts_of(const std::vector<uint32_t>& contributors) const {
-  const auto devices_a_host = cluster.options.devices_a_host;
+  const auto devices_a_host = cluster.devices_a_host();
   std::vector<uint32_t> result;
   for (size_t i = 0; i < contributors.size() && devices_a_host != 0; ++i)
     result.push_back(
