@@ -39,6 +39,7 @@ void link_fetch::end(outcome how, caf::error why) {
     if (state_ != outcome::running)
       return;
     state_ = how;
+    revoked_ = true; // what is missing may come by another way now
     why_ = std::move(why);
     for (auto& x : parts)
       if (x.next < x.end)

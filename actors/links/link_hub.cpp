@@ -41,7 +41,7 @@ class link_hub::io_thread {
 public:
   using time_point = io_loop::time_point;
 
-  explicit io_thread(const link_options& given) : options(given) { place.process = random_token(); }
+  explicit io_thread(link_options opts) : options(std::move(opts)) { place.process = random_token(); }
 
   ~io_thread() {
     {

@@ -44,6 +44,8 @@ void link_peer::fetch(const std::shared_ptr<link_fetch>& what) {
       return what->end(link_fetch::outcome::unreachable, why);
     }
     way->want({what, i});
+    if (!what->running())
+      return cancel(*what); // it has failed at once, and so have all others
   }
 }
 

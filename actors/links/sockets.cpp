@@ -1,5 +1,6 @@
 #include "actors/links/sockets.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -34,6 +35,19 @@ bool is_loopback(const sockaddr_storage& x) {
 template <class T>
 void set_option(int socket, int level, int name, const T& value) {
   ::setsockopt(socket, level, name, &value, sizeof value); // whatever comes of it: it works without, too
+}
+
+/// To be called before there is a connection: the pace that "bbr" has once set stays.
+void do_not_pace_loopback(int socket, const sockaddr* address, socklen_t size) {
+  sockaddr_storage end{};
+  std::memcpy(&end, address, std::min<size_t>(size, sizeof end));
+  char used[16] = {};
+  socklen_t used_size = sizeof used - 1;
+  if (!is_loopback(end) || ::getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, used, &used_size) != 0
+      || std::strcmp(used, "bbr") != 0)
+    return;
+  for (const char* other : {"reno", "cubic"}) // the last that the kernel has
+    ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, other, static_cast<socklen_t>(std::strlen(other)));
 }
 
 std::string end_text(int socket, decltype(&::getsockname) which, const char* unknown) {
@@ -92,6 +106,7 @@ caf::expected<open_socket> listen_at(const endpoint& where) {
   for (auto* x = found.get(); x != nullptr; x = x->ai_next) {
     open_socket result{::socket(x->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     set_option(result.descriptor, SOL_SOCKET, SO_REUSEADDR, int{1});
+    do_not_pace_loopback(result.descriptor, x->ai_addr, x->ai_addrlen); // nor what it accepts
     if (result.descriptor >= 0 && ::bind(result.descriptor, x->ai_addr, x->ai_addrlen) == 0
         && ::listen(result.descriptor, SOMAXCONN) == 0)
       return result;
@@ -104,6 +119,8 @@ caf::expected<open_socket> listen_at(const endpoint& where) {
 
 caf::expected<open_socket> begin_connect(const socket_address& there) {
   open_socket result{::socket(there.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (result.descriptor >= 0)
+    do_not_pace_loopback(result.descriptor, there.get(), there.size);
   if (result.descriptor >= 0 && (::connect(result.descriptor, there.get(), there.size) == 0 || errno == EINPROGRESS))
     return result;
   auto problem = errno;
@@ -115,15 +132,6 @@ void prepare_bulk_socket(int socket) {
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, int{1});
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, int{10}); // seconds
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, int{5});
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  char used[16] = {};
-  socklen_t used_size = sizeof used - 1;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0 || !is_loopback(own)
-      || ::getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, used, &used_size) != 0 || std::strcmp(used, "bbr") != 0)
-    return;
-  for (const char* other : {"reno", "cubic"}) // the last that the kernel has
-    ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, other, static_cast<socklen_t>(std::strlen(other)));
 }
 
 std::vector<std::string> addresses_of_host() {

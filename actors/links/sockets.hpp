@@ -61,8 +61,8 @@ caf::expected<open_socket> listen_at(const endpoint& where);
 /// Starts to connect, without a wait: the socket can be written to when it has come to an end. Errors: unreachable.
 caf::expected<open_socket> begin_connect(const socket_address& there);
 
-/// For bulk data: nothing waits for more to be sent with, a host that is gone is noticed, and on loopback the sender
-/// does not pace itself, as some hosts' default "bbr" does.
+/// For bulk data: nothing waits for more to be sent with, and a host that is gone is noticed. (On loopback what
+/// listen_at and begin_connect give does not pace itself, as some hosts' default "bbr" does.)
 void prepare_bulk_socket(int socket);
 
 /// Of this host, that are up and not for itself alone.

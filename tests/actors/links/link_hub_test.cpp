@@ -247,6 +247,16 @@ TEST_CASE("links: a process that cannot be reached at one address is reached at 
   place.endpoints.insert(place.endpoints.begin(), nobody);
   CHECK(reader.fetch(place, 1, {out.data()}, out.size()) == link_fetch::outcome::done);
   CHECK(has_pattern(out));
+  place.endpoints.front() = "255.255.255.255:1"; // the system refuses it at once
+  linked_reader another;
+  CHECK(another.fetch(place, 1, {out.data()}, out.size()) == link_fetch::outcome::done);
+  place.endpoints = {"255.255.255.255:1", "255.255.255.255:2"};
+  linked_reader third;
+  CHECK(third.fetch(place, 1, {out.data()}, out.size()) == link_fetch::outcome::unreachable);
+  uint64_t missing = 0;
+  for (auto [begin, end] : third.last->missing())
+    missing += end - begin;
+  CHECK(missing == out.size());
 }
 
 TEST_CASE("links: strangers and malformed requests are turned away, and hold up nobody") {
