@@ -60,7 +60,7 @@ caf::error run(caf::actor_system& system, process_group& world, const measure& w
     return make_error(errc::corrupt, fmt::format("rank {}: {} elements were wrong", rank.rank(), *wrong));
   std::sort(times.begin(), times.end());
   if (rank.rank() == 0)
-    fmt::print("{{\"bytes\": {}, \"ranks\": {}, \"time_us\": {:.3f}, \"wrong\": 0}}\n", what.bytes, rank.size(),
+    fmt::print("{{\"bytes\": {}, \"ranks\": {}, \"time\": {:.3f}, \"wrong\": 0}}\n", what.bytes, rank.size(),
                times[times.size() / 2]);
   return caf::none;
 }
