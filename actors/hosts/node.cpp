@@ -110,17 +110,20 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
     return;
   if (options.reach)
     return options.reach(node_actor{self}, peer);
-  // On a thread of its own: whoever is silent there holds up nobody here.
-  self->spawn<caf::detached>([=, us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper) {
+  // On a thread of its own: whoever is silent there holds up nobody here. With an argument: CAF 0.17 takes a reference
+  // to those of a function without any, which are not there.
+  auto try_it = [us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper,
+                                                                    const proto::NodePeers::Peer& there) {
     proto::NodeApart result;
-    result.set_peer(peer.name());
-    auto found = connect_to(helper->system(), {peer.host(), static_cast<uint16_t>(peer.port())}, limit);
+    result.set_peer(there.name());
+    auto found = connect_to(helper->system(), {there.host(), static_cast<uint16_t>(there.port())}, limit);
     if (!found)
       result.set_why(render(found.error()));
     else if (!found->handle)
       result.set_why("no node listens there");
     helper->send(us, std::move(result), found ? found->handle : nullptr);
-  });
+  };
+  self->spawn<caf::detached>(try_it, peer);
 }
 
 void node_state::connect_again(const proto::NodePeers::Peer& peer) {

@@ -174,13 +174,14 @@ TEST_CASE("client: a limit ends what is waited for, and leaves nothing of what w
   refusing_coordinator double_of_it;
   caf::scoped_actor self{double_of_it.system};
   coordinator_link link{self, double_of_it.coordinator};
-  auto silent = self->spawn([](caf::event_based_actor* x) -> caf::behavior {
-    x->set_default_handler(caf::drop);
-    return {[kept = std::vector<caf::response_promise>{}, x](int) mutable {
-      kept.push_back(x->make_response_promise());
-      return kept.back();
+  auto kept = std::make_shared<std::vector<caf::response_promise>>();
+  auto never_answers = [](caf::event_based_actor* x, std::shared_ptr<std::vector<caf::response_promise>> promises) {
+    return caf::behavior{[x, promises](int) {
+      promises->push_back(x->make_response_promise());
+      return promises->back();
     }};
-  });
+  };
+  auto silent = self->spawn(never_answers, kept);
   auto ends_at_its_limit = [&](caf::timespan limit) {
     auto never = self->request(silent, caf::infinite, 1);
     link.expect(never.id(), limit);
