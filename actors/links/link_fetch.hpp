@@ -66,6 +66,11 @@ public:
     return true;
   }
   bool running() const { return state() == outcome::running; }
+  /// Whether somebody still wants its bytes: it runs, and was not revoked.
+  bool wanted() const {
+    std::lock_guard guard{mutex_};
+    return !revoked_;
+  }
   void end(outcome how, caf::error why = {});
 
   std::vector<part> parts; ///< The I/O thread's alone.

@@ -49,7 +49,8 @@ bool link_receiver::begin_frame() {
   auto i = under_way_.find(frame->id);
   frame_got_ = 0;
   frame_put_ = 0;
-  part_ = i != under_way_.end() ? i->second : wanted_part{};
+  // Of one that is revoked we may not have been told yet, and its range is not where it was.
+  part_ = i != under_way_.end() && i->second.fetch->wanted() ? i->second : wanted_part{};
   if (!frame->has_bytes()) {
     if (part_.fetch == nullptr)
       return true;
