@@ -106,7 +106,9 @@ TEST_CASE("selection: on several hosts an estimate counts what goes across apart
   auto flat = request;
   for (auto hosts : {std::vector<uint32_t>{}, std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}}) {
     flat.hosts = hosts;
-    for (auto& x : *candidates(proto::ALL_REDUCE, flat, 4, constants))
+    auto on_one_level = candidates(proto::ALL_REDUCE, flat, 4, constants);
+    REQUIRE(on_one_level);
+    for (auto& x : *on_one_level)
       CHECK(!x.on_hosts);
   }
 }
