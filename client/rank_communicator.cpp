@@ -13,6 +13,16 @@
 
 namespace ringmaster {
 
+namespace {
+
+/// Leaves a call for the actor that makes it.
+void post(rank_outbox& box, const caf::actor& caller, proto::RankCall call, std::shared_ptr<work::state> calls) {
+  box.put(std::move(call), std::move(calls));
+  caf::anon_send(caller, atom::flush_v);
+}
+
+} // namespace
+
 caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& system,
                                                            const coordinator_actor& coordinator,
                                                            communicator_id communicator, uint32_t rank,
@@ -85,8 +95,7 @@ void rank_communicator::meet_by(std::shared_ptr<own_device> device, caf::timespa
     problem = std::move(page.error());
   else {
     auto send = [box = outbox_, to = caller_](proto::RankCall call, std::shared_ptr<work::state> calls) {
-      box->put(std::move(call), std::move(calls));
-      caf::anon_send(to, atom::flush_v);
+      post(*box, to, std::move(call), std::move(calls));
     };
     auto joined = rank_meeting::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send));
     if (joined)
@@ -154,8 +163,7 @@ void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::st
   }
   if (own_)
     rank_meeting::make_way(own_, *calls);
-  outbox_->put(std::move(call), std::move(calls));
-  caf::anon_send(caller_, atom::flush_v);
+  post(*outbox_, caller_, std::move(call), std::move(calls));
 }
 
 work rank_communicator::call(proto::RankCall::Part part, const call_options& opts) {

@@ -97,11 +97,7 @@ void rank_meeting::leave() {
   page_.close();
 }
 
-plan_request rank_meeting::request_of_call(const proto::RankCall& x) const {
-  return request_of(x.parts(0).collective(), where_.ranks, where_.rank);
-}
-
-bool rank_meeting::can_meet(const proto::RankCall& x) const {
+bool rank_meeting::can_meet(const proto::RankCall& x, const plan_request& request) const {
   if (device_->messages_under_way != 0 || stale_->load() || file_->damaged() || x.parts_size() != 1
       || x.epoch() != where_.epoch.value)
     return false;
@@ -109,14 +105,14 @@ bool rank_meeting::can_meet(const proto::RankCall& x) const {
   auto& what = part.collective();
   return !part.split() && has_one_output(what.kind()) && what.algorithm() == "auto" && what.chunk_count() == 0
          && what.counts().empty() && part.receive_counts().empty() && what.op() != gpu_sim::USER
-         && !check_request(what.kind(), request_of_call(x));
+         && !check_request(what.kind(), request);
 }
 
-bool rank_meeting::bring_input(const proto::RankCall& x, uint64_t number) {
+bool rank_meeting::bring_input(const proto::RankCall& x, const plan_request& request, uint64_t number) {
   auto& part = x.parts(0);
   auto& what = part.collective();
   auto element = size_of(what.datatype());
-  auto bytes = buffers_of(part, request_of_call(x));
+  auto bytes = buffers_of(part, request);
   if (bytes.input_bytes > slot_bytes_ || bytes.input % element != 0 || bytes.output % element != 0
       || (!bytes.in_place && overlap(bytes)))
     return false;
@@ -147,14 +143,15 @@ void rank_meeting::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
   if (device_->meets != nullptr) // calls are in order, those of the device's other handles, too
     device_->meets->look_until_settled(clock::time_point::max());
   auto number = ++number_;
-  if (!can_meet(x) || !page_.others_are_near(number) || !bring_input(x, number)) {
+  auto request = x.parts_size() == 1 ? request_of(x.parts(0).collective(), where_.ranks, where_.rank) : plan_request{};
+  if (!can_meet(x, request) || !page_.others_are_near(number) || !bring_input(x, request, number)) {
     page_.pass(number);
     return send(std::move(x), std::move(calls));
   }
   auto now = clock::now();
   auto patience = x.timeout_ns() == 0 ? look_every
                                       : std::min<clock::duration>(look_every, request_limit(x.timeout_ns()) / 2);
-  attempt_ = {std::move(x), std::move(calls), number, {}, now, now + patience};
+  attempt_ = {std::move(x), std::move(request), std::move(calls), number, {}, now, now + patience};
   attempt_->what = fingerprint_of(attempt_->call.parts(0));
   drive(*attempt_->calls, shared_from_this());
   device_->meets = this;
@@ -195,13 +192,12 @@ bool rank_meeting::settle(meeting_page::outcome how) {
 void rank_meeting::write_output(const attempt& x) {
   auto& part = x.call.parts(0);
   auto& what = part.collective();
-  auto request = request_of_call(x.call);
-  auto bytes = buffers_of(part, request);
+  auto bytes = buffers_of(part, x.request);
   inputs_.clear();
   for (uint32_t rank = 0; rank < where_.ranks; ++rank)
     inputs_.push_back(page_.slot_of(rank, x.number));
   if (bytes.output_bytes > 0)
-    output_of(what.kind(), request, combine_ ? &*combine_ : nullptr, size_of(what.datatype()), inputs_,
+    output_of(what.kind(), x.request, combine_ ? &*combine_ : nullptr, size_of(what.datatype()), inputs_,
               device_->memory->at(bytes.output, bytes.output_bytes)->data());
   caf::error problem;
   if (file_->damaged())

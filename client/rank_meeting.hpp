@@ -78,6 +78,7 @@ private:
   /// A call that has come to the page.
   struct attempt {
     proto::RankCall call;
+    plan_request request; ///< What it asks of this rank.
     std::shared_ptr<work::state> calls;
     uint64_t number = 0;
     meeting_page::fingerprint what;
@@ -87,10 +88,9 @@ private:
   rank_meeting(std::unique_ptr<meeting_file> file, const place& where, uint64_t slot_bytes,
                std::shared_ptr<own_device> device, by_messages otherwise);
 
-  plan_request request_of_call(const proto::RankCall& x) const;
-  bool can_meet(const proto::RankCall& x) const;
+  bool can_meet(const proto::RankCall& x, const plan_request& request) const;
   /// Copies this rank's input into its slot. False: the call is wrong, which messages say better.
-  bool bring_input(const proto::RankCall& x, uint64_t number);
+  bool bring_input(const proto::RankCall& x, const plan_request& request, uint64_t number);
   void send(proto::RankCall x, std::shared_ptr<work::state> calls);
   // All with the device's guard held.
   bool look();

@@ -84,6 +84,19 @@ void coordinator_state::serve_info_waiters() {
   });
 }
 
+namespace {
+
+/// What the coordinator knows of a communicator by itself, but for its members.
+template <class About>
+void describe(About& about, communicator_id id, const known_communicator& known) {
+  about.set_comm_id(id.value);
+  about.set_policy(known.policy);
+  about.set_deterministic(known.deterministic);
+  about.set_outlives_client(known.outlives_client);
+}
+
+} // namespace
+
 void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
                                      caf::typed_response_promise<proto::ClusterInfo> promise) {
   if (!x.communicators()) {
@@ -98,10 +111,7 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
   for (auto& [id, known] : communicators.alive()) {
     auto index = all->answer.communicators_size();
     auto& about = *all->answer.add_communicators();
-    about.set_comm_id(id.value);
-    about.set_policy(known.policy);
-    about.set_deterministic(known.deterministic);
-    about.set_outlives_client(known.outlives_client);
+    describe(about, id, known);
     for (auto member : devices.members_of(id))
       about.add_device_ids(member.value);
     ++all->waiting;
@@ -134,10 +144,7 @@ caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
   for (auto& [id, known] : communicators.alive()) {
     auto index = all->answer.communicators_size();
     auto& about = *all->answer.add_communicators();
-    about.set_comm_id(id.value);
-    about.set_policy(known.policy);
-    about.set_deterministic(known.deterministic);
-    about.set_outlives_client(known.outlives_client);
+    describe(about, id, known);
     for (auto member : devices.members_of(id))
       about.add_ranks()->set_device_id(member.value);
     ++all->waiting;
