@@ -113,7 +113,7 @@ std::string communicator_state::group_end() {
 caf::error communicator_state::group_problem(const std::string& text) const {
   if (text.empty())
     return caf::none;
-  return make_error(epochs_->ending() ? errc::aborted : errc::group_misuse, text);
+  return make_error(epochs_->ending() ? epochs_->end_code() : errc::group_misuse, text);
 }
 
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {

@@ -18,7 +18,7 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
   if (epochs_->ending()) {
     call_desk::answer_call answer{ticket, {}};
     answer.answer.set_error(epochs_->async_error());
-    answer.answer.set_code(static_cast<uint32_t>(errc::aborted));
+    answer.answer.set_code(static_cast<uint32_t>(epochs_->end_code()));
     return carry_out(answer);
   }
   desk_->call(ticket, x, limited, now());

@@ -34,7 +34,7 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
 caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
                                                            epoch_number in_epoch) {
   if (epochs_->ending())
-    return make_error(errc::aborted, epochs_->async_error());
+    return make_error(epochs_->end_code(), epochs_->async_error());
   if (operations().size() >= options.operations_max)
     return make_error(errc::too_many, fmt::format("communicator {} has {} operations in flight, its limit",
                                                   options.id.value, options.operations_max));

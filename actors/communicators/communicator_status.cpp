@@ -13,7 +13,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
   bool in_flight = !operations().idle() || epochs_->changing();
   auto error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
-  auto code = error_.empty() ? errc::aborted : error_code_ == errc::ok ? errc::refused : error_code_;
+  auto code = error_.empty() ? epochs_->end_code() : error_code_ == errc::ok ? errc::refused : error_code_;
   if (error.empty() && !epochs_->without_results().empty()) {
     error = missing_results();
     code = errc::device_lost;

@@ -94,7 +94,7 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   if (policy_ == proto::ABORT)
     begin_end(out, reason);
   else if (ranks_.empty())
-    begin_end(out, reason + "; no device is left");
+    begin_end(out, reason + "; no device is left", errc::device_lost);
   else
     quiesce(out, reason);
   end_decided(out); // only now: those who wait shall hear of the new epoch
@@ -376,13 +376,14 @@ epoch_change::decisions epoch_change::abort(const std::string& reason) {
   return out;
 }
 
-void epoch_change::begin_end(decisions& out, const std::string& reason) {
+void epoch_change::begin_end(decisions& out, const std::string& reason, errc code) {
   if (ending())
     return;
   state_ = phase::ending;
   end_reason_ = reason;
+  end_code_ = code;
   keep_leavers(out, async_error());
-  operations_.cancel_all(errc::aborted, async_error());
+  operations_.cancel_all(end_code_, async_error());
   std::erase_if(ranks_, [](auto& x) { return x.lost; });
   to_replace_.clear();
   out.emplace_back(end_began{async_error()});

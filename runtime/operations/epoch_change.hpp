@@ -99,6 +99,8 @@ public:
   /// Whether members are being stopped or replaced: its devices may not be what they will be in a moment.
   bool changing() const { return state_ != phase::active && state_ != phase::aborted; }
   bool ending() const { return state_ == phase::ending || state_ == phase::aborted; }
+  /// Of what is called while it ends and afterwards: `device_lost` where no device is left, else `aborted`.
+  errc end_code() const { return end_code_; }
   bool gone() const { return gone_; }
   const std::vector<rank_device>& ranks() const { return ranks_; }
   /// Whether the device has a rank, and has not been lost.
@@ -164,7 +166,7 @@ private:
   void reopen(decisions& out);
   void replace_next(decisions& out);
   void activate(decisions& out);
-  void begin_end(decisions& out, const std::string& reason);
+  void begin_end(decisions& out, const std::string& reason, errc code = errc::aborted);
   void finish_end(decisions& out);
   void end_decided(decisions& out);
   void end_cancelled(decisions& out);
@@ -190,6 +192,7 @@ private:
   std::set<device_id> quiescing_; ///< Devices that have not stopped yet.
   std::string epoch_reason_;
   std::string end_reason_;
+  errc end_code_ = errc::aborted;
   std::deque<std::string> losses_;
   uint64_t losses_forgotten_ = 0;
   bool has_results_ = false; ///< An operation of the latest batch was decided.

@@ -186,7 +186,8 @@ TEST_CASE("codes: a limit that passes is timed_out, and a coordinator that is go
   CHECK(alone.wait(10ms) == errc::timed_out);
   p.home.reset();
   CHECK(error_of(host.status(id_of(comm))) == errc::device_lost);
-  CHECK(alone.wait(10s) == errc::device_lost);
+  auto lost = alone.wait(10s);
+  CHECK_MESSAGE(code_of(lost) == errc::device_lost, render(lost));
 }
 
 TEST_CASE("codes: every code survives the wire, and one that is unknown is refused") {

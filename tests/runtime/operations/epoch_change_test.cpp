@@ -17,13 +17,13 @@ using namespace ringmaster;
 
 namespace {
 
-constexpr uint64_t memory_bytes = 1u << 16;
+constexpr uint64_t memory_size = 1u << 16;
 
 rank_device device(uint64_t id) {
   rank_device result;
   result.metadata.mutable_deviceid()->set_value(id);
-  result.metadata.mutable_minmemaddr()->set_value(id * memory_bytes);
-  result.metadata.mutable_maxmemaddr()->set_value((id + 1) * memory_bytes);
+  result.metadata.mutable_minmemaddr()->set_value(id * memory_size);
+  result.metadata.mutable_maxmemaddr()->set_value((id + 1) * memory_size);
   return result;
 }
 
@@ -406,7 +406,7 @@ private:
     expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
     auto& queue = epochs_.operations().in_flight();
     bool runs = std::any_of(queue.begin(), queue.end(), [](auto& op) { return op.state == operation::phase::running; });
-    expect(x.leaving ? x.inputs.size() == 1 && x.inputs[0].bytes == memory_bytes : x.inputs.empty() != runs,
+    expect(x.leaving ? x.inputs.size() == 1 && x.inputs[0].bytes == memory_size : x.inputs.empty() != runs,
            "it is to hold what is to run, whenever that was called, and nothing else");
   }
   void check(epoch_change::epoch_opened& x) {
@@ -583,7 +583,7 @@ TEST_CASE("epoch change: what a failed operation may have written in part is tol
     for (auto& y : told)
       if (auto changed = std::get_if<epoch_change::outputs_changed>(&y)) {
         REQUIRE(changed->ranges.size() == 2);
-        CHECK(changed->ranges[1].address == 2 * memory_bytes + 1024);
+        CHECK(changed->ranges[1].address == 2 * memory_size + 1024);
         CHECK(changed->ranges[1].bytes == 32);
         order.push_back("changed");
       } else if (std::get_if<epoch_change::operation_ended>(&y)) {
@@ -614,6 +614,27 @@ TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the
   CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
 }
 
+TEST_CASE("epoch change: what runs when the last device is lost ends as device_lost, when it is aborted as aborted") {
+  for (bool abort : {false, true}) {
+    CAPTURE(abort);
+    epoch_change x{{1}, proto::SHRINK, devices(1)};
+    x.operations().add(sum_of(x.ranks(), false), 0).begin({1}, 1, 0);
+    auto told = abort ? x.abort("a test") : x.lost({1}, "a test");
+    if (abort)
+      for (auto& more : x.quiesced({1}, x.epoch()))
+        told.push_back(more);
+    auto expected = abort ? errc::aborted : errc::device_lost;
+    CHECK(x.end_code() == expected);
+    size_t ended = 0;
+    for (auto& y : told)
+      if (auto operation = std::get_if<epoch_change::operation_ended>(&y)) {
+        ++ended;
+        CHECK(operation->what.code == expected);
+      }
+    CHECK(ended == 1);
+  }
+}
+
 TEST_CASE("epoch change: a spare is to hold what runs again, but not what an earlier operation makes anew") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
   auto first = sum_of(x.ranks(), false);
@@ -628,7 +649,7 @@ TEST_CASE("epoch change: a spare is to hold what runs again, but not what an ear
   auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
   CHECK(wanted.lost.deviceid().value() == 2);
   REQUIRE(wanted.inputs.size() == 1);
-  CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
+  CHECK(wanted.inputs[0].address == 2 * memory_size + 64);
 }
 
 TEST_CASE("epoch change: a spare is to hold the input of a call that came while the others were being stopped") {
@@ -645,7 +666,7 @@ TEST_CASE("epoch change: a spare is to hold the input of a call that came while 
     auto& wanted = std::get<epoch_change::spare_wanted>(told[0]);
     REQUIRE(wanted.inputs.size() == 1);
     CHECK(wanted.inputs[0].device == device_id{2});
-    CHECK(wanted.inputs[0].address == 2 * memory_bytes + 64);
+    CHECK(wanted.inputs[0].address == 2 * memory_size + 64);
     CHECK(wanted.inputs[0].bytes == 32);
   }
 }
@@ -656,11 +677,11 @@ TEST_CASE("epoch change: while a rank waits for a spare, its addresses are looke
   proto::CollectiveRequest request;
   request.mutable_collective()->set_kind(proto::ALL_REDUCE);
   request.mutable_collective()->set_count(4);
-  request.add_inputs(memory_bytes + 64);
+  request.add_inputs(memory_size + 64);
   auto without = make_operation(request, "ring", x.ranks());
   REQUIRE(!without);
   CHECK(code_of(without.error()) == errc::invalid_argument);
-  request.add_inputs(3 * memory_bytes - 8);
+  request.add_inputs(3 * memory_size - 8);
   auto beyond = make_operation(request, "ring", x.ranks());
   REQUIRE(!beyond);
   CHECK(code_of(beyond.error()) == errc::out_of_range);
@@ -679,7 +700,7 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
   proto::CollectiveRequest request;
   request.mutable_collective()->set_kind(proto::ALL_REDUCE);
   request.mutable_collective()->set_count(4);
-  for (auto address : {memory_bytes + 64, uint64_t{0}, 3 * memory_bytes + 64})
+  for (auto address : {memory_size + 64, uint64_t{0}, 3 * memory_size + 64})
     request.add_inputs(address);
   auto op = make_operation(request, "ring", then);
   REQUIRE(op);
