@@ -43,6 +43,14 @@ caf::error make_error(errc code, std::string text) {
   return caf::error{static_cast<uint8_t>(code), caf::atom("ringmaster"), caf::make_message(std::move(text))};
 }
 
+caf::error invalid(std::string text) {
+  return make_error(errc::invalid_argument, std::move(text));
+}
+
+caf::error malformed(std::string text) {
+  return make_error(errc::corrupt, std::move(text));
+}
+
 errc code_of(const caf::error& err) {
   return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
 }

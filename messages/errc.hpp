@@ -47,6 +47,9 @@ std::string to_string(errc code);
 
 /// An error of ours with its sentence: what happened, to which rank and device, what would be right.
 caf::error make_error(errc code, std::string text);
+/// The two that most readers of arguments and files make: `errc::invalid_argument` and `errc::corrupt`.
+caf::error invalid(std::string text);
+caf::error malformed(std::string text);
 
 /// The sentence of one of our errors, or CAF's rendering of any other.
 std::string render(const caf::error& err);

@@ -14,10 +14,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// What one element holds: `block` is the number of an element of the input here.
 using elements = std::vector<content>;
 using rank_elements = std::array<elements, 3>; ///< By buffer.

@@ -41,10 +41,6 @@ wire_numbers numbers_of(std::array<std::byte, Size>& copy, std::span<const std::
   return wire_numbers{copy.data()};
 }
 
-caf::error malformed(const std::string& what) {
-  return make_error(errc::corrupt, what);
-}
-
 } // namespace
 
 std::array<std::byte, link_hello::wire_bytes> encode(const link_hello& x) {

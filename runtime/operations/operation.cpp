@@ -16,10 +16,6 @@ namespace {
 
 using addresses = google::protobuf::RepeatedField<uint64_t>; // by rank; 0: none
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// Whether [address, address + bytes) is within the device's memory.
 caf::error check_range(const gpu_sim::DeviceMetadata& device, uint32_t rank, const char* what, uint64_t address,
                        uint64_t bytes) {

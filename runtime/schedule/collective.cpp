@@ -29,10 +29,6 @@ constexpr std::pair<CollectiveKind, std::string_view> names[] = {
   {proto::SEND_RECV, "send_recv"},
 };
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 caf::error check_rank(std::string_view what, uint32_t rank, uint32_t world_size) {
   if (rank < world_size)
     return caf::none;

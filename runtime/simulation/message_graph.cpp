@@ -15,10 +15,6 @@ namespace {
 constexpr uint64_t steps_max = uint64_t{1} << 30;
 constexpr uint32_t rounds_max = 1u << 28;
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// What a step sends, receives, or works on: a fold's first lane is only read.
 uint64_t elements_of(const step& x) {
   return x.what == action::send   ? x.source.count

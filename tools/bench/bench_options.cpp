@@ -18,10 +18,6 @@ namespace {
 
 constexpr uint64_t bytes_max = uint64_t{1} << 50;
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// Of the sizes from `bytes` on, each so many times the one before, the first with an element for each rank.
 uint64_t first_size(const bench_options& x, uint64_t bytes) {
   if (has_data(x.kind))

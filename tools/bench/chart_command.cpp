@@ -32,10 +32,6 @@ struct measurements {
   std::map<std::string, std::map<uint64_t, std::vector<double>>> values; ///< By algorithm and size.
 };
 
-caf::error malformed(std::string text) {
-  return make_error(errc::corrupt, std::move(text));
-}
-
 caf::error add_row(measurements& all, const json_place& row, const std::string& what) {
   auto kind = row.at("kind").text(), algorithm = row.at("algorithm").text();
   auto devices = row.at("devices").number(json_place::exact_max), size = row.at("size").number(json_place::exact_max);

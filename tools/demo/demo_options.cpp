@@ -10,10 +10,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 caf::error set_kill(demo_options& result, const std::string& text) {
   constexpr uint64_t rounds_max = 1000;
   result.kill = text != "none";

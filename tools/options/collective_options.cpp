@@ -16,10 +16,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// "reduce, broadcast, ..."
 std::string kinds_with_root() {
   std::string names;

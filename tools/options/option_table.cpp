@@ -14,10 +14,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
-}
-
 /// "1.5us", with the largest unit that leaves a number from 1.
 std::string duration_default(int64_t ps) {
   constexpr std::pair<const char*, double> units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};

@@ -19,10 +19,6 @@ namespace ringmaster {
 
 namespace {
 
-caf::error malformed(std::string text) {
-  return make_error(errc::corrupt, std::move(text));
-}
-
 caf::error check_agreement(const collective_options& told, const schedule_set& written, const char* ranks_option) {
   const auto& file = told.schedule;
   const auto& own = written.request;
