@@ -14,11 +14,11 @@ namespace {
 
 /// "ring, naive": what somebody may ask for.
 std::string names_of(proto::CollectiveKind kind) {
-  std::string names;
+  std::string result;
   for (const auto& candidate : algorithms())
     if (candidate.kind == kind)
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
-  return names;
+      result += fmt::format("{}{}", result.empty() ? "" : ", ", candidate.name);
+  return result;
 }
 
 caf::error refusal_of(const algorithm& chosen, const plan_request& request) {

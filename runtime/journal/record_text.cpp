@@ -59,7 +59,7 @@ std::string ranks(const Ids& devices) {
                      texts.size() == 1 ? "" : "s", fmt::join(texts, " "));
 }
 
-std::string operation(uint64_t communicator, uint64_t sequence) {
+std::string operation_words(uint64_t communicator, uint64_t sequence) {
   return fmt::format("communicator {} operation {}", communicator, sequence);
 }
 
@@ -95,13 +95,13 @@ std::string text(const proto::EpochOpened& x) {
 
 std::string text(const proto::OperationEnqueued& x) {
   auto& r = x.request().collective();
-  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation(x.request().comm_id(), x.sequence()),
+  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation_words(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
                      name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())), bytes_text(x.bytes()));
 }
 
 std::string text(const proto::RankReport& x) {
-  auto where = fmt::format("{} epoch {}: rank {} (device {:#x})", operation(x.comm_id(), x.sequence()), x.epoch(),
+  auto where = fmt::format("{} epoch {}: rank {} (device {:#x})", operation_words(x.comm_id(), x.sequence()), x.epoch(),
                            x.rank(), x.device_id());
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (x.phase() == proto::RankReport::BROKEN)
@@ -111,7 +111,7 @@ std::string text(const proto::RankReport& x) {
 }
 
 std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_took_ns) {
-  auto where = operation(x.comm_id(), x.sequence());
+  auto where = operation_words(x.comm_id(), x.sequence());
   auto what = fmt::format(
     "{} {} over {}, {} a rank, {}{}", plain(x.algorithm()), lower(proto::CollectiveKind_Name(x.kind())),
     counted(x.world_size(), "rank"), bytes_text(x.bytes()),
@@ -178,7 +178,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kOperationEnqueued: return text(record.operation_enqueued());
     case Record::kOperationStarted: {
       auto& x = record.operation_started();
-      return fmt::format("{} started in epoch {} over {}", operation(x.comm_id(), x.sequence()), x.epoch(),
+      return fmt::format("{} started in epoch {} over {}", operation_words(x.comm_id(), x.sequence()), x.epoch(),
                          counted(x.world_size(), "rank"));
     }
     case Record::kRankEnded: return text(record.rank_ended());
@@ -186,7 +186,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kInputCheckpoint: {
       auto& x = record.input_checkpoint();
       return fmt::format("{}: the host keeps the input of device {:#x}, {} at {:#x}",
-                         operation(x.comm_id(), x.sequence()), x.device_id(), bytes_text(x.bytes()), x.address());
+                         operation_words(x.comm_id(), x.sequence()), x.device_id(), bytes_text(x.bytes()), x.address());
     }
     case Record::kCallsRefused:
       return fmt::format("communicator {} refused its ranks' calls{}", record.calls_refused().comm_id(),

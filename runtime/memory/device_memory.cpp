@@ -22,7 +22,7 @@ namespace ringmaster {
 
 namespace {
 
-caf::error invalid(const device_memory::options& opts, std::string_view what) {
+caf::error invalid_memory(const device_memory::options& opts, std::string_view what) {
   return make_error(errc::invalid_argument, fmt::format("{}: {}", text_of(opts.id), what));
 }
 
@@ -67,15 +67,16 @@ caf::error check_space(const device_memory::options& opts, int file, uint64_t he
 caf::error validate(const device_memory::options& opts) {
   constexpr auto largest_file = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
   if (opts.file.empty())
-    return invalid(opts, "its memory needs the name of a file");
+    return invalid_memory(opts, "its memory needs the name of a file");
   if (opts.min_address == 0)
-    return invalid(opts, "its lowest address must be above 0, which is no address");
+    return invalid_memory(opts, "its lowest address must be above 0, which is no address");
   if (opts.bytes == 0)
-    return invalid(opts, "0 bytes of memory; at least 1 is needed");
+    return invalid_memory(opts, "0 bytes of memory; at least 1 is needed");
   if (opts.bytes > largest_file / 2 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
-    return invalid(opts, fmt::format("{:#x} bytes of memory from address {:#x}, and as many of scratch, go beyond what "
-                                     "64 bits can address",
-                                     opts.bytes, opts.min_address));
+    return invalid_memory(
+      opts, fmt::format("{:#x} bytes of memory from address {:#x}, and as many of scratch, go beyond what "
+                        "64 bits can address",
+                        opts.bytes, opts.min_address));
   return caf::none;
 }
 
@@ -102,7 +103,7 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
   if (::fstat(file.descriptor, &before) != 0)
     return failed(opts, "examine", errno);
   if (!S_ISREG(before.st_mode))
-    return invalid(opts, fmt::format("{} is no regular file", opts.file.string()));
+    return invalid_memory(opts, fmt::format("{} is no regular file", opts.file.string()));
   if (auto err = check_space(opts, file.descriptor, static_cast<uint64_t>(before.st_blocks) * 512))
     return err;
   if (auto err = resize(opts, file.descriptor, static_cast<uint64_t>(before.st_size)))

@@ -42,10 +42,10 @@ void kill_and_judge(const simulation_options& how, const trial_options& what, ui
 /// The ranks whose epoch ended the operation.
 std::vector<uint32_t> deciding_group(simulated_cluster& cluster, const all_reduce_trial& trial) {
   std::map<uint64_t, std::vector<uint32_t>> epochs;
-  auto ranks_of = [&](const auto& ids) {
+  auto ranks_of = [&](const auto& devices) {
     std::vector<uint32_t> result;
     for (uint32_t rank = 0; rank < trial.options.ranks; ++rank)
-      if (std::count(ids.begin(), ids.end(), trial.device(rank)) != 0)
+      if (std::count(devices.begin(), devices.end(), trial.device(rank)) != 0)
         result.push_back(rank);
     return result;
   };

@@ -18,7 +18,7 @@ namespace {
 
 using proto::ClusterInfo;
 
-uint64_t id_of(const ClusterInfo::Device& x) {
+uint64_t number_of(const ClusterInfo::Device& x) {
   return x.metadata().deviceid().value();
 }
 
@@ -39,9 +39,9 @@ std::string rank_text(const ClusterInfo& cluster, uint64_t device, uint64_t comm
 std::string device_text(const ClusterInfo& cluster, const ClusterInfo::Device& x) {
   std::vector<std::string> places;
   for (auto number : x.comm_ids())
-    places.push_back(rank_text(cluster, id_of(x), number));
+    places.push_back(rank_text(cluster, number_of(x), number));
   auto& memory = x.metadata();
-  return fmt::format("  device {:#x} {}, {}\n", id_of(x),
+  return fmt::format("  device {:#x} {}, {}\n", number_of(x),
                      bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
                      places.empty() ? "free" : fmt::format("{}", fmt::join(places, ", ")));
 }
@@ -77,7 +77,7 @@ bool has_ended(const ClusterInfo::Communicator& x) {
 std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x, const std::string& kind) {
   std::vector<uint64_t> left;
   for (auto device : x.device_ids())
-    if (std::ranges::any_of(cluster.devices(), [&](auto& y) { return id_of(y) == device; }))
+    if (std::ranges::any_of(cluster.devices(), [&](auto& y) { return number_of(y) == device; }))
       left.push_back(device);
   auto devices = left.empty() ? "none of its devices is left"
                               : fmt::format("it still has 0x{:x}", fmt::join(left, " 0x"));

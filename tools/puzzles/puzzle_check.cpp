@@ -12,7 +12,7 @@ namespace {
 
 using namespace training;
 
-constexpr uint64_t operations_max = 1'000'000; ///< A puzzle takes hundreds.
+constexpr uint64_t puzzle_operations_max = 1'000'000; ///< A puzzle takes hundreds.
 
 /// Sees whether a strategy begins anything, and lets nothing go on.
 class onlooker final : public executor {
@@ -55,7 +55,7 @@ puzzle_result check(const puzzle& which, const strategy_function& program) {
   puzzle_result result;
   if (!is_written(which, program))
     return result;
-  auto found = simulate(program, which.trained, which.ranks, puzzle_costs(), false, operations_max);
+  auto found = simulate(program, which.trained, which.ranks, puzzle_costs(), false, puzzle_operations_max);
   if (!found) {
     result.judged = verdict::wrong;
     result.error = render(found.error());
@@ -77,7 +77,7 @@ caf::expected<training_outcome> outcome_of_stub(const puzzle& which) {
   auto program = [&](rank& self) { return which.stub(self, which.trained); };
   if (!is_written(which, program))
     return make_error(errc::refused, fmt::format("{} is not written yet: there is nothing to show", which.stub_file()));
-  return simulate(program, which.trained, which.ranks, puzzle_costs(), true, operations_max);
+  return simulate(program, which.trained, which.ranks, puzzle_costs(), true, puzzle_operations_max);
 }
 
 puzzle_result check_solution(const puzzle& which) {

@@ -18,7 +18,7 @@ void send_to_chains(schedule_builder& plan, F block_for) {
 }
 
 /// Round 0 at the receiver: `own`, a range of the input, reduced over all ranks in their order, at `sum`.
-void chain(schedule_builder& plan, block_range own, block_range sum) {
+void add_chain(schedule_builder& plan, block_range own, block_range sum) {
   const auto n = plan.request.world_size, rank = plan.request.rank;
   if (own.count == 0)
     return;
@@ -55,7 +55,7 @@ schedule plan_direct_reduce_scatter(const plan_request& request) {
   const auto cut = blocks::of(proto::REDUCE_SCATTER, request, request.rank);
   schedule_builder plan{request};
   send_to_chains(plan, [&](uint32_t to) { return cut.at(buffer::input, to); });
-  chain(plan, cut.at(buffer::input, request.rank), {buffer::output, 0, cut.count(request.rank)});
+  add_chain(plan, cut.at(buffer::input, request.rank), {buffer::output, 0, cut.count(request.rank)});
   return plan.take(1);
 }
 
@@ -79,7 +79,7 @@ schedule plan_direct_all_reduce(const plan_request& request) {
   const auto own = cut.at(buffer::output, rank);
   schedule_builder plan{request};
   send_to_chains(plan, [&](uint32_t to) { return cut.at(buffer::input, to); });
-  chain(plan, cut.at(buffer::input, rank), own);
+  add_chain(plan, cut.at(buffer::input, rank), own);
   for (uint32_t t = 1; t < n; ++t)
     plan.send(1, (rank + t) % n, own);
   for (uint32_t t = 1; t < n; ++t)
@@ -104,7 +104,7 @@ schedule plan_direct_reduce(const plan_request& request) {
   const auto sum = rank == root ? cut.at(buffer::output, rank)
                                 : block_range{buffer::scratch, plan.scratch(cut.count(rank)), cut.count(rank)};
   send_to_chains(plan, [&](uint32_t to) { return cut.at(buffer::input, to); });
-  chain(plan, cut.at(buffer::input, rank), sum);
+  add_chain(plan, cut.at(buffer::input, rank), sum);
   if (rank != root)
     plan.send(1, root, sum);
   else
@@ -134,7 +134,7 @@ schedule plan_one_shot_all_reduce(const plan_request& request) {
   const block_range input{buffer::input, 0, request.count};
   schedule_builder plan{request};
   send_to_chains(plan, [&](uint32_t) { return input; });
-  chain(plan, input, {buffer::output, 0, request.count});
+  add_chain(plan, input, {buffer::output, 0, request.count});
   return plan.take(1);
 }
 

@@ -10,7 +10,7 @@ namespace ringmaster::training {
 namespace {
 
 constexpr double hidden = 4096, positions = 1024, element_bytes = 2;
-constexpr double peak_flops = 1000e12, memory_bandwidth = 3072e9, host_bandwidth = 450e9;
+constexpr double peak_flops = 1000e12, hbm_bandwidth = 3072e9, host_bandwidth = 450e9;
 constexpr double matrix = hidden * hidden; ///< Elements.
 
 double load_efficiency(double bytes) {
@@ -27,8 +27,7 @@ double memory_efficiency(double bytes) {
 
 /// The slower of arithmetic and memory.
 double roofline(double flops, double bytes) {
-  return std::max(flops / (peak_flops * compute_efficiency(flops)),
-                  bytes / (memory_bandwidth * memory_efficiency(bytes)));
+  return std::max(flops / (peak_flops * compute_efficiency(flops)), bytes / (hbm_bandwidth * memory_efficiency(bytes)));
 }
 
 /// Its constants go by the size of the whole world.

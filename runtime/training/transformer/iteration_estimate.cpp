@@ -11,7 +11,7 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double element_bytes = 2;
+constexpr double bf16_bytes = 2;
 constexpr double gradient_bytes = 4; ///< Megatron-LM's.
 constexpr double logit_bytes = 4;
 constexpr double backward_kernels = 2; ///< Of each product forward.
@@ -94,7 +94,7 @@ held_micro_batches held_by_last(const parallel_setting& how) {
 double memory_of(const gpt& m, const parallel_setting& how) {
   const auto& shape = how.shape;
   const double t = shape.tensor, layers = static_cast<double>(m.layers) / shape.pipeline;
-  const auto rows = static_cast<double>(how.micro_batch) * m.sequence, hidden_bytes = element_bytes * rows * m.hidden;
+  const auto rows = static_cast<double>(how.micro_batch) * m.sequence, hidden_bytes = bf16_bytes * rows * m.hidden;
   const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
   const auto layer = activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, how.again);
   auto always = copies * parameters_on_rank(m, shape) * zero_bytes(how.zero, shape.data, gradient_bytes);
@@ -103,7 +103,7 @@ double memory_of(const gpt& m, const parallel_setting& how) {
   if (how.again != recomputation::none)                      // a layer's, while it is run again
     always += activation_bytes(m, how.micro_batch, shape.tensor, how.sequence_parallel, recomputation::none);
   if (how.zero == 3) // two layers whole, the next one while the one before is used
-    always += 2 * element_bytes * 12.0 * m.hidden * m.hidden / t;
+    always += 2 * bf16_bytes * 12.0 * m.hidden * m.hidden / t;
   auto with = [&](const held_micro_batches& held) {
     return layers * (held.activations * layer + held.gradients * hidden_bytes / (how.sequence_parallel ? t : 1));
   };
@@ -166,7 +166,7 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
 double gradient_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape) {
   if (shape.data == 1)
     return 0;
-  const double d = shape.data, t = shape.tensor, k = on.devices_per_host, bytes = element_bytes * parameters;
+  const double d = shape.data, t = shape.tensor, k = on.devices_per_host, bytes = bf16_bytes * parameters;
   const auto inside = shape.size() <= k ? d : std::min(d, std::max(1.0, std::floor(k / t)));
   const auto outside = d / inside;
   auto seconds = 2 * (inside - 1) / inside * bytes / on.host_bandwidth;
@@ -176,7 +176,7 @@ double gradient_all_reduce_time(double parameters, const gpu_system& on, const m
 }
 
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape) {
-  const auto bytes = element_bytes * parameters;
+  const auto bytes = bf16_bytes * parameters;
   if (shape.size() <= on.devices_per_host)
     return bytes / on.host_bandwidth;
   return bytes * std::min<double>(shape.tensor, on.devices_per_host) / on.network_bandwidth;
@@ -186,7 +186,7 @@ layer_times layer_times_of(const gpt& m, const gpu_system& on, const parallel_se
   const auto x = device_times_of(m, on, how);
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence;
   layer_times result;
-  result.exchange = 2 * tensor_all_reduce_time(element_bytes * rows * m.hidden, how.shape.tensor, on);
+  result.exchange = 2 * tensor_all_reduce_time(bf16_bytes * rows * m.hidden, how.shape.tensor, on);
   const auto forward = x.weights + x.core + x.elements + result.exchange;
   const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? x.core : 0;
   const auto backward = x.weights_backward + x.core_backward + 2 * x.elements + result.exchange + again;
@@ -205,7 +205,7 @@ end_times end_times_of(const gpt& m, const gpu_system& on, const parallel_settin
   const auto v = padded_vocabulary(m, how.shape.tensor) / how.shape.tensor;
   const auto loss = product_time(rows, v, h, on) + product_time(rows, h, v, on) + product_time(h, v, rows, on)
                     + rows * v * on.logit_bytes / on.memory_bandwidth
-                    + 2 * tensor_all_reduce_time(element_bytes * rows * h, how.shape.tensor, on);
+                    + 2 * tensor_all_reduce_time(bf16_bytes * rows * h, how.shape.tensor, on);
   const auto embedding = rows * h * 30 / on.memory_bandwidth;
   const auto launch = on.launch_ends_s * on.launch_scale;
   if (how.shape.pipeline == 1)
@@ -214,7 +214,7 @@ end_times end_times_of(const gpt& m, const gpu_system& on, const parallel_settin
 }
 
 double hop_time(const gpt& m, const gpu_system& on, const parallel_setting& how) {
-  const auto bytes = element_bytes * how.micro_batch * m.sequence * m.hidden;
+  const auto bytes = bf16_bytes * how.micro_batch * m.sequence * m.hidden;
   if (how.shape.size() <= on.devices_per_host)
     return on.hop_latency_s + bytes / on.host_bandwidth;
   return on.hop_latency_s + bytes / std::min<double>(how.shape.tensor, on.devices_per_host) / on.hop_bandwidth;

@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using told = proto::CommunicatorStatus;
+using reported = proto::CommunicatorStatus;
 
 /// A communicator of three devices with an all-reduce that runs, and who knows of it.
 struct watched_operation {
@@ -53,7 +53,7 @@ struct watched_operation {
       x.add_waits_for(rank);
     watched.on_answer(x, now);
   }
-  told look(uint64_t unix_ns = 10'000) {
+  reported look(uint64_t unix_ns = 10'000) {
     return status_of({*epochs, watched, calls, [this](device_id x, sequence_number) { return come.count(x) != 0; }, now,
                       unix_ns});
   }
@@ -110,28 +110,28 @@ TEST_CASE("communicator status: while members change it says who has stopped, wh
   x.epochs->lost({2}, "killed");
   x.epochs->quiesced({1}, {2});
   auto status = x.look();
-  CHECK(status.state() == told::STOPPING);
+  CHECK(status.state() == reported::STOPPING);
   CHECK(status.epoch() == 1);
   CHECK(status.ranks(0).doing() == "no word yet");
   CHECK(status.ranks(1).lost());
   CHECK(status.ranks(1).doing() == "lost, waiting for a spare");
   CHECK(status.ranks(2).doing() == "has not stopped for the new epoch");
   x.epochs->quiesced({3}, {2});
-  CHECK(x.look().state() == told::REPLACING);
+  CHECK(x.look().state() == reported::REPLACING);
   x.epochs->abort("enough");
-  CHECK(x.look().state() == told::ENDING);
+  CHECK(x.look().state() == reported::ENDING);
 }
 
-TEST_CASE("communicator status: of many operations the first are told, and how many there are") {
+TEST_CASE("communicator status: of many operations the first are reported, and how many there are") {
   watched_operation x;
   for (int i = 0; i < 40; ++i)
     x.call();
   auto status = x.look();
   CHECK(status.operations_in_flight() == 41);
   CHECK(status.operations_size() == 16);
-  CHECK(status.operations(0).phase() == told::Operation::RUNNING);
-  CHECK(status.operations(1).phase() == told::Operation::QUEUED);
+  CHECK(status.operations(0).phase() == reported::Operation::RUNNING);
+  CHECK(status.operations(1).phase() == reported::Operation::QUEUED);
   x.first().state = operation::phase::decided;
-  CHECK(x.look().operations(0).phase() == told::Operation::DECIDED);
+  CHECK(x.look().operations(0).phase() == reported::Operation::DECIDED);
   CHECK(x.look(1'000).operations(0).age_ns() == 0); // a clock that was set back
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr communicator_id comm{7};
 constexpr epoch_number first{1}, second{2};
-const std::vector<device_id> two{device_id{3}, device_id{5}};
+const std::vector<device_id> two_devices{device_id{3}, device_id{5}};
 
 joint_arrival arrival(uint64_t device, uint64_t sequence, epoch_number epoch = first) {
   return {comm, epoch, sequence_number{sequence}, device_id{device}, nullptr};
@@ -42,14 +42,14 @@ constexpr auto finished = proto::RankReport::FINISHED, committed = proto::RankRe
 
 TEST_CASE("report_desk: all have come to an operation when the last has, to the one before the furthest") {
   report_desk desk;
-  desk.expect(comm, first, two);
+  desk.expect(comm, first, two_devices);
   CHECK_FALSE(desk.on_arrival(arrival(3, 4)));
   auto news = desk.on_arrival(arrival(5, 2));
   REQUIRE(news);
   CHECK(news->communicator == comm);
   CHECK(news->epoch == first);
   CHECK(news->sequence == sequence_number{2});
-  CHECK(news->devices == two);
+  CHECK(news->devices == two_devices);
   CHECK(news->memories.size() == 2);
   CHECK_FALSE(desk.on_arrival(arrival(3, 6))); // the other is still at 2
   news = desk.on_arrival(arrival(5, 6));
@@ -59,9 +59,9 @@ TEST_CASE("report_desk: all have come to an operation when the last has, to the 
 
 TEST_CASE("report_desk: who came in an epoch that is gone has to come again") {
   report_desk desk;
-  desk.expect(comm, first, two);
+  desk.expect(comm, first, two_devices);
   CHECK_FALSE(desk.on_arrival(arrival(3, 4)));
-  desk.expect(comm, second, two);
+  desk.expect(comm, second, two_devices);
   CHECK_FALSE(desk.on_arrival(arrival(5, 4, first)));
   CHECK_FALSE(desk.on_arrival(arrival(5, 4, second)));
   CHECK(desk.on_arrival(arrival(3, 4, second)));
@@ -69,7 +69,7 @@ TEST_CASE("report_desk: who came in an epoch that is gone has to come again") {
 
 TEST_CASE("report_desk: what comes of an operation is said once for all ranks") {
   report_desk desk;
-  desk.expect(comm, first, two);
+  desk.expect(comm, first, two_devices);
   for (auto phase : {finished, committed}) {
     CHECK(desk.on_report(report(3, 1, phase)).empty());
     CHECK(desk.on_report(report(3, 2, phase)).empty()); // another one's
@@ -82,7 +82,7 @@ TEST_CASE("report_desk: what comes of an operation is said once for all ranks") 
 TEST_CASE("report_desk: what broke or was stopped goes at once, behind what was gathered") {
   for (auto phase : {broken, interrupted}) {
     report_desk desk;
-    desk.expect(comm, first, two);
+    desk.expect(comm, first, two_devices);
     CHECK(desk.on_report(report(5, 1, finished)).empty());
     CHECK(devices_of(desk.on_report(report(3, 1, phase))) == numbers{5, 3});
     CHECK(desk.stop(comm).empty());
@@ -91,7 +91,7 @@ TEST_CASE("report_desk: what broke or was stopped goes at once, behind what was 
 
 TEST_CASE("report_desk: what was gathered is not lost with the epoch") {
   report_desk desk;
-  desk.expect(comm, first, two);
+  desk.expect(comm, first, two_devices);
   CHECK(desk.on_report(report(5, 1, committed)).empty());
   CHECK(devices_of(desk.stop(comm)) == numbers{5});
   CHECK(desk.stop(comm).empty());
@@ -102,7 +102,7 @@ TEST_CASE("report_desk: what was gathered is not lost with the epoch") {
 TEST_CASE("report_desk: a report that nobody gathers for goes on as it is") {
   report_desk desk;
   CHECK(devices_of(desk.on_report(report(3, 1, finished))) == numbers{3});
-  desk.expect(comm, second, two);
+  desk.expect(comm, second, two_devices);
   CHECK(devices_of(desk.on_report(report(3, 1, finished, first))) == numbers{3});
   CHECK_FALSE(desk.on_arrival({communicator_id{8}, first, sequence_number{1}, device_id{3}, nullptr}));
   desk.forget(comm);

@@ -36,7 +36,7 @@ proof prove_all_reduce(const std::vector<schedule>& ranks, uint64_t count, uint6
   return prove(proto::ALL_REDUCE, {.world_size = static_cast<uint32_t>(ranks.size()), .count = count}, ranks, seed);
 }
 
-std::set<uint64_t> counts_for(uint64_t world_size) {
+std::set<uint64_t> all_reduce_counts(uint64_t world_size) {
   return {0, 1, 2, world_size - 1, world_size, world_size + 1, 1000, 1001};
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("schedule: blocks follow each other and cover every element") {
 TEST_CASE("schedule: every algorithm puts each rank's element exactly once into every output") {
   for (auto algorithm : all_reduce_names())
     for (uint32_t world_size = 1; world_size <= 17; ++world_size)
-      for (auto count : counts_for(world_size)) {
+      for (auto count : all_reduce_counts(world_size)) {
         CAPTURE(algorithm);
         CAPTURE(world_size);
         CAPTURE(count);
@@ -99,7 +99,7 @@ TEST_CASE("schedule: every algorithm works for large worlds") {
 
 TEST_CASE("schedule: the ring takes the rounds, steps and bytes that its formula says") {
   for (uint32_t world_size = 2; world_size <= 17; ++world_size)
-    for (auto count : counts_for(world_size)) {
+    for (auto count : all_reduce_counts(world_size)) {
       CAPTURE(world_size);
       CAPTURE(count);
       auto ranks = plan_all("ring", world_size, count);
@@ -121,7 +121,7 @@ TEST_CASE("schedule: the ring takes the rounds, steps and bytes that its formula
 
 TEST_CASE("schedule: the naive algorithm takes the rounds, steps and bytes that its formula says") {
   for (uint32_t world_size = 2; world_size <= 17; ++world_size)
-    for (auto count : counts_for(world_size)) {
+    for (auto count : all_reduce_counts(world_size)) {
       CAPTURE(world_size);
       CAPTURE(count);
       auto ranks = plan_all("naive", world_size, count);

@@ -4,6 +4,7 @@
 #include "runtime/training/strategies/strategies.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -26,13 +27,6 @@ std::string train_refusal(const std::vector<std::string>& args) {
   auto result = train(args);
   CHECK(result.code == 2);
   return result.err;
-}
-
-size_t occurrences(const std::string& text, const std::string& part) {
-  size_t result = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++result;
-  return result;
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "runtime/training/strategies/strategies.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
@@ -43,13 +44,6 @@ struct simulated {
 
 simulated small_1f1b() {
   return {"1f1b", model{.layers = 4, .global_batch = 8, .micro_batch = 2}, 2};
-}
-
-size_t occurrences(const std::string& text, const std::string& part) {
-  size_t result = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++result;
-  return result;
 }
 
 /// The micro-batches of the boxes of a kind, in order.
