@@ -82,13 +82,56 @@ std::string collective_trial::launch() {
   x.set_comm_id(comm.commid());
   *x.mutable_collective() = collective_of(options);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    x.add_inputs(base(device(rank)) + guard * 8);
+    x.add_inputs(input_address(rank));
     if (!options.in_place)
-      x.add_outputs(base(device(rank)) + (2 * guard + room_) * 8);
+      x.add_outputs(output_address(rank));
   }
   auto answer = cluster.ask_coordinator<proto::CollectiveResponse>(std::move(x));
   sequence_ = answer.sequence();
   return answer.error();
+}
+
+std::optional<proto::RankCall::Part> collective_trial::part_of(uint32_t rank) const {
+  proto::RankCall::Part result;
+  auto& what = *result.mutable_collective();
+  what = collective_of(options);
+  result.set_input(input_address(rank));
+  result.set_in_place(options.in_place);
+  result.set_output(options.in_place ? 0 : output_address(rank));
+  if (options.kind == proto::SEND_RECV) {
+    if (rank != options.root && rank != options.peer)
+      return std::nullopt;
+    result.set_receives(rank == options.peer);
+    result.set_in_place(false);
+    result.set_input(rank == options.root ? input_address(rank) : 0);
+    result.set_output(rank == options.root ? 0 : options.in_place ? input_address(rank) : output_address(rank));
+    what.set_peer(rank == options.root ? options.peer : options.root);
+    what.set_root(0);
+  }
+  if (options.kind == proto::ALL_TO_ALL && !options.counts.empty()) {
+    what.clear_counts();
+    for (uint32_t other = 0; other < options.ranks; ++other) {
+      what.add_counts(options.counts[rank * options.ranks + other]);
+      result.add_receive_counts(options.counts[other * options.ranks + rank]);
+    }
+  }
+  return result;
+}
+
+void collective_trial::find_sequence(const std::vector<proto::Record>& history) {
+  auto is_ours = [this](uint64_t address) {
+    for (uint32_t rank = 0; rank < options.ranks; ++rank)
+      if (address == input_address(rank) || address == output_address(rank))
+        return true;
+    return false;
+  };
+  for (auto& x : history) {
+    auto& request = x.operation_enqueued().request();
+    if (x.has_operation_enqueued() && request.comm_id() == comm.commid()
+        && (std::any_of(request.inputs().begin(), request.inputs().end(), is_ours)
+            || std::any_of(request.outputs().begin(), request.outputs().end(), is_ours)))
+      sequence_ = x.operation_enqueued().sequence();
+  }
 }
 
 /// The ranks whose epoch ended the operation.

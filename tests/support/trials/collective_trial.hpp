@@ -4,6 +4,7 @@
 #include "tests/support/simulated_host.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ public:
 
   /// Enqueues the operation; returns the error text, if any.
   std::string launch();
+  /// What the rank itself calls of it; none where it has no part.
+  std::optional<proto::RankCall::Part> part_of(uint32_t rank) const;
+  /// Which operation it has become that ranks have called, by what the journal says.
+  void find_sequence(const std::vector<proto::Record>& history);
   /// Whether the survivors hold what the group that ended the operation computes from the original inputs, and
   /// everything else is as it was, by what the journal says of the operation. `gone`: of a device that cannot be asked.
   /// Returns what is wrong.
@@ -62,6 +67,8 @@ private:
   group deciding_group(bool& failed);
   std::string judge_rank(const group& members, uint32_t place, bool failed);
   uint64_t base(uint64_t device) const;
+  uint64_t input_address(uint32_t rank) const { return base(device(rank)) + guard * 8; }
+  uint64_t output_address(uint32_t rank) const { return base(device(rank)) + (2 * guard + room_) * 8; }
   int64_t result(const group& members, uint32_t place, uint64_t index) const;
 
   uint64_t offset_ = 0;
