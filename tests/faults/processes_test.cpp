@@ -200,13 +200,14 @@ TEST_CASE("processes: the status and the faults name devices, nodes and processe
   REQUIRE(parsed);
 }
 
-TEST_CASE("processes: a memory file that is cut ends its owner at most, and the operation says whose it was") {
+TEST_CASE(
+  "processes: memory files that are cut end their owner at most, and what is called then is right over others") {
   launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "cut"})};
   auto status = run.finish();
   CAPTURE(run.output);
   CAPTURE(run.error);
   CHECK(status == 0);
-  CHECK(run.output.find(".memory was cut, or its disk is full") != std::string::npos);
+  CHECK(run.output.find(".memory was cut: it has 0 bytes, not ") != std::string::npos);
 }
 
 TEST_CASE("processes: a client hears at once that its coordinator was killed, also of the next calls") {
@@ -309,6 +310,17 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
     CHECK(run.error.find("ends on signal Interrupt") != std::string::npos);
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 5 s it would wait
   }
+}
+
+TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  launched_program watch{{RINGMASTER_PROGRAM, "status", where, "--watch"}};
+  REQUIRE(watch.await_output("0 devices"));
+  ::kill(watch.child.pid(), SIGINT);
+  CHECK(watch.finish() == 0);
+  CHECK(watch.output.ends_with("\n"));
 }
 
 TEST_CASE("processes: a node says what is wrong with what it was told, before it asks anybody") {

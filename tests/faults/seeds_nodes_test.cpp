@@ -50,6 +50,8 @@ public:
       for (auto& record : records)
         MESSAGE(text_of(record, {uint64_t{0}, {}, {}}));
     }
+    if (x_.is_mild() && status.status() == gpu_sim::SUCCESS)
+      note(result, judge_offers());
     cluster_.mend();
     history_check history{records, comm_.commid()};
     note(result, history.problem);
@@ -151,6 +153,14 @@ private:
       if (std::count(group.begin(), group.end(), device.deviceid().value()) == 0)
         return device.deviceid().value();
     return 0;
+  }
+
+  /// Where all has ended and nobody is lost, no block is on offer any more: the next epoch may be far away.
+  std::string judge_offers() {
+    for (auto& device : comm_.devices())
+      if (auto id = device.deviceid().value(); is_whole(id) && !cluster_.stream_at(id).outgoing.empty())
+        return fmt::format("device 0x{:x} still offers a block of an operation that has ended", id);
+    return {};
   }
 
   /// What must be so when everything has been mended and the communicator has ended.
