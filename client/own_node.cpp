@@ -2,6 +2,7 @@
 
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/links/sockets.hpp"
 #include "client/client.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
@@ -28,7 +29,12 @@ caf::expected<std::string> address_for_others(const options& opts) {
   auto coordinator = parse_endpoint(opts.node.join);
   if (!coordinator)
     return std::move(coordinator.error());
-  return own_address_towards(*coordinator);
+  auto own = own_address_towards(*coordinator);
+  if (!own || !is_loopback(*own) || is_loopback(coordinator->host))
+    return own;
+  // The coordinator is on this host, and its name means so here; elsewhere it means another address of this host's.
+  auto all = addresses_of_host();
+  return all.empty() ? own : all.front();
 }
 
 /// By which other nodes make bulk connections to this one: as for messages where that was said; else where the

@@ -1,5 +1,6 @@
 #include "actors/communicators/joint_run.hpp"
 
+#include "runtime/memory/file_shortage.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/schedule/request_of.hpp"
 
@@ -23,7 +24,7 @@ void joint_run::on_arrival(const joint_arrival& x) {
   if (x.epoch != epochs_.epoch() || epochs_.state() != epoch_change::phase::active || !epochs_.is_there(x.device))
     return; // of an epoch that is gone
   owner_.note_progress(self_->clock().now());
-  ranks_[x.device] = {x.sequence, x.memory ? x.memory : owner_.memory_of(x.device)};
+  ranks_[x.device] = {x.sequence, x.memory ? x.memory : owner_.memory_of(x.device), !x.memory};
   run();
 }
 
@@ -39,14 +40,13 @@ void joint_run::run() {
   while ((moving_.sequence != sequence_number{} || begin_moving()) && keep_moving(turn_end)) {
     auto sequence = std::exchange(moving_.sequence, {});
     moving_.work = nullptr;
-    auto damaged = damage();
-    if (!damaged)
+    auto harmed = damaged();
+    if (harmed.empty())
       begin_moving(); // the movers go on while this one's end is noted
     auto now = self_->clock().now();
     owner_.note_progress(now);
-    owner_.carry_out(epochs_.data_moved(sequence, damaged ? damaged->second : caf::error{}));
-    if (damaged)
-      owner_.lose(damaged->first, damaged->second);
+    owner_.carry_out(epochs_.data_moved(sequence, harmed.empty() ? caf::error{} : harmed.front().second));
+    lose(harmed);
     first = first == sequence_number{} ? sequence : first;
     last = sequence;
     if (epochs_.must_rest() || (now >= turn_end && !give_way()))
@@ -59,11 +59,31 @@ void joint_run::run() {
     owner_.carry_out(epochs_.data_rests());
 }
 
-std::optional<std::pair<device_id, caf::error>> joint_run::damage() const {
-  for (auto& x : ranks_)
-    if (auto problem = x.second.memory->damage())
-      return std::pair{x.first, std::move(problem)};
-  return std::nullopt;
+joint_run::losses joint_run::damaged() const {
+  losses result;
+  for (auto& [device, its] : ranks_)
+    if (auto problem = its.memory->damage())
+      result.emplace_back(device, std::move(problem));
+  return result;
+}
+
+joint_run::losses joint_run::cut() {
+  constexpr auto look_every = std::chrono::milliseconds{1}; // a look at a file takes a microsecond
+  auto result = damaged();
+  auto now = self_->clock().now();
+  if (!result.empty() || now < looked_at_files_ + look_every)
+    return result;
+  looked_at_files_ = now;
+  for (auto& [device, its] : ranks_)
+    if (its.elsewhere)
+      if (auto problem = shortage_of(*its.memory))
+        result.emplace_back(device, std::move(problem));
+  return result;
+}
+
+void joint_run::lose(const losses& whom) {
+  for (auto& [device, why] : whom)
+    owner_.lose(device, why);
 }
 
 joint_operation joint_run::work_of(operation& op, uint64_t& bytes) {
@@ -95,8 +115,8 @@ bool joint_run::begin_moving() {
   if (epochs_.state() != epoch_change::phase::active || op == queue.end() || !op->joint
       || !everybody_is_at(op->sequence))
     return false;
-  if (auto damaged = damage()) { // by now: nothing has been moved for this one
-    owner_.lose(damaged->first, damaged->second);
+  if (auto lost = cut(); !lost.empty()) { // by now: nothing has been moved for this one
+    lose(lost);
     return false;
   }
   assert(op->slots.size() == ranks_.size()); // nobody is lost while we are active

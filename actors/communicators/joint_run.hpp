@@ -8,7 +8,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -58,6 +59,7 @@ private:
   struct place {
     sequence_number sequence; ///< The latest joint operation that it has come to.
     std::shared_ptr<mapped_memory> memory;
+    bool elsewhere = false; ///< It is another process's.
   };
   /// Data that is being moved. It ends whoever is lost: epochs wait for it.
   struct moving_job {
@@ -76,8 +78,12 @@ private:
   bool give_way();
   bool everybody_is_at(sequence_number sequence) const;
   joint_operation work_of(operation& op, uint64_t& bytes);
-  /// Whose memory, another process's, was damaged while data was moved, with the reason.
-  std::optional<std::pair<device_id, caf::error>> damage() const;
+  using losses = std::vector<std::pair<device_id, caf::error>>;
+  /// Whose memories, other processes', were damaged while data was moved, with the reason.
+  losses damaged() const;
+  /// The same before any is: whose files are too short by now, at most a millisecond ago.
+  losses cut();
+  void lose(const losses& whom);
 
   communicator_actor::pointer self_;
   options options_;
@@ -85,6 +91,7 @@ private:
   callbacks owner_;
   std::map<device_id, place> ranks_;
   moving_job moving_;
+  time_point looked_at_files_{};
 };
 
 } // namespace ringmaster

@@ -1,6 +1,6 @@
 #include "actors/hosts/connections.hpp"
 
-#include "actors/links/sockets.hpp"
+#include "actors/hosts/open_connection.hpp"
 #include "messages/errc.hpp"
 
 #include <caf/io/basp_broker.hpp>
@@ -11,71 +11,16 @@
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <memory>
 #include <mutex>
-#include <netdb.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
-
-using time_point = std::chrono::steady_clock::time_point;
-
-/// The number of an error, 0 where the connection is there.
-int connect_within(int fd, const addrinfo& to, time_point until) {
-  if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
-    return 0;
-  if (errno != EINPROGRESS)
-    return errno;
-  for (;;) {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    pollfd waits{fd, POLLOUT, 0};
-    auto ready = ::poll(&waits, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-    if (ready < 0 && errno == EINTR)
-      continue;
-    if (ready <= 0)
-      return ETIMEDOUT;
-    int problem = 0;
-    socklen_t size = sizeof problem;
-    return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0 ? errno : problem;
-  }
-}
-
-/// Connects within `limit`; returns the socket. Errors as of connect_to.
-caf::expected<int> open_connection(const endpoint& there, caf::timespan limit) {
-  auto until = std::chrono::steady_clock::now() + limit;
-  addrinfo wanted{}, *found = nullptr;
-  wanted.ai_socktype = SOCK_STREAM;
-  auto unknown = ::getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
-  if (unknown != 0) // CAF says of a host that nobody knows that it refused the connection
-    return make_error(errc::invalid_argument,
-                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", there.host,
-                                  there.host, there.port, ::gai_strerror(unknown)));
-  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
-  caf::error latest;
-  for (auto* address = found; address != nullptr; address = address->ai_next) {
-    open_socket one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    auto problem = one.descriptor < 0 ? errno : connect_within(one.descriptor, *address, until);
-    if (problem == 0 && is_its_own_peer(one.descriptor))
-      problem = ECONNREFUSED;
-    if (problem == 0)
-      return one.release();
-    latest = make_error(errc::unreachable,
-                        fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host, there.port,
-                                    numeric_text(address->ai_addr, address->ai_addrlen), own_end_text(one.descriptor),
-                                    std::strerror(problem), connect_advice(problem)));
-  }
-  return latest;
-}
 
 /// Gives the socket a number that none has had lately.
 int renumbered(int fd) {
@@ -116,10 +61,10 @@ public:
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
     constexpr auto limit = std::chrono::seconds{3};
-    auto fd = open_connection({host, port}, limit);
-    if (!fd)
-      return std::move(fd.error());
-    return backend().new_scribe(renumbered(*fd));
+    auto made = open_connection({host, port}, limit);
+    if (!made)
+      return std::move(made.error());
+    return backend().new_scribe(renumbered(made->release()));
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
@@ -148,10 +93,16 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     auto connects = make_connector(system);
     caf::error problem;
     published_actor found;
-    self
-      ->request(connects, std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0}),
-                caf::connect_atom_v, there.host, there.port)
-      .receive(
+    auto answer = self->request(connects,
+                                std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0}),
+                                caf::connect_atom_v, there.host, there.port);
+    auto next_look = [] { return std::chrono::high_resolution_clock::now() + no_more_connecting::look; }; // CAF's clock
+    while (!no_more_connecting::is_so() && !self->await_data(next_look()))
+      ;
+    if (self->mailbox().empty())
+      problem = no_more_connecting::error();
+    else
+      answer.receive(
         [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
           found = {handle, signature};
         },

@@ -28,7 +28,8 @@ struct published_actor {
 };
 
 /// Connects, and waits `limit` at most; blocks. Errors: invalid_argument, for a name that nobody knows; unreachable,
-/// with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not answer.
+/// with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not answer, or a
+/// name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit);
 
 /// Lets others connect to `whom` at `host` (empty: any address) and `port` (0: any that is free). Returns the port.

@@ -10,10 +10,19 @@ using namespace ringmaster::launch;
 
 namespace {
 
-std::vector<std::string> between_hosts(const std::string& configuration, std::vector<std::string> command) {
-  std::vector<std::string> result{"unshare",          "-rnmpf",     "--kill-child",
-                                  "--mount-proc",     "sh",         RINGMASTER_SOURCE_DIR "/tests/programs/hosts.sh",
-                                  RINGMASTER_PROGRAM, configuration};
+/// `settings`: of hosts.sh, in the environment.
+std::vector<std::string> between_hosts(const std::string& configuration, std::vector<std::string> command,
+                                       const std::string& settings = "HOSTS_RATE=") {
+  std::vector<std::string> result{"env",
+                                  settings,
+                                  "unshare",
+                                  "-rnmpf",
+                                  "--kill-child",
+                                  "--mount-proc",
+                                  "sh",
+                                  RINGMASTER_SOURCE_DIR "/tests/programs/hosts.sh",
+                                  RINGMASTER_PROGRAM,
+                                  configuration};
   result.insert(result.end(), command.begin(), command.end());
   return result;
 }
@@ -62,4 +71,43 @@ TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what
     return;
   CHECK(status == 0);
   CHECK(run.output.find("nothing is lost") != std::string::npos);
+}
+
+TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other directly, though names mean 127.0.1.1") {
+  ringmaster::test::temporary_directory dir;
+  auto conf = (dir.path() / "conf").string();
+  std::ofstream{conf};
+  auto story
+    = R"("$0" info --devices 9 > /dev/null && "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 64 -e 64 &&
+                  "$0" info)";
+  launched_program run{between_hosts(conf, {"sh", "-c", story, RINGMASTER_PROGRAM}, "HOSTS_ON_C=1")};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  if (is_skipped(run))
+    return;
+  CHECK(status == 0);
+  CHECK(run.output.find("# every result was right") != std::string::npos);
+  for (auto its : {" on c, ", " at 10.9.0.1:", " at 10.9.0.2:", " at 10.9.0.3:"})
+    CHECK(run.output.find(its) != std::string::npos);
+  CHECK(run.output.find("no direct way") == std::string::npos);
+}
+
+TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls over the same link pass") {
+  ringmaster::test::temporary_directory dir;
+  auto conf = (dir.path() / "conf").string();
+  std::ofstream{conf} << "[device]\nmemory-bytes=\"256 MiB\"\n";
+  launched_program run{between_hosts(conf, {RINGMASTER_NODE_FAULT, "large-copy", "160"}, "HOSTS_RATE=800mbit")};
+  auto status = run.finish();
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  if (is_skipped(run))
+    return;
+  CHECK(status == 0);
+  auto told = run.output.find("160 MiB in ");
+  REQUIRE(told != std::string::npos);
+  CHECK(std::stod(run.output.substr(told + 11)) > 1.5); // so slow is the link, or there is none of that kind
+  auto longest = run.output.find("other calls took ");
+  REQUIRE(longest != std::string::npos);
+  CHECK(std::stod(run.output.substr(longest + 17)) < 400); // ms, on a busy machine: behind all of it, 1,600
 }

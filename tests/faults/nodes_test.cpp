@@ -1,6 +1,9 @@
 // A cluster of several processes in virtual time: what is lost between them, and what is not.
+#include "tests/faults/history_check.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/trials/collective_trial.hpp"
+
+#include <algorithm>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -102,4 +105,40 @@ TEST_CASE("nodes: one that is killed takes its devices with it, and the others d
   CHECK(status.status() == gpu_sim::SUCCESS);
   CHECK(status.devices_size() == 1);
   CHECK(x.cluster.end() == "");
+}
+
+TEST_CASE("nodes: under replace a spare of another node takes over, and SUCCESS means that all of the answer have it") {
+  int taken_over = 0, lacking = 0;
+  for (int moment = 0; moment < 40; ++moment) {
+    CAPTURE(moment);
+    auto opts = nodes_of(static_cast<uint64_t>(moment) + 1, {1, 1, 2});
+    opts.policy = proto::REPLACE;
+    ring_on_nodes x{opts, 2};
+    x.cluster.run_for(moment * 100us);
+    auto lost = x.trial.device(static_cast<uint32_t>(moment % 2));
+    size_t its_node = 1;
+    while (&x.cluster.process(its_node) != x.cluster.host_of(lost))
+      ++its_node;
+    x.cluster.kill(its_node);
+    x.cluster.run_for(1s); // everybody knows, and the spare is in its place
+    auto status = x.end();
+    CHECK(status.devices_size() == 2);
+    for (auto& device : status.devices())
+      CHECK(x.cluster.is_there(device.deviceid().value()));
+    history_check history{x.cluster.history(), x.trial.comm.commid()};
+    CHECK(history.problem == "");
+    auto& ended = history.ended.at(x.trial.sequence());
+    auto& holders = history.epochs.at(ended.epoch());
+    bool all_hold = std::all_of(status.devices().begin(), status.devices().end(), [&](auto& device) {
+      return std::count(holders.begin(), holders.end(), device.deviceid().value()) != 0;
+    });
+    CHECK((status.status() == gpu_sim::SUCCESS) == all_hold);
+    CHECK((status.error().find("took the place of one that was lost with its results") != std::string::npos)
+          == !all_hold);
+    taken_over += all_hold && ended.epoch() > 1;
+    lacking += !all_hold;
+    CHECK(x.cluster.end() == "");
+  }
+  CHECK(taken_over > 5);
+  CHECK(lacking > 5);
 }

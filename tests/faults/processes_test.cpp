@@ -5,9 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <set>
+#include <sys/socket.h>
 
 using namespace ringmaster::launch;
 
@@ -19,6 +21,28 @@ std::vector<std::string> under_caf_run(std::vector<std::string> program) {
   result.insert(result.end(), program.begin(), program.end());
   return result;
 }
+
+/// Takes connections at a free port of loopback, and never says a word.
+struct silent_listener {
+  silent_listener() {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    REQUIRE(::bind(listens.get(), reinterpret_cast<sockaddr*>(&own), size) == 0);
+    REQUIRE(::listen(listens.get(), 8) == 0);
+    REQUIRE(::getsockname(listens.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0);
+    port = ::ntohs(own.sin_port);
+  }
+
+  bool await_caller() const {
+    pollfd comes{listens.get(), POLLIN, 0};
+    return ::poll(&comes, 1, static_cast<int>(std::chrono::milliseconds{launched_program::limit}.count())) == 1;
+  }
+
+  unique_fd listens{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  uint16_t port = 0;
+};
 
 /// What stands between `before` and the end of the word.
 std::string word_after(const std::string& text, const std::string& before) {
@@ -176,13 +200,14 @@ TEST_CASE("processes: the status and the faults name devices, nodes and processe
   REQUIRE(parsed);
 }
 
-TEST_CASE("processes: a memory file that is cut ends its owner at most, and the operation says whose it was") {
+TEST_CASE(
+  "processes: memory files that are cut end their owner at most, and what is called then is right over others") {
   launched_program run{under_caf_run({RINGMASTER_NODE_FAULT, "cut"})};
   auto status = run.finish();
   CAPTURE(run.output);
   CAPTURE(run.error);
   CHECK(status == 0);
-  CHECK(run.output.find(".memory was cut, or its disk is full") != std::string::npos);
+  CHECK(run.output.find(".memory was cut: it has 0 bytes, not ") != std::string::npos);
 }
 
 TEST_CASE("processes: a client hears at once that its coordinator was killed, also of the next calls") {
@@ -264,6 +289,38 @@ TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") 
     CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")
           != std::string::npos);
   }
+}
+
+TEST_CASE("processes: a signal ends who connects at once, however long the other end is silent") {
+  for (bool joins : {true, false}) {
+    CAPTURE(joins);
+    silent_listener mute;
+    std::vector<std::string> command{RINGMASTER_PROGRAM};
+    if (joins)
+      command.insert(command.end(), {"node", "--join", fmt::format("127.0.0.1:{}", mute.port)});
+    else
+      command.insert(command.end(),
+                     {"coordinator", "--port=0", fmt::format("--cluster.devices=[\"1,127.0.0.1,{}\"]", mute.port)});
+    launched_program run{command};
+    REQUIRE(mute.await_caller());
+    auto begun = std::chrono::steady_clock::now();
+    ::kill(run.child.pid(), SIGINT);
+    CHECK(run.finish() == 0);
+    CAPTURE(run.error);
+    CHECK(run.error.find("ends on signal Interrupt") != std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 5 s it would wait
+  }
+}
+
+TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  launched_program watch{{RINGMASTER_PROGRAM, "status", where, "--watch"}};
+  REQUIRE(watch.await_output("0 devices"));
+  ::kill(watch.child.pid(), SIGINT);
+  CHECK(watch.finish() == 0);
+  CHECK(watch.output.ends_with("\n"));
 }
 
 TEST_CASE("processes: a node says what is wrong with what it was told, before it asks anybody") {

@@ -4,11 +4,13 @@
 #include "runtime/journal/record_text.hpp"
 #include "tests/faults/history_check.hpp"
 #include "tests/faults/played_seeds.hpp"
+#include "tests/support/nodes/calling_ranks.hpp"
 #include "tests/support/nodes/node_scenario.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <optional>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -34,22 +36,28 @@ public:
       devices.push_back(device.deviceid().value());
     let_happen(cluster_, x_, devices);
     played_seed result;
-    bool refused = !launch();
+    bool refused = !(x_.ranks_call() ? launch_by_ranks(result) : launch());
     auto begun = cluster_.now();
     auto status = cluster_.wait(comm_.commid());
     if (cluster_.now() - begun > 136s) // its limit and the coordinator's
-      result.problem = "the wait was answered beyond its limit";
+      note(result, "the wait was answered beyond its limit");
     auto records = cluster_.history();
+    for (auto& trial : trials_)
+      if (x_.ranks_call())
+        trial.find_sequence(records);
     if (print) {
       MESSAGE(x_.text());
       for (auto& record : records)
         MESSAGE(text_of(record, {uint64_t{0}, {}, {}}));
     }
+    if (x_.is_mild() && status.status() == gpu_sim::SUCCESS)
+      note(result, judge_offers());
     cluster_.mend();
     history_check history{records, comm_.commid()};
     note(result, history.problem);
     note(result, judge(status, history, refused));
     note(result, judge_rest());
+    callers_.reset();
     result.digest = digest_of(cluster_.history());
     result.failed = status.status() == gpu_sim::FAILED;
     result.reran = history.epochs.size() > 1;
@@ -81,6 +89,20 @@ private:
     return refusal_.empty();
   }
 
+  /// Returns whether no call failed.
+  bool launch_by_ranks(played_seed& result) {
+    constexpr auto limit = 200s; // a call's is 30 s without progress, which losses make again
+    callers_.emplace(cluster_, comm_);
+    callers_->call_later(trials_, x_.pauses, x_.apart, x_.in_group);
+    auto begun = cluster_.now();
+    cluster_.later(limit, [] {});
+    cluster_.run_until([&] { return callers_->answered(true) || cluster_.now() - begun >= limit; });
+    if (!callers_->answered(true))
+      note(result, "a rank's call was not answered");
+    refusal_ = callers_->failure();
+    return refusal_.empty();
+  }
+
   /// Whether the device can be asked, and nothing has happened to it that strikes later.
   bool is_whole(uint64_t device) {
     for (auto& what : x_.mishaps)
@@ -105,8 +127,12 @@ private:
         return fmt::format("{} of {} devices are left though nothing was lost: {}", status.devices_size(), x_.ranks,
                            status.asyncerror());
     }
-    for (auto& trial : trials_) {
+    for (size_t index = 0; index < trials_.size(); ++index) {
+      auto& trial = trials_[index];
       auto ended = history.ended.find(trial.sequence());
+      bool well = callers_ && callers_->is_well(index);
+      if (well && (ended == history.ended.end() || ended->second.status() != gpu_sim::SUCCESS))
+        return "a rank was told that an operation had ended well which had not: " + text_of(trial.options);
       if (ended == history.ended.end())
         continue; // it was refused
       if (ended->second.status() == gpu_sim::FAILED && ended->second.error().empty())
@@ -129,6 +155,14 @@ private:
     return 0;
   }
 
+  /// Where all has ended and nobody is lost, no block is on offer any more: the next epoch may be far away.
+  std::string judge_offers() {
+    for (auto& device : comm_.devices())
+      if (auto id = device.deviceid().value(); is_whole(id) && !cluster_.stream_at(id).outgoing.empty())
+        return fmt::format("device 0x{:x} still offers a block of an operation that has ended", id);
+    return {};
+  }
+
   /// What must be so when everything has been mended and the communicator has ended.
   std::string judge_rest() {
     proto::CommDestroyRequest request;
@@ -137,6 +171,8 @@ private:
     if (!destroyed.success())
       return "the communicator does not end: " + destroyed.error();
     cluster_.run_for(8s); // who is suspected comes back as another one, and ways are found again
+    if (callers_ && !callers_->answered(false))
+      return "a rank's call is not answered though its communicator has ended";
     auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     for (auto& device : info.devices())
       if (auto left = left_on(device); !left.empty())
@@ -198,6 +234,7 @@ private:
   simulated_nodes cluster_;
   gpu_sim::CommInitResponse comm_;
   std::deque<collective_trial> trials_;
+  std::optional<calling_ranks> callers_;
   std::string refusal_;
 };
 

@@ -1,9 +1,13 @@
 #!/bin/sh
-# Three hosts as network namespaces: c with the coordinator, n1 and n2 with four devices each. Every host has an address
-# of its own, which the others know from /etc/hosts, and a wire to each of the others; each sees a /dev/shm of its own.
-# The last one's packets take a millisecond where the kernel can delay them. Then runs COMMAND on c, with `hosts-cut` in
-# the PATH, which cuts the wire between n1 and n2 without a sign. Ends with COMMAND's status, or with 77 and a line that
-# says why where the system does not allow it. All of it goes with its first process.
+# Three hosts as network namespaces: c with the coordinator, n1 and n2 with devices. Every host has an address of its own,
+# which the others know from /etc/hosts, while its own name means 127.0.1.1 at home, as Debian's installer has it, and a
+# wire to each of the others; each sees a /dev/shm of its own. The last one's packets take a millisecond where the kernel
+# can delay them. Then runs COMMAND on c, with `hosts-cut` in the PATH, which cuts the wire between n1 and n2 without a
+# sign. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it. All of it
+# goes with its first process. In the environment:
+#   HOSTS_DEVICES  how many n1 and n2 have each: 4
+#   HOSTS_ON_C     how many c has: none
+#   HOSTS_RATE     of each wire, as in 800mbit: as fast as it goes
 #   unshare -rnmpf --kill-child --mount-proc sh hosts.sh RINGMASTER CONFIGURATION COMMAND...
 program=$1 configuration=$2
 shift 2
@@ -17,9 +21,13 @@ try() { problem=$("$@" 2>&1) || skip "$* said $problem"; }
 try mount -t tmpfs tmpfs /run
 cp "$configuration" /run/configuration || exit 1 # it may lie in a /dev/shm
 mkdir /run/netns /run/bin
-printf '127.0.0.1 localhost\n10.9.0.1 n1\n10.9.0.2 n2\n10.9.0.3 c\n' > /run/hosts
-try mount --bind /run/hosts /etc/hosts
 address() { case $1 in n1) echo 10.9.0.1 ;; n2) echo 10.9.0.2 ;; c) echo 10.9.0.3 ;; esac; }
+for host in n1 n2 c; do
+  printf '127.0.0.1 localhost\n' > "/run/hosts-$host"
+  for other in n1 n2 c; do
+    if [ $other = $host ]; then echo "127.0.1.1 $host"; else echo "$(address $other) $other"; fi >> "/run/hosts-$host"
+  done
+done
 
 for host in n1 n2 c; do
   try ip netns add "$host"
@@ -41,7 +49,11 @@ wire() { # A and B, by way of a bridge, whose end neither of them sees
 wire n1 n2
 wire n1 c
 wire n2 c
-if ip netns exec c tc qdisc add dev to-n1 root netem delay 1ms 2> /dev/null; then echo "delays: 1 ms"; else echo "delays: none, this kernel has no netem"; fi
+if [ -n "$HOSTS_RATE" ]; then
+  for end in "n1 n2" "n1 c" "n2 n1" "n2 c" "c n1" "c n2"; do
+    try ip netns exec "${end% *}" tc qdisc add dev "to-${end#* }" root tbf rate "$HOSTS_RATE" burst 256kb latency 20ms
+  done
+elif ip netns exec c tc qdisc add dev to-n1 root netem delay 1ms 2> /dev/null; then echo "delays: 1 ms"; else echo "delays: none, this kernel has no netem"; fi
 printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
 chmod +x /run/bin/hosts-cut
 touch /run/outer
@@ -50,15 +62,20 @@ try mount --bind /proc/$$/ns/net /run/outer
 become() { # HOST COMMAND...: this shell becomes that command there
   where=$1
   shift
-  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh "$@"
+  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && mount --bind "/run/hosts-$0" /etc/hosts &&
+    exec "$@"' "$where" "$@"
 }
-become c "$program" coordinator --host c --port 7077 --conf /run/configuration &
+become c "$program" coordinator --host 0.0.0.0 --port 7077 --conf /run/configuration &
 coordinator=$!
-for host in n1 n2; do
-  until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
-  become "$host" "$program" node --join c:7077 --listen-host auto --devices 4 --name "$host" --conf /run/configuration &
+until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
+start_node() { # HOST DEVICES
+  become "$1" "$program" node --join c:7077 --listen-host auto --devices "$2" --name "$1" --conf /run/configuration &
   nodes="$nodes $!"
-done
+}
+if [ -n "$HOSTS_ON_C" ]; then start_node c "$HOSTS_ON_C"; fi
+until [ -z "$HOSTS_ON_C" ] || (become c "$program" info --join c:7077 --devices "$HOSTS_ON_C") > /dev/null; do :; done # the others come to it
+start_node n1 "${HOSTS_DEVICES:-4}"
+start_node n2 "${HOSTS_DEVICES:-4}"
 (RINGMASTER_COORDINATOR=c:7077 PATH=$PATH:/run/bin become c "$@")
 status=$?
 kill $nodes

@@ -1,5 +1,6 @@
 #include "tests/programs/soak_cluster.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -10,8 +11,6 @@
 namespace ringmaster::soak {
 
 namespace {
-
-using std::chrono::milliseconds;
 
 /// -1: it runs, or was waited for before.
 int status_of(pid_t process) {
@@ -32,15 +31,17 @@ std::string end_text(int status) {
 
 } // namespace
 
-soak_cluster::soak_cluster(size_t nodes) : scratch_(std::move(*launch::scratch_directory::make())) {
+soak_cluster::soak_cluster(size_t nodes, const std::string& route, const pace& how_fast)
+  : route_("--route.use=" + route), pace_(how_fast), scratch_(std::move(*launch::scratch_directory::make())),
+    events_(scratch_.path() + "/events.log") {
   auto port_file = scratch_.path() + "/port";
   coordinator_.emplace(member{"coordinator",
                               start("coordinator", {"coordinator", "--port", "0", "--port-file", port_file, "--journal",
-                                                    scratch_.path() + "/journal"})});
+                                                    scratch_.path() + "/journal", route_})});
   uint32_t port = 0;
   for (auto give_up = steady::now() + std::chrono::seconds{20}; port == 0 && steady::now() < give_up;) {
     std::ifstream{port_file} >> port;
-    std::this_thread::sleep_for(milliseconds{10});
+    std::this_thread::sleep_for(milliseconds{5});
   }
   if (port == 0) {
     fmt::print(stderr, "soak: the coordinator did not listen within 20 s: see {}/coordinator.log\n", scratch_.path());
@@ -72,12 +73,16 @@ launch::child_process soak_cluster::start(const std::string& name, std::vector<s
 
 soak_cluster::member soak_cluster::start_node() {
   auto name = fmt::format("node-{}", ++nodes_started_);
-  return {name, start(name, {"node", "--join", address_, "--devices", "2", "--name", name})};
+  note(name + " starts");
+  // The coordinator may be stopped several times while one joins: as long as a connection may be silent.
+  return {name, start(name, {"node", "--join", address_, "--devices", "2", "--name", name, route_,
+                             "--node.join-timeout=20s"})};
 }
 
 void soak_cluster::pause(member& x, milliseconds length) {
   x.process.signal(SIGSTOP);
   x.goes_on = steady::now() + length;
+  note(fmt::format("{} is stopped for {} ms", x.name, length.count()));
   event_ = true;
   ++counts_.pauses;
 }
@@ -86,9 +91,15 @@ void soak_cluster::kill(member& x) {
   x.process.signal(SIGKILL);
   ::waitpid(x.process.pid(), nullptr, 0);
   x.goes_on.reset();
-  x.replaced = steady::now() + std::chrono::seconds{2};
+  x.replaced = steady::now() + pace_.replaced_after;
+  note(x.name + " is killed");
   event_ = true;
   ++counts_.kills;
+}
+
+void soak_cluster::note(const std::string& what) {
+  auto now = std::chrono::system_clock::now();
+  events_ << fmt::format("{:%T} {}\n", std::chrono::floor<milliseconds>(now), what) << std::flush;
 }
 
 void soak_cluster::advance(std::mt19937_64& random) {
@@ -101,6 +112,7 @@ void soak_cluster::advance(std::mt19937_64& random) {
     if (x.goes_on && *x.goes_on <= now) {
       x.process.signal(SIGCONT);
       x.goes_on.reset();
+      note(x.name + " goes on");
     }
   };
   wake(*coordinator_);
@@ -111,21 +123,20 @@ void soak_cluster::advance(std::mt19937_64& random) {
   }
   if (now < next_event_)
     return;
-  next_event_ = now + milliseconds{1000 + random() % 3000};
+  next_event_ = now + pace_.gap_min + random() % static_cast<uint64_t>(pace_.gap_spread.count()) * milliseconds{1};
   auto& victim = nodes_[random() % nodes_.size()];
   if (victim.goes_on || victim.replaced)
     return;
-  constexpr milliseconds lengths[] = {milliseconds{300}, milliseconds{1000}, milliseconds{3000}};
   switch (random() % 8) {
     case 0:
     case 1:
-    case 2: return pause(victim, lengths[random() % 3]);
+    case 2: return pause(victim, pace_.stops[random() % 3]);
     case 3:
     case 4:
     case 5: return kill(victim);
     case 6:
       if (!coordinator_->goes_on)
-        pause(*coordinator_, lengths[random() % 3]);
+        pause(*coordinator_, pace_.stops[random() % 3]);
       return;
     default: return;
   }

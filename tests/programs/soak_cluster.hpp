@@ -3,7 +3,9 @@
 #include "tools/launch/child_process.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
+#include <array>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -18,8 +20,24 @@ using steady = std::chrono::steady_clock;
 /// replaced. What they write goes to files of the scratch directory. Several threads may call it.
 class soak_cluster {
 public:
-  /// Ends this process with a sentence where the coordinator does not start.
-  explicit soak_cluster(size_t nodes);
+  using milliseconds = std::chrono::milliseconds;
+
+  /// How fast one thing follows another.
+  struct pace {
+    milliseconds gap_min{1000}, gap_spread{3000};
+    std::array<milliseconds, 3> stops{milliseconds{300}, milliseconds{1000}, milliseconds{3000}};
+    milliseconds replaced_after{2000};
+
+    static pace fast() {
+      return {milliseconds{60},
+              milliseconds{200},
+              {milliseconds{30}, milliseconds{150}, milliseconds{600}},
+              milliseconds{50}};
+    }
+  };
+
+  /// `route`: as `route.use`. Ends this process with a sentence where the coordinator does not start.
+  soak_cluster(size_t nodes, const std::string& route, const pace& how_fast);
   ~soak_cluster();
 
   std::string address() const { return address_; }
@@ -52,14 +70,19 @@ private:
 
   launch::child_process start(const std::string& name, std::vector<std::string> arguments);
   member start_node();
-  void pause(member& x, std::chrono::milliseconds length);
+  void pause(member& x, milliseconds length);
   void kill(member& x);
   void look_for_end(member& x);
+  /// Into the file of what was done to whom, and when.
+  void note(const std::string& what);
 
+  const std::string route_;
+  const pace pace_;
   mutable std::mutex guard_;
   counts counts_;
   bool event_ = false;
   launch::scratch_directory scratch_;
+  std::ofstream events_;
   std::string address_;
   std::optional<member> coordinator_;
   std::vector<member> nodes_;

@@ -3,6 +3,7 @@
 
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/open_connection.hpp"
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <future>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -36,6 +38,26 @@ caf::error write_port_file(const std::string& path, uint16_t port) {
   return caf::none;
 }
 
+/// Whether somebody wants this process to end, which is said.
+bool is_to_end() {
+  auto signal = ending_signal();
+  if (signal != 0)
+    spdlog::info("ends on signal {}", strsignal(signal));
+  return signal != 0;
+}
+
+/// As `connect`; nothing where this process was told to end meanwhile.
+std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts) {
+  auto coming = std::async(std::launch::async, [&] { return connect(system, opts.node.join, opts.node.join_timeout); });
+  while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
+    if (is_to_end()) {
+      no_more_connecting at_once;
+      coming.wait();
+      return std::nullopt;
+    }
+  return coming.get();
+}
+
 /// Runs until a signal comes, or `vital` ends, which is an error. Returns the exit status.
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
                                    const std::function<void()>& now_and_then,
@@ -52,10 +74,8 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
       caf::after(std::chrono::milliseconds{100}) >> [] {});
     if (ended)
       return std::move(*ended);
-    if (auto signal = ending_signal()) {
-      spdlog::info("ends on signal {}", strsignal(signal));
+    if (is_to_end())
       return exit_ok;
-    }
     now_and_then();
   }
 }
@@ -78,6 +98,7 @@ class coordinator_call final : public configured_call {
     for (auto& entry : opts.cluster.devices)
       listed.push_back(*parse_cluster_device(entry)); // validated
     block_ending_signals();
+    std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
     caf::actor_system system{cfg_};
     auto parts = cluster::start(system, opts, false);
     if (!parts)
@@ -97,8 +118,10 @@ class coordinator_call final : public configured_call {
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
-    return run_until_ended(
+    auto status = run_until_ended(
       self, coordinator.address(), [&] { nodes.try_missing(); }, [&](const caf::down_msg& x) { nodes.on_down(x); });
+    at_the_end.emplace();
+    return status;
   }
 
   std::string port_file_;
@@ -130,13 +153,16 @@ class node_call final : public configured_call {
     auto& opts = cfg_.values();
     start_log(opts);
     block_ending_signals();
+    std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
     caf::actor_system system{cfg_};
     coordinator_actor host;
     if (!opts.node.join.empty()) {
-      auto found = connect(system, opts.node.join, opts.node.join_timeout);
+      auto found = connect_unless_ended(system, opts);
       if (!found)
-        end_at_once("ringmaster node", found.error(), to.err);
-      host = std::move(*found);
+        return exit_ok;
+      if (!*found)
+        end_at_once("ringmaster node", found->error(), to.err);
+      host = std::move(**found);
     }
     auto hosted = own_node::start(system, opts, host, true);
     if (!hosted)
@@ -151,6 +177,7 @@ class node_call final : public configured_call {
     self->monitor(self_node.handle());
     auto status = run_until_ended(
       self, self_node.handle().address(), [] {}, [](const caf::down_msg&) {});
+    at_the_end.emplace();
     if (status || status.error() != caf::exit_reason::user_shutdown)
       return status;
     spdlog::info("node {} has been drained: ends", self_node.name());

@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 namespace ringmaster {
 
@@ -26,6 +28,13 @@ std::string painted(const terminal& paint, const status_line& line) {
     case tone::plain: break;
   }
   return line.text;
+}
+
+/// Ctrl-C is how a watch is ended, at whatever moment: that is no failure. Each screen was written as a whole.
+void end_watch(int) {
+  if (::isatty(STDOUT_FILENO) != 0) [[maybe_unused]]
+    auto written = ::write(STDOUT_FILENO, "\n", 1); // behind the ^C
+  ::_exit(exit_ok);
 }
 
 class status_call final : public configured_call {
@@ -45,7 +54,7 @@ class status_call final : public configured_call {
     key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
     table.flag("--json", json_)
       .says("one JSON object in a line, with the fields of ClusterStatus in messages/status.proto");
-    table.flag("--watch", watch_).says("again every second, until Ctrl-C");
+    table.flag("--watch", watch_).says("again every second, until Ctrl-C, which ends it with status 0");
     table.add_example("ringmaster status head:7077 --watch", "a screen to look at while something runs");
     table.closing(
       "\"heard\" says how old what a rank has said is, \"late\" how many of its last answers came too late, "
@@ -55,6 +64,8 @@ class status_call final : public configured_call {
   caf::expected<int> run(const console& to) override {
     auto& opts = cfg_.values();
     start_log(opts);
+    if (watch_)
+      std::signal(SIGINT, end_watch);
     caf::actor_system system{cfg_};
     auto host = coordinator_for("ringmaster status", system, opts, to.err);
     if (!host)

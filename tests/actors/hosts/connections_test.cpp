@@ -1,5 +1,6 @@
 // Over real sockets, on loopback.
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/open_connection.hpp"
 
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
@@ -12,6 +13,8 @@
 #include <arpa/inet.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <future>
+#include <poll.h>
 #include <set>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -134,4 +137,27 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   REQUIRE(!no_answer);
   CHECK(code_of(no_answer.error()) == errc::timed_out);
   CHECK(contains(render(no_answer.error()), "accepts connections and does not answer"));
+}
+
+TEST_CASE("connections: whoever ends waits neither for an answer nor for a host that drops what is sent to it") {
+  process here;
+  bound_port mute{true}, deaf{true};
+  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
+  auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);
+  REQUIRE(fills);
+  CHECK(code_of(open_connection({"127.0.0.1", deaf.port}, 1ms).error()) == errc::unreachable);
+  auto begun = std::chrono::steady_clock::now();
+  auto unanswered = std::async(std::launch::async, [&] {
+    return connect_to(here.system, {"127.0.0.1", mute.port}, 20s);
+  });
+  auto dropped = std::async(std::launch::async, [&] { return open_connection({"127.0.0.1", deaf.port}, 20s); });
+  pollfd comes{mute.fd, POLLIN, 0};
+  REQUIRE(::poll(&comes, 1, 5000) == 1); // it is under way
+  {
+    no_more_connecting at_once;
+    CHECK(code_of(unanswered.get().error()) == errc::aborted);
+    CHECK(code_of(dropped.get().error()) == errc::aborted);
+    CHECK(code_of(connect_to(here.system, {"127.0.0.1", mute.port}, 20s).error()) == errc::aborted);
+  }
+  CHECK(std::chrono::steady_clock::now() - begun < 5s);
 }

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/file_shortage.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -125,4 +127,20 @@ TEST_CASE("neighbours: a file that is cut ends nobody, and says so") {
     CHECK(contains(render(there->damage()), "device 0x3: its memory file"));
     CHECK_FALSE(neighbours.find(x.place()));
   }
+}
+
+TEST_CASE("neighbours: a file that is cut is too short before anybody touches it; one that is removed is not") {
+  owned_memory x;
+  memory_neighbours readers{mapped_memory::access::read};
+  auto there = *readers.find(x.place());
+  CHECK_FALSE(shortage_of(*there));
+  auto whole = std::filesystem::file_size(x.place().file);
+  std::filesystem::resize_file(x.place().file, whole - 1);
+  CHECK(code_of(shortage_of(*there)) == errc::device_lost);
+  CHECK(contains(render(shortage_of(*there)), fmt::format("was cut: it has {} bytes, not {}", whole - 1, whole)));
+  CHECK_FALSE(there->damage());
+  std::filesystem::resize_file(x.place().file, whole);
+  CHECK_FALSE(shortage_of(*there));
+  std::filesystem::remove(x.place().file);
+  CHECK_FALSE(shortage_of(*there));
 }

@@ -117,6 +117,8 @@ node_scenario node_scenario_of(uint64_t seed) {
     x.pauses.push_back(draw.one_in(2) ? caf::timespan{0} : draw.time_up_to(20ms));
   }
   x.in_group = draw.one_in(3);
+  if (draw.one_in(3))
+    x.apart = draw.time_up_to(20ms);
   for (auto n = draw.below(4); n > 0; --n)
     x.mishaps.push_back(draw_mishap(draw, x));
   return x;
@@ -151,8 +153,10 @@ bool node_scenario::may_end(size_t process) const {
 
 std::string node_scenario::text() const {
   constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault"};
-  std::string result = fmt::format("{} ranks, policy {}, {}\n", ranks, proto::FailurePolicy_Name(cluster.policy),
-                                   cluster.one_host ? "one host" : "several hosts");
+  std::string result = fmt::format("{} ranks, policy {}, {}, called by {}{}\n", ranks,
+                                   proto::FailurePolicy_Name(cluster.policy),
+                                   cluster.one_host ? "one host" : "several hosts",
+                                   ranks_call() ? "its ranks" : "the host", in_group ? " in a group" : "");
   for (size_t i = 0; i < cluster.devices.size(); ++i)
     result += fmt::format("{}: {} devices\n", simulated_nodes::name_of(i + 1), cluster.devices[i]);
   for (auto& x : operations)

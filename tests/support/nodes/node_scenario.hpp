@@ -34,8 +34,10 @@ struct node_scenario {
   std::vector<collective_options> operations;
   std::vector<caf::timespan> pauses; ///< Between their calls, by the second one's index.
   bool in_group = false;
+  caf::timespan apart{0}; ///< 0: the host calls for all ranks; else each calls for itself, up to so much later.
   std::vector<mishap> mishaps;
 
+  bool ranks_call() const { return apart.count() > 0; }
   /// Whether nothing may be lost by it: processes and ways stand still for less than `suspicion.pause-max` in all, and
   /// nodes lose nobody but each other.
   bool is_mild() const;

@@ -1,0 +1,122 @@
+#include "actors/hosts/open_connection.hpp"
+
+#include "messages/errc.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <future>
+#include <memory>
+#include <netdb.h>
+#include <poll.h>
+#include <thread>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+std::atomic<int> wanted_no_more{0};
+
+using addresses = std::shared_ptr<addrinfo>;
+
+/// The system's number of an error, or addresses.
+using lookup = std::pair<int, addresses>;
+
+lookup look_up(const endpoint& there) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  auto problem = ::getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
+  return {problem, found == nullptr ? addresses{} : addresses{found, &::freeaddrinfo}};
+}
+
+/// Nothing ends the system's own call, which takes as long as its configuration says: it goes on, and nobody waits.
+caf::expected<addresses> addresses_of(const endpoint& there, steady::time_point until) {
+  std::promise<lookup> promise;
+  auto coming = promise.get_future();
+  std::thread{[there, answer = std::move(promise)]() mutable { answer.set_value(look_up(there)); }}.detach();
+  while (coming.wait_for(no_more_connecting::look) != std::future_status::ready) {
+    if (no_more_connecting::is_so())
+      return no_more_connecting::error();
+    if (steady::now() >= until)
+      return make_error(errc::timed_out,
+                        fmt::format("the host \"{}\" of {}:{} was not found in time: no name server answers; its "
+                                    "address in place of its name needs none",
+                                    there.host, there.host, there.port));
+  }
+  auto [unknown, found] = coming.get();
+  if (unknown != 0) // CAF says of a host that nobody knows that it refused the connection
+    return make_error(errc::invalid_argument,
+                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", there.host,
+                                  there.host, there.port, ::gai_strerror(unknown)));
+  return found;
+}
+
+/// The number of an error, 0 where the connection is there; ECANCELED where nobody wants it any more.
+int connect_within(int fd, const addrinfo& to, steady::time_point until) {
+  if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
+    return 0;
+  if (errno != EINPROGRESS)
+    return errno;
+  for (;;) {
+    pollfd waits{fd, POLLOUT, 0};
+    auto ready = ::poll(&waits, 1, static_cast<int>(no_more_connecting::look.count()));
+    if (ready > 0) {
+      int problem = 0;
+      socklen_t size = sizeof problem;
+      return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0 ? errno : problem;
+    }
+    if (no_more_connecting::is_so())
+      return ECANCELED;
+    if (steady::now() >= until)
+      return ETIMEDOUT;
+  }
+}
+
+} // namespace
+
+no_more_connecting::no_more_connecting() {
+  ++wanted_no_more;
+}
+
+no_more_connecting::~no_more_connecting() {
+  --wanted_no_more;
+}
+
+bool no_more_connecting::is_so() {
+  return wanted_no_more > 0;
+}
+
+caf::error no_more_connecting::error() {
+  return make_error(errc::aborted, "this process ends, and connects to nobody any more");
+}
+
+caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit) {
+  auto until = steady::now() + limit;
+  auto found = addresses_of(there, until);
+  if (!found)
+    return std::move(found.error());
+  caf::error latest;
+  for (auto* address = found->get(); address != nullptr; address = address->ai_next) {
+    open_socket one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    auto problem = one.descriptor < 0 ? errno : connect_within(one.descriptor, *address, until);
+    if (problem == 0 && is_its_own_peer(one.descriptor))
+      problem = ECONNREFUSED;
+    if (problem == 0)
+      return one;
+    if (problem == ECANCELED)
+      return no_more_connecting::error();
+    latest = make_error(errc::unreachable,
+                        fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host, there.port,
+                                    numeric_text(address->ai_addr, address->ai_addrlen), own_end_text(one.descriptor),
+                                    std::strerror(problem), connect_advice(problem)));
+  }
+  return latest;
+}
+
+} // namespace ringmaster

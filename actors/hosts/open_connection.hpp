@@ -1,0 +1,32 @@
+#pragma once
+
+#include "actors/links/sockets.hpp"
+#include "runtime/text/endpoint.hpp"
+
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+#include <caf/timespan.hpp>
+
+namespace ringmaster {
+
+/// While one lives, nothing in this process connects: what is under way ends within `look`, and what begins later does
+/// at once. For a process that ends, which nobody who is silent is to hold.
+class no_more_connecting {
+public:
+  static constexpr auto look = std::chrono::milliseconds{20};
+
+  no_more_connecting();
+  ~no_more_connecting();
+  no_more_connecting(const no_more_connecting&) = delete;
+  no_more_connecting& operator=(const no_more_connecting&) = delete;
+
+  static bool is_so();
+  /// aborted
+  static caf::error error();
+};
+
+/// Looks the name up and connects, within `limit` in all; blocks. Errors: invalid_argument, for a name that nobody
+/// knows; timed_out, where no name server answers; unreachable, with both ends and what to look at; aborted.
+caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit);
+
+} // namespace ringmaster

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "runtime/memory/mapped_memory.hpp"
+
+namespace ringmaster {
+
+/// Whether the file of another process's memory is shorter than the memory by now, since somebody has cut it: what
+/// `damage` says only when the bytes that are missing have been touched. One look at the file system. Errors:
+/// device_lost.
+caf::error shortage_of(const mapped_memory& memory);
+
+} // namespace ringmaster

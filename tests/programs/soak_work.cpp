@@ -1,0 +1,196 @@
+#include "tests/programs/soak_work.hpp"
+
+#include "runtime/algorithms/registry.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <fmt/format.h>
+
+namespace ringmaster::soak {
+
+namespace {
+
+using std::chrono::duration;
+using std::chrono::seconds;
+using group = test::collective_expectation::group;
+
+/// Words that differ from refusal to refusal, as #.
+std::string without_numbers(const std::string& text) {
+  std::string result;
+  for (char c : text)
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      result += c;
+    else if (result.empty() || result.back() != '#')
+      result += '#';
+  return result.substr(0, 90);
+}
+
+bool has(const gpu_sim::GetCommStatusResponse& x, device_id device) {
+  return std::any_of(x.devices().begin(), x.devices().end(), [&](auto& y) { return id_of(y) == device; });
+}
+
+/// Who may have ended an operation that was called over some and after which others are there: those, and any of the
+/// lost, who may have been lost behind it.
+std::vector<group> possible_groups(const gpu_sim::GetCommStatusResponse& now,
+                                   const gpu_sim::GetCommStatusResponse& then, proto::FailurePolicy policy) {
+  if (policy == proto::REPLACE) {
+    group all;
+    for (int rank = 0; rank < now.devices_size(); ++rank)
+      all.push_back({static_cast<uint32_t>(rank), id_of(now.devices(rank)).value,
+                     id_of(now.devices(rank)) != id_of(then.devices(rank))});
+    return {all};
+  }
+  std::vector<group> result{{}};
+  for (int rank = 0; rank < then.devices_size(); ++rank) {
+    auto device = id_of(then.devices(rank));
+    auto with_it = result;
+    for (auto& x : with_it)
+      x.push_back({static_cast<uint32_t>(rank), device.value, false});
+    if (has(now, device))
+      result = std::move(with_it);
+    else
+      result.insert(result.end(), with_it.begin(), with_it.end());
+  }
+  return result;
+}
+
+} // namespace
+
+template <class Call>
+auto soak_work::timed(Call call) {
+  constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit
+  auto begun = steady::now();
+  auto answer = call();
+  auto took = duration<double>{steady::now() - begun}.count();
+  result_.longest_s = std::max(result_.longest_s, took);
+  result_.hung += took > limit_s ? 1 : 0;
+  return answer;
+}
+
+void soak_work::round() {
+  auto there = timed([&] { return host_.devices(2, seconds{20}); });
+  if (!there)
+    return refuse(there.error());
+  auto ranks = std::min(there->devices_size(), 8);
+  auto policy = random_() % 2 == 0 ? proto::SHRINK : proto::REPLACE;
+  if (policy == proto::REPLACE)
+    ranks = std::max(ranks - 2, 2);
+  auto comm = timed([&] { return host_.comm_init(static_cast<uint32_t>(ranks), policy); });
+  if (!comm)
+    return refuse(comm.error());
+  for (int i = 0; i < 10 && run(comm->commid(), policy); ++i) {
+  }
+  timed([&] { return host_.destroy(id_of(*comm)); });
+}
+
+test::collective_options soak_work::draw(uint32_t ranks) {
+  test::collective_options x;
+  auto& kinds = collective_kinds();
+  do
+    x.kind = kinds[drawn_++ % kinds.size()];
+  while (x.kind == proto::SEND_RECV && ranks == 1);
+  std::vector<std::string> names{"auto"};
+  for (auto& algorithm : algorithms())
+    if (algorithm.kind == x.kind)
+      names.emplace_back(algorithm.name);
+  x.algorithm = names[random_() % names.size()];
+  x.ranks = ranks;
+  auto elements = elements_[random_() % elements_.size()];
+  x.count = has_v_variant(x.kind) ? std::max<uint64_t>(elements / ranks, 1) : elements; // of a block
+  x.root = static_cast<uint32_t>(random_() % ranks);
+  x.peer = (x.root + 1) % ranks;
+  x.in_place = random_() % 2 == 0;
+  return x;
+}
+
+caf::expected<proto::CollectiveRequest> soak_work::prepare(
+  uint64_t communicator, const members& then, const test::collective_options& what, const expectation& expected) {
+  proto::CollectiveRequest request;
+  request.set_comm_id(communicator);
+  *request.mutable_collective() = collective_of(what);
+  for (uint32_t rank = 0; rank < what.ranks; ++rank) {
+    auto& device = then.devices(static_cast<int>(rank));
+    auto base = device.minmemaddr().value();
+    auto problem = timed([&] {
+      return host_.copy_to_device(id_of(device), base, byte_block::of(std::vector{expected.before(rank)}));
+    });
+    if (problem)
+      return problem;
+    request.add_inputs(base + expected.input_at());
+    if (!what.in_place)
+      request.add_outputs(base + expected.output_at());
+  }
+  return request;
+}
+
+bool soak_work::run(uint64_t communicator, proto::FailurePolicy policy) {
+  communicator_id id{communicator};
+  auto then = timed([&] { return host_.status(id); });
+  if (!then)
+    return refuse(then.error()), false;
+  auto what = draw(static_cast<uint32_t>(then->devices_size()));
+  expectation expected{what, drawn_};
+  auto request = prepare(communicator, *then, what, expected);
+  if (!request)
+    return refuse(request.error()), true;
+  bool met_event = cluster_.take_event();
+  auto begun = steady::now();
+  auto sequence = timed([&] { return host_.collective(*request); });
+  if (!sequence)
+    return refuse(sequence.error()), code_of(sequence.error()) != errc::unknown_communicator;
+  auto ended = timed([&] { return host_.wait(id, seconds{60}); });
+  if (met_event || cluster_.take_event())
+    result_.recoveries_s.push_back(duration<double>{steady::now() - begun}.count());
+  if (!ended)
+    return refuse(ended.error()), false;
+  judge(*ended, *then, policy, what, expected);
+  return true;
+}
+
+void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy,
+                      const test::collective_options& what, const expectation& expected) {
+  bool failed = now.status() != gpu_sim::SUCCESS;
+  if (failed)
+    refuse(error_from_wire(now.code(), now.error()));
+  if (failed && policy == proto::REPLACE && now.devices_size() != then.devices_size())
+    return; // it has ended, since nobody took a lost one's place
+  std::map<uint64_t, std::vector<int64_t>> found;
+  for (auto& device : now.devices()) {
+    auto region = timed([&] {
+      return host_.copy_to_host(id_of(device), device.minmemaddr().value(), expected.bytes());
+    });
+    if (!region)
+      return refuse(region.error()); // it was lost since
+    auto values = region->as<int64_t>();
+    found[id_of(device).value] = {values.begin(), values.end()};
+  }
+  std::string wrong;
+  for (auto& holders : possible_groups(now, then, policy)) {
+    wrong.clear();
+    for (uint32_t place = 0; place < holders.size() && wrong.empty(); ++place)
+      if (auto region = found.find(holders[place].device); region != found.end())
+        wrong = expected.wrong_in(holders, place, failed, region->second);
+    if (wrong.empty())
+      break;
+  }
+  if (!wrong.empty()) {
+    ++result_.wrong;
+    fmt::print("WRONG: {}: {}; {}\n", text_of(what), wrong, now.ShortDebugString());
+  } else if (!failed) {
+    ++result_.right;
+    result_.kinds.insert(what.kind);
+  }
+}
+
+void soak_work::refuse(const caf::error& why) {
+  ++result_.refused;
+  auto reason = render(why);
+  if (reason.empty()) {
+    ++result_.wrong;
+    fmt::print("WRONG: refused without a reason\n");
+  }
+  ++result_.reasons[without_numbers(reason)];
+}
+
+} // namespace ringmaster::soak

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "client/client.hpp"
+#include "tests/programs/soak_cluster.hpp"
+#include "tests/support/trials/collective_expectation.hpp"
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ringmaster::soak {
+
+struct tally {
+  uint64_t right = 0, refused = 0, wrong = 0, hung = 0;
+  std::set<proto::CollectiveKind> kinds;   ///< Of which one was right.
+  std::map<std::string, uint64_t> reasons; ///< Of refusals, without numbers.
+  std::vector<double> recoveries_s;        ///< From an event to the end of the operation that it met.
+  double longest_s = 0;                    ///< Of a call.
+};
+
+/// What runs while a cluster is ill-treated: collectives of every kind, in and out of place, by any algorithm, over all
+/// devices that are there. Each is right over the ranks that its answer names, or is refused with its reason.
+class soak_work {
+public:
+  /// `elements`: of the sizes that are drawn.
+  soak_work(client& host, soak_cluster& cluster, uint64_t seed, std::vector<uint64_t> elements)
+    : host_(host), cluster_(cluster), random_(seed), elements_(std::move(elements)) {}
+
+  /// Some operations on a communicator of all devices that are free.
+  void round();
+  const tally& so_far() const { return result_; }
+
+private:
+  using members = gpu_sim::GetCommStatusResponse;
+  using expectation = test::collective_expectation;
+
+  template <class Call>
+  auto timed(Call call);
+
+  test::collective_options draw(uint32_t ranks);
+  /// Whether the communicator can go on.
+  bool run(uint64_t communicator, proto::FailurePolicy policy);
+  caf::expected<proto::CollectiveRequest> prepare(uint64_t communicator, const members& then,
+                                                  const test::collective_options& what, const expectation& expected);
+  void judge(const members& now, const members& then, proto::FailurePolicy policy, const test::collective_options& what,
+             const expectation& expected);
+  void refuse(const caf::error& why);
+
+  client& host_;
+  soak_cluster& cluster_;
+  std::mt19937_64 random_;
+  std::vector<uint64_t> elements_;
+  uint64_t drawn_ = 0;
+  tally result_;
+};
+
+} // namespace ringmaster::soak
