@@ -34,8 +34,8 @@ struct link_request {
   kind what = kind::fetch;
   bool checksums = false; ///< Wanted with the bytes.
   uint64_t id = 0;        ///< From 1.
-  transfer_key key;
-  device_id device;
+  transfer_key key{};
+  device_id device{};
   uint64_t offset = 0; ///< In the offered block.
   uint64_t bytes = 0;  ///< From there; > 0.
   uint32_t unit = 1;   ///< Of an element: frames have whole ones.

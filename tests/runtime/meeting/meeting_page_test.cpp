@@ -43,7 +43,7 @@ struct walker {
   std::vector<intent> plan;
   size_t call = 0;
   int step = 0;
-  std::vector<outcome> outcomes;
+  std::vector<outcome> outcomes{};
 
   bool ended() const { return call == plan.size(); }
   uint64_t number() const { return call + 1; }
