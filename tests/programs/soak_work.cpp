@@ -15,14 +15,18 @@ using std::chrono::duration;
 using std::chrono::seconds;
 using group = test::collective_expectation::group;
 
-/// Words that differ from refusal to refusal, as #.
+/// Numbers, which differ from refusal to refusal, as #.
 std::string without_numbers(const std::string& text) {
   std::string result;
-  for (char c : text)
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
-      result += c;
+  bool in_hexadecimal = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    in_hexadecimal = (in_hexadecimal && std::isxdigit(c) != 0) || (c == 'x' && i > 0 && text[i - 1] == '0');
+    if (std::isdigit(c) == 0 && !in_hexadecimal)
+      result += text[i];
     else if (result.empty() || result.back() != '#')
       result += '#';
+  }
   return result.substr(0, 90);
 }
 
