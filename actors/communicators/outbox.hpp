@@ -34,15 +34,26 @@ public:
   void gather_records(bool on) { gathering_ = on; }
   void flush_records();
 
-  /// `in_group`: it may be fused with others.
-  void add(proto::OperationPlan plan, bool in_group);
-  /// Has the plans sent behind the calls that are in the mailbox already.
+  /// The operation's plan. `fuses`: it may be walked as one with others.
+  void add(proto::OperationPlan plan, const operation& op, bool fuses);
+  /// Has `flush` asked for behind the calls that are in the mailbox already.
   void flush_later();
-  bool flush_pending() const { return flush_pending_; }
+  bool flush_pending() const { return batch_.plans_size() > 0; }
+  /// Whether what has gathered may wait while so many earlier operations are under way. Alone nothing of it would begin
+  /// before they are decided. What will be walked as one waits for that; else they last for as long as it takes to
+  /// bring the streams as many more.
+  bool may_wait(size_t under_way) const {
+    return may_wait_ && under_way >= (fuses_ ? 1 : static_cast<size_t>(batch_.plans_size()));
+  }
+  /// It does: the next `flush_later` asks again.
+  void wait() { flush_asked_ = false; }
+  /// The first operation that has gathered, where `flush_pending`.
+  sequence_number first() const { return sequence_number{batch_.plans(0).sequence()}; }
   void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
-  /// `deterministic`: see `fuse`. Returns how many messages go to relays.
-  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic);
+  /// `deterministic`, `fused_bytes_max`: see `fuse`. Returns how many messages go to relays.
+  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
+               uint64_t fused_bytes_max);
 
   /// One message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;
@@ -53,8 +64,10 @@ private:
   wall_clock clock_;
   std::shared_ptr<std::mutex> enqueue_order_;
   proto::OperationBatch batch_;
-  bool may_fuse_ = false; ///< The batch has plans of groups.
-  bool flush_pending_ = false;
+  bool may_fuse_ = false; ///< The batch has plans of groups, or of calls that may wait.
+  bool may_wait_ = false; ///< Nobody waits for any of them.
+  bool fuses_ = false;    ///< And all of them may be fused.
+  bool flush_asked_ = false;
   bool gathering_ = false;
   std::vector<proto::Record> records_;
   std::vector<std::pair<proto::CollectiveResponse, collective_promise>> answers_;
