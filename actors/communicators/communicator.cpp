@@ -139,10 +139,10 @@ void communicator_state::flush_gathered() {
   if (!outbox_->flush_pending())
     return outbox_->wait(); // all has gone with something else
   auto& queue = operations().in_flight();
-  auto under_way = std::count_if(queue.begin(), queue.end(), [&](auto& op) {
+  bool others_run = std::any_of(queue.begin(), queue.end(), [&](auto& op) {
     return op.state == operation::phase::running && op.sequence < outbox_->first();
   });
-  if (outbox_->may_wait(static_cast<size_t>(under_way)))
+  if (others_run && outbox_->may_wait())
     outbox_->wait();
   else
     flush();

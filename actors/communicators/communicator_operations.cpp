@@ -126,7 +126,7 @@ void communicator_state::run(operation& op) {
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
   op.may_wait = op.may_wait && may_be_fused(op, options.deterministic); // else there is nothing to wait for
-  outbox_->add(std::move(plan), op, op.may_wait);
+  outbox_->add(std::move(plan), op);
   proto::Record record;
   auto& started = *record.mutable_operation_started();
   started.set_comm_id(options.id.value);

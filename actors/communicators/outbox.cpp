@@ -19,11 +19,9 @@ void outbox::flush_records() {
   records_.clear();
 }
 
-void outbox::add(proto::OperationPlan plan, const operation& op, bool fuses) {
-  bool first = !flush_pending();
-  may_fuse_ = may_fuse_ || op.group != 0 || op.may_wait;
-  may_wait_ = op.may_wait && (first || may_wait_);
-  fuses_ = fuses && (first || fuses_);
+void outbox::add(proto::OperationPlan plan, const operation& op) {
+  may_fuse_ = may_fuse_ || op.group != 0 || op.may_wait || op.leader != sequence_number{};
+  may_wait_ = op.may_wait && (may_wait_ || !flush_pending());
   *batch_.add_plans() = std::move(plan);
 }
 
@@ -39,7 +37,7 @@ void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_pr
 size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
                      uint64_t fused_bytes_max) {
   size_t relayed = 0;
-  flush_asked_ = may_wait_ = fuses_ = false;
+  flush_asked_ = may_wait_ = false;
   if (batch_.plans_size() > 0) {
     auto batch = std::exchange(batch_, {});
     if (std::exchange(may_fuse_, false))

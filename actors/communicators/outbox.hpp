@@ -34,17 +34,14 @@ public:
   void gather_records(bool on) { gathering_ = on; }
   void flush_records();
 
-  /// The operation's plan. `fuses`: it may be walked as one with others.
-  void add(proto::OperationPlan plan, const operation& op, bool fuses);
+  /// The operation's plan.
+  void add(proto::OperationPlan plan, const operation& op);
   /// Has `flush` asked for behind the calls that are in the mailbox already.
   void flush_later();
   bool flush_pending() const { return batch_.plans_size() > 0; }
-  /// Whether what has gathered may wait while so many earlier operations are under way. Alone nothing of it would begin
-  /// before they are decided. What will be walked as one waits for that; else they last for as long as it takes to
-  /// bring the streams as many more.
-  bool may_wait(size_t under_way) const {
-    return may_wait_ && under_way >= (fuses_ ? 1 : static_cast<size_t>(batch_.plans_size()));
-  }
+  /// Whether all that has gathered may wait while earlier operations are under way: nobody waits for it, no rank would
+  /// begin it earlier, and what is called meanwhile is walked as one with it.
+  bool may_wait() const { return may_wait_; }
   /// It does: the next `flush_later` asks again.
   void wait() { flush_asked_ = false; }
   /// The first operation that has gathered, where `flush_pending`.
@@ -64,9 +61,8 @@ private:
   wall_clock clock_;
   std::shared_ptr<std::mutex> enqueue_order_;
   proto::OperationBatch batch_;
-  bool may_fuse_ = false; ///< The batch has plans of groups, or of calls that may wait.
-  bool may_wait_ = false; ///< Nobody waits for any of them.
-  bool fuses_ = false;    ///< And all of them may be fused.
+  bool may_fuse_ = false; ///< The batch has plans of groups, of calls that may wait, or that were fused before.
+  bool may_wait_ = false; ///< It has no others.
   bool flush_asked_ = false;
   bool gathering_ = false;
   std::vector<proto::Record> records_;
