@@ -321,7 +321,9 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
   while (calls_.size() >= calls_max)
     take_oldest_answer();
-  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, caf::infinite, request)});
+  auto call = request;
+  call.set_answer_may_wait(true);
+  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, caf::infinite, std::move(call))});
 }
 
 void client::take_oldest_answer() {

@@ -128,7 +128,31 @@ caf::result<proto::CollectiveResponse> communicator_state::collective(proto::Col
 }
 
 void communicator_state::flush() {
-  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic);
+  constexpr uint64_t fused_bytes_max = 1u << 20;
+  // Contributions that travel apart take so much scratch, which is as long as the memory.
+  auto room = smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1));
+  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic,
+                                      std::min(fused_bytes_max, room));
+}
+
+void communicator_state::flush_gathered() {
+  if (!outbox_->flush_pending())
+    return outbox_->wait(); // all has gone with something else
+  auto& queue = operations().in_flight();
+  bool others_run = std::any_of(queue.begin(), queue.end(), [&](auto& op) {
+    return op.state == operation::phase::running && op.sequence < outbox_->first();
+  });
+  if (others_run && outbox_->may_wait())
+    outbox_->wait();
+  else
+    flush();
+}
+
+uint64_t communicator_state::smallest_memory() const {
+  uint64_t result = UINT64_MAX;
+  for (auto& x : epochs_->ranks())
+    result = std::min(result, x.metadata.maxmemaddr().value() - x.metadata.minmemaddr().value());
+  return result;
 }
 
 void communicator_state::abort(const std::string& reason) {
@@ -219,6 +243,7 @@ void communicator_state::tick() {
     spdlog::info("communicator {}: {}", options.id.value, found.overload);
   for (auto& [device, reason] : found.suspects)
     lose(device, reason, "suspicion", true);
+  flush(); // what may wait has waited long enough
   if (!watching())
     return;
   ask_progress(watched());
@@ -319,7 +344,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::WayLost& x) { state.way_lost(x.reason()); },
-    [&state](atom::flush) { state.flush(); },
+    [&state](atom::flush) { state.flush_gathered(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },
     [&state](atom::expire) { state.expire(); },

@@ -116,6 +116,9 @@ public:
 
   // -- itself --
   void flush();
+  /// The same, unless what has gathered may wait for what is called while earlier operations are under way: see
+  /// `outbox::may_wait`. For one `suspect.interval` at most.
+  void flush_gathered();
   void moved(uint64_t number) { joint_->moved(number); }
   void tick();
   /// Limits of calls and operations that have passed.
@@ -211,6 +214,7 @@ private:
     control_messages_ += streams_of(devices).tell(what);
   }
   std::vector<device_id> ranks() const;
+  uint64_t smallest_memory() const;
 
   std::map<device_id, device_handle> handles_;                   ///< By device, of those that are members or were.
   std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.

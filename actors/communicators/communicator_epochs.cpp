@@ -26,6 +26,7 @@ void communicator_state::carry_out(epoch_change::decisions decisions) {
     std::visit([this](auto& x) { carry_out(x); }, next);
   }
   carrying_out_ = false;
+  outbox_->flush_later(); // what has waited for this
   settle();
   if (epochs_->can_leave())
     change([this] { return epochs_->let_leave(); });

@@ -3,6 +3,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/operations/fusing.hpp"
 #include "runtime/operations/rank_hosts.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -49,6 +50,7 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
   bool collected = operations().collects(rank_group), first = operations().nothing_in_flight();
   made->limit = request_limit(request.timeout_ns());
   made->called_ns = outbox_->unix_ns();
+  made->may_wait = request.answer_may_wait() && request.timeout_ns() == 0; // with a limit it would end its company, too
   auto& op = operations().add(std::move(*made), rank_group);
   if (outbox_->journals()) {
     proto::Record record;
@@ -123,7 +125,8 @@ void communicator_state::run(operation& op) {
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
-  outbox_->add(std::move(plan), op.group != 0);
+  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic); // else there is nothing to wait for
+  outbox_->add(std::move(plan), op);
   proto::Record record;
   auto& started = *record.mutable_operation_started();
   started.set_comm_id(options.id.value);

@@ -34,7 +34,6 @@ bool joint_run::everybody_is_at(sequence_number sequence) const {
 }
 
 void joint_run::run() {
-  sequence_number first, last;
   owner_.gather_records(true);
   auto turn_end = self_->clock().now() + options_.turn;
   while ((moving_.sequence != sequence_number{} || begin_moving()) && keep_moving(turn_end)) {
@@ -47,13 +46,11 @@ void joint_run::run() {
     owner_.note_progress(now);
     owner_.carry_out(epochs_.data_moved(sequence, harmed.empty() ? caf::error{} : harmed.front().second));
     lose(harmed);
-    first = first == sequence_number{} ? sequence : first;
-    last = sequence;
+    done_.add(sequence, now);
     if (epochs_.must_rest() || (now >= turn_end && !give_way()))
       break;
   }
-  if (last != sequence_number{})
-    owner_.release(first, last);
+  release();
   owner_.gather_records(false);
   if (moving_.sequence == sequence_number{})
     owner_.carry_out(epochs_.data_rests());
@@ -140,6 +137,15 @@ bool joint_run::begin_moving() {
   if (options_.movers != nullptr)
     options_.movers->help_with(moving_.work);
   return true;
+}
+
+void joint_run::release() {
+  constexpr auto patience = std::chrono::milliseconds{1};
+  bool goes_on = moving_.sequence != sequence_number{} && !epochs_.must_rest();
+  if (done_.last == sequence_number{} || (goes_on && self_->clock().now() - done_.since < patience))
+    return;
+  owner_.release(done_.first, done_.last);
+  done_ = {};
 }
 
 bool joint_run::keep_moving(time_point turn_end) {

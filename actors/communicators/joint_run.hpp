@@ -55,6 +55,18 @@ public:
   void note_moving(time_point now);
 
 private:
+  /// Operations whose data is where it belongs, and whose streams have not been told: while everybody has come to the
+  /// next one, too, they would only wait there. Nothing but `moving_` keeps them from it.
+  struct done_operations {
+    sequence_number first, last; ///< 0: none.
+    time_point since;
+
+    void add(sequence_number sequence, time_point now) {
+      if (last == sequence_number{})
+        first = sequence, since = now;
+      last = sequence;
+    }
+  };
   /// How far a rank has come.
   struct place {
     sequence_number sequence; ///< The latest joint operation that it has come to.
@@ -76,6 +88,8 @@ private:
   /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
   bool keep_moving(time_point turn_end);
   bool give_way();
+  /// The streams go on behind what is done, unless they would wait at the next one: that has time.
+  void release();
   bool everybody_is_at(sequence_number sequence) const;
   joint_operation work_of(operation& op, uint64_t& bytes);
   using losses = std::vector<std::pair<device_id, caf::error>>;
@@ -92,6 +106,7 @@ private:
   std::map<device_id, place> ranks_;
   moving_job moving_;
   time_point looked_at_files_{};
+  done_operations done_;
 };
 
 } // namespace ringmaster

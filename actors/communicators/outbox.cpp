@@ -9,7 +9,7 @@ void outbox::journal(proto::Record record) {
     return;
   record.set_time_ns(unix_ns());
   records_.push_back(std::move(record));
-  if (!flush_pending_ && !gathering_)
+  if (!flush_pending() && !gathering_)
     flush_records();
 }
 
@@ -19,13 +19,14 @@ void outbox::flush_records() {
   records_.clear();
 }
 
-void outbox::add(proto::OperationPlan plan, bool in_group) {
-  may_fuse_ = may_fuse_ || in_group;
+void outbox::add(proto::OperationPlan plan, const operation& op) {
+  may_fuse_ = may_fuse_ || op.group != 0 || op.may_wait || op.leader != sequence_number{};
+  may_wait_ = op.may_wait && (may_wait_ || !flush_pending());
   *batch_.add_plans() = std::move(plan);
 }
 
 void outbox::flush_later() {
-  if (batch_.plans_size() > 0 && !std::exchange(flush_pending_, true))
+  if (flush_pending() && !std::exchange(flush_asked_, true))
     self_->send(self_, atom::flush_v);
 }
 
@@ -33,13 +34,14 @@ void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_pr
   answers_.emplace_back(std::move(answer), std::move(promise));
 }
 
-size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic) {
+size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
+                     uint64_t fused_bytes_max) {
   size_t relayed = 0;
-  flush_pending_ = false;
+  flush_asked_ = may_wait_ = false;
   if (batch_.plans_size() > 0) {
     auto batch = std::exchange(batch_, {});
     if (std::exchange(may_fuse_, false))
-      batch = fuse(std::move(batch), operations, deterministic);
+      batch = fuse(std::move(batch), operations, deterministic, fused_bytes_max);
     operation_orders orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
                             std::make_shared<const device_handles>(std::move(members))};
     std::scoped_lock lock{*enqueue_order_};

@@ -34,15 +34,23 @@ public:
   void gather_records(bool on) { gathering_ = on; }
   void flush_records();
 
-  /// `in_group`: it may be fused with others.
-  void add(proto::OperationPlan plan, bool in_group);
-  /// Has the plans sent behind the calls that are in the mailbox already.
+  /// The operation's plan.
+  void add(proto::OperationPlan plan, const operation& op);
+  /// Has `flush` asked for behind the calls that are in the mailbox already.
   void flush_later();
-  bool flush_pending() const { return flush_pending_; }
+  bool flush_pending() const { return batch_.plans_size() > 0; }
+  /// Whether all that has gathered may wait while earlier operations are under way: nobody waits for it, no rank would
+  /// begin it earlier, and what is called meanwhile is walked as one with it.
+  bool may_wait() const { return may_wait_; }
+  /// It does: the next `flush_later` asks again.
+  void wait() { flush_asked_ = false; }
+  /// The first operation that has gathered, where `flush_pending`.
+  sequence_number first() const { return sequence_number{batch_.plans(0).sequence()}; }
   void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
-  /// `deterministic`: see `fuse`. Returns how many messages go to relays.
-  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic);
+  /// `deterministic`, `fused_bytes_max`: see `fuse`. Returns how many messages go to relays.
+  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
+               uint64_t fused_bytes_max);
 
   /// One message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;
@@ -53,8 +61,9 @@ private:
   wall_clock clock_;
   std::shared_ptr<std::mutex> enqueue_order_;
   proto::OperationBatch batch_;
-  bool may_fuse_ = false; ///< The batch has plans of groups.
-  bool flush_pending_ = false;
+  bool may_fuse_ = false; ///< The batch has plans of groups, of calls that may wait, or that were fused before.
+  bool may_wait_ = false; ///< It has no others.
+  bool flush_asked_ = false;
   bool gathering_ = false;
   std::vector<proto::Record> records_;
   std::vector<std::pair<proto::CollectiveResponse, collective_promise>> answers_;

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/memory/huge_pages.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -72,16 +73,19 @@ caf::error collective_command::prepare() {
     received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, run_.scratch_count() * element_bytes_))
     return plan_->rank_order() ? no_room(problem, request) : problem;
-  expect_bytes();
+  expected_ = fused() ? output_bytes_ : 0; // what is fused is small
   return prepare_reduction();
 }
 
-void collective_command::expect_bytes() const {
+bool collective_command::expect_bytes() {
+  constexpr uint64_t turn_bytes = 8u << 20; // the system clears them
   auto& memory = *received_->memory;
-  if (!fused()) // what is fused is small
-    memory.expect_bytes(*memory.at(output_address(), output_bytes_));
+  auto begin = expected_ - std::min(expected_, huge_pages::page_bytes); // a page may lie across two turns
+  expected_ = std::min(expected_ + turn_bytes, output_bytes_);
+  memory.expect_bytes(*memory.at(output_address() + begin, expected_ - begin));
   if (shadow_ != 0)
-    memory.expect_bytes(*memory.at_runtime(shadow_, output_bytes_));
+    memory.expect_bytes(*memory.at_runtime(shadow_ + begin, expected_ - begin));
+  return expected_ < output_bytes_;
 }
 
 caf::expected<schedule> collective_command::planned() const {
@@ -177,6 +181,10 @@ bool collective_command::wants_shadow(const plan_request& request) const {
 void collective_command::advance(stream_state& stream) {
   constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its say
   uint32_t reads = 0;
+  if (phase_ == phase::walking && expected_ < output_bytes_ && expect_bytes()) {
+    last_move_ = stream.now();
+    return stream.resume_later();
+  }
   while (phase_ == phase::walking || phase_ == phase::committing) {
     if (!ready_.empty()) {
       auto state = ++reads > reads_max ? turn::over : read_some(stream);

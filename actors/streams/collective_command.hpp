@@ -96,8 +96,8 @@ private:
   /// Several small ones that are walked as one: their inputs are packed, their outputs unpacked.
   bool fused() const { return !plan_->fused().empty(); }
   caf::error check_buffers() const;
-  /// The outputs are about to be written.
-  void expect_bytes() const;
+  /// The next of what is about to be written gets its memory. Returns whether there is more: it takes long.
+  bool expect_bytes();
   struct piece {         ///< One of a fused operation's; else the whole.
     uint64_t offset = 0; ///< In the packed buffers.
     uint64_t input = 0;
@@ -149,7 +149,8 @@ private:
   uint64_t output_bytes_ = 0;
   uint64_t shadow_ = 0; ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
-  uint64_t staged_ = 0; ///< The input times the rank's factor, and packed.
+  uint64_t staged_ = 0;   ///< The input times the rank's factor, and packed.
+  uint64_t expected_ = 0; ///< Bytes of the output, or of its shadow, that have their memory.
   std::optional<reducer> combine_;
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
   std::set<transfer_key> sent_along_;            ///< Blocks that have left with their offers.

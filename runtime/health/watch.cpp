@@ -20,14 +20,16 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
     if (auto x = devices_.find(device); x != devices_.end())
       if (auto reason = judge(x->second, now); !reason.empty())
         result.suspects.emplace_back(device, std::move(reason));
-  auto most = overload_.look(result.suspects.size(), devices.size(), now);
+  std::set<device_id> suspected;
+  for (auto& x : result.suspects)
+    suspected.insert(x.first);
+  auto most = overload_.look(suspected, devices.size(), now);
   if (most.began)
     result.overload = fmt::format(
       "{} of {} devices answer late, as if the hosts or the network were overloaded: none is "
       "given up for {:.1f} s",
       result.suspects.size(), devices.size(), seconds(overload_.patience()));
-  if (most.excused)
-    result.suspects.clear();
+  std::erase_if(result.suspects, [&](auto& x) { return most.excused.count(x.first) != 0; });
   return result;
 }
 

@@ -10,7 +10,6 @@ namespace ringmaster {
 namespace {
 
 constexpr uint64_t part_bytes_max = 64u << 10; ///< Copying more in and out costs more than its messages.
-constexpr uint64_t fused_bytes_max = 1u << 20;
 
 bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
   return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
@@ -28,20 +27,23 @@ bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes && a_bytes > 0 && b_bytes > 0;
 }
 
-/// Whether neither writes what the other one reads or writes.
-bool apart(const operation& a, const operation& b) {
-  for (size_t rank = 0; rank < a.slots.size(); ++rank) {
-    auto &x = a.slots[rank], &y = b.slots[rank];
-    if (overlap(x.output, x.output_bytes, y.output, y.output_bytes)
-        || overlap(x.input, x.input_bytes, y.output, y.output_bytes)
-        || overlap(x.output, x.output_bytes, y.input, y.input_bytes))
-      return false;
+/// Whether `later` reads what `earlier` writes. What it writes itself may be anybody's: all inputs are read before any
+/// output is written, and outputs are written in order.
+bool depends(const operation& later, const operation& earlier) {
+  for (size_t rank = 0; rank < later.slots.size(); ++rank) {
+    auto &x = earlier.slots[rank], &y = later.slots[rank];
+    if (overlap(x.output, x.output_bytes, y.input, y.input_bytes))
+      return true;
   }
-  return true;
+  return false;
+}
+
+bool called_together(const operation& a, const operation& b) {
+  return a.group == b.group && (a.group != 0 || (a.may_wait && b.may_wait));
 }
 
 /// Whether `op` may be walked as one with those, which are.
-bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic) {
+bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic, uint64_t bytes_max) {
   auto& leader = *fused.front();
   if (op.leader != sequence_number{} || leader.attempts > 1)
     return op.leader != sequence_number{}
@@ -49,22 +51,27 @@ bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool de
   uint64_t bytes = op.bytes;
   for (auto each : fused)
     bytes += each->bytes;
-  return op.group != 0 && op.group == leader.group && op.what().kind() == proto::ALL_REDUCE && !op.joint
-         && !leader.joint && same_reduction(op.what(), leader.what())
-         && (deterministic || place_does_not_matter(op.what())) && op.bytes <= part_bytes_max
-         && leader.bytes <= part_bytes_max && bytes <= fused_bytes_max
-         && std::all_of(fused.begin(), fused.end(), [&](auto each) { return apart(*each, op); });
+  return called_together(op, leader) && may_be_fused(op, deterministic) && may_be_fused(leader, deterministic)
+         && same_reduction(op.what(), leader.what()) && bytes <= bytes_max
+         && std::none_of(fused.begin(), fused.end(), [&](auto each) { return depends(op, *each); });
 }
 
 } // namespace
 
-proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic) {
+bool may_be_fused(const operation& op, bool deterministic) {
+  return op.what().kind() == proto::ALL_REDUCE && !op.joint && op.bytes <= part_bytes_max
+         && (deterministic || place_does_not_matter(op.what()));
+}
+
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,
+                           uint64_t bytes_max) {
   proto::OperationBatch result;
   auto& plans = *batch.mutable_plans();
   for (int first = 0, end = 0; first < plans.size(); first = end) {
     std::vector<operation*> fused{operations.find(sequence_number{plans[first].sequence()})};
     for (end = first + 1;
-         end < plans.size() && can_fuse(*operations.find(sequence_number{plans[end].sequence()}), fused, deterministic);
+         end < plans.size()
+         && can_fuse(*operations.find(sequence_number{plans[end].sequence()}), fused, deterministic, bytes_max);
          ++end)
       fused.push_back(operations.find(sequence_number{plans[end].sequence()}));
     auto& plan = *result.add_plans();

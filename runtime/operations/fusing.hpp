@@ -4,10 +4,16 @@
 
 namespace ringmaster {
 
-/// Makes one plan of those of a group's small all-reduces that do not touch each other's data: ranks walk them as one,
-/// since a walk costs as many messages for one element as for a thousand. (NCCL fuses a group's calls for the same
-/// reason.) The plans' operations are in the queue, and are told who leads them. `deterministic`: additions are in rank
-/// order anyway; else only those are fused whose elements have the same bits wherever they lie in the buffer.
-proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic);
+/// Whether it is an all-reduce so small that company would save more than copying costs, and whose bits company does
+/// not change. `deterministic`: additions are in rank order anyway; else only those whose elements have the same bits
+/// wherever they lie in the buffer.
+bool may_be_fused(const operation& op, bool deterministic);
+
+/// Makes one plan of those that may be fused, of a group or of calls that may wait, and of which none reads what an
+/// earlier one writes: ranks walk them as one, since a walk costs as many messages for one element as for a thousand.
+/// (NCCL fuses a group's calls for the same reason, Horovod what is called in a moment.) The plans' operations are in
+/// the queue, and are told who leads them. `bytes_max`: of the inputs of one plan.
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,
+                           uint64_t bytes_max);
 
 } // namespace ringmaster

@@ -47,8 +47,9 @@ struct operation {
   epoch_number epoch;      ///< Whose plan the ranks have; 0: none that counts.
   uint32_t world_size = 0; ///< Of the attempt that counts.
   uint32_t attempts = 0;
-  bool joint = false;                ///< The attempt is run for all ranks at once: a joint operation.
-  bool moving = false;               ///< And its data is on the way.
+  bool joint = false;    ///< The attempt is run for all ranks at once: a joint operation.
+  bool moving = false;   ///< And its data is on the way.
+  bool may_wait = false; ///< Nobody waits for the answer to the call: its plan may go with those of calls behind it.
   std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
   uint64_t group = 0;     ///< What it was called in; 0: in no group.

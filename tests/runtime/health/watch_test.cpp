@@ -59,6 +59,31 @@ TEST_CASE("watch: where more than half are late at once it is the hosts' load, a
   }
 }
 
+// Two ranks on an overloaded host: when one had caught up, the other one was half of them, and was given up at once.
+TEST_CASE("watch: who was late together with most of them is not given up because the others have caught up") {
+  four x;
+  for (int i = 0; i < 20; ++i)
+    CHECK(x.tick(4).suspects.empty());
+  for (int i = 0; i < 30; ++i) // 3 s more, in which one alone is late
+    CHECK(x.tick(1).suspects.empty());
+  CHECK(x.until_suspected(1) < 7s);
+}
+
+TEST_CASE("watch: who has caught up is judged as anybody, also while others are excused") {
+  four x;
+  for (int i = 0; i < 10; ++i)
+    x.tick(4);
+  for (int i = 0; i < 10; ++i)
+    CHECK(x.tick(1).suspects.empty());
+  auto second = [&] {
+    auto found = x.tick(2).suspects;
+    return found.size() == 1 && found.front().first == device_id{2};
+  };
+  int ticks = 0;
+  while (!second())
+    REQUIRE(++ticks < 15);
+}
+
 TEST_CASE("watch: an excuse is told once, and begins anew behind a moment in which most were in time") {
   four x;
   auto told = [&](size_t silent, int ticks) {
