@@ -5,29 +5,29 @@
 namespace ringmaster {
 
 void id_ledger::start_above(const proto::JournalState& known) {
-  given_.node = std::max(given_.node, known.node_id());
-  given_.device = std::max(given_.device, known.device_id());
-  given_.communicator = std::max(given_.communicator, known.comm_id());
-  floor_ = std::max(floor_, known.device_id());
+  given_.node = std::max(given_.node, node_id{known.node_id()});
+  given_.device = std::max(given_.device, device_id{known.device_id()});
+  given_.communicator = std::max(given_.communicator, communicator_id{known.comm_id()});
+  floor_ = std::max(floor_, device_id{known.device_id()});
 }
 
 device_id id_ledger::new_device(device_id wanted) {
-  auto id = wanted.value > floor_ && devices_.count(wanted) == 0 ? wanted : device_id{given_.device + 1};
+  auto id = wanted > floor_ && devices_.count(wanted) == 0 ? wanted : given_.device.next();
   taken(id);
   return id;
 }
 
 void id_ledger::taken(device_id id) {
   devices_.insert(id);
-  given_.device = std::max(given_.device, id.value);
+  given_.device = std::max(given_.device, id);
 }
 
 std::optional<proto::Record> id_ledger::mark() {
   bool ahead = true;
-  auto move = [&](uint64_t given, uint64_t& marked) {
-    if (given + reserve / 2 <= marked)
+  auto move = [&](auto given, auto& marked) {
+    if (given.value + reserve / 2 <= marked.value)
       return;
-    marked = given + reserve;
+    marked.value = given.value + reserve;
     ahead = false;
   };
   move(given_.node, marked_.node);
@@ -41,9 +41,9 @@ std::optional<proto::Record> id_ledger::mark() {
 proto::Record id_ledger::record_of(const highest& x) {
   proto::Record result;
   auto& ids = *result.mutable_ids_reserved();
-  ids.set_node_id(x.node);
-  ids.set_device_id(x.device);
-  ids.set_comm_id(x.communicator);
+  ids.set_node_id(x.node.value);
+  ids.set_device_id(x.device.value);
+  ids.set_comm_id(x.communicator.value);
   return result;
 }
 

@@ -22,15 +22,15 @@ public:
   /// Ids of earlier runs end here.
   void start_above(const proto::JournalState& known);
 
-  node_id new_node() { return node_id{++given_.node}; }
-  communicator_id new_communicator() { return communicator_id{++given_.communicator}; }
+  node_id new_node() { return given_.node = given_.node.next(); }
+  communicator_id new_communicator() { return given_.communicator = given_.communicator.next(); }
   /// The id that is wanted, if it was never given, or a new one.
   device_id new_device(device_id wanted);
   /// It has chosen its own.
   void taken(device_id id);
 
   /// Whether it may have been given, in this run or an earlier one.
-  bool was_given(communicator_id id) const { return id.value != 0 && id.value <= given_.communicator; }
+  bool was_given(communicator_id id) const { return id != communicator_id{} && id <= given_.communicator; }
 
   /// To be written before more ids are given; none: the last mark is far enough ahead.
   std::optional<proto::Record> mark();
@@ -39,15 +39,15 @@ public:
 
 private:
   struct highest {
-    uint64_t node = 0;
-    uint64_t device = 0;
-    uint64_t communicator = 0;
+    node_id node;
+    device_id device;
+    communicator_id communicator;
   };
   static proto::Record record_of(const highest& x);
 
   highest given_;
   highest marked_;
-  uint64_t floor_ = 0;          ///< Devices of earlier runs have ids up to here.
+  device_id floor_;             ///< Devices of earlier runs have ids up to here.
   std::set<device_id> devices_; ///< Above the floor: wanted ids leave gaps.
 };
 

@@ -127,7 +127,7 @@ std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_t
 std::string text(const proto::CommandEnded& x) {
   auto where = x.stream_id() == 0
                  ? fmt::format("device {:#x}", x.device_id())
-                 : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(x.stream_id()));
+                 : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(stream_id{x.stream_id()}));
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (!x.error().empty())
     return fmt::format("{}: {} of {} failed after {}{}", where, plain(x.kind()), bytes_text(x.bytes()), took,

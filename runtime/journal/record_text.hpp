@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/ids.hpp"
 #include "messages/journal.pb.h"
 
 #include <chrono>
@@ -23,8 +24,8 @@ std::string text_of(const proto::Record& record, const record_text_options& opts
 
 /// A stream id as people read it: its number on its device (the device's id stands in the upper 24 bits). 1 is the
 /// default stream.
-constexpr uint64_t number_on_device(uint64_t id) {
-  return id & ((uint64_t{1} << 40) - 1);
+constexpr uint64_t number_on_device(stream_id id) {
+  return id.value & ((uint64_t{1} << 40) - 1);
 }
 
 /// "2026-03-01": the day of the record, for a line of its own where it changes.

@@ -11,10 +11,7 @@ namespace ringmaster {
 namespace {
 
 std::vector<known_datatype>& known() {
-  static std::vector<known_datatype> all{float64_datatype,  float32_datatype,     int32_datatype,
-                                         int64_datatype,    int8_datatype,        uint8_datatype,
-                                         uint32_datatype,   uint64_datatype,      float16_datatype,
-                                         bfloat16_datatype, float8_e4m3_datatype, float8_e5m2_datatype};
+  static std::vector<known_datatype> all{RINGMASTER_DATATYPES};
   return all;
 }
 

@@ -40,9 +40,10 @@ const known_datatype* find_datatype(proto::DataType type);
 /// more than `element_bytes_max`, a missing function.
 caf::error register_datatype(const known_datatype& added);
 
-// The table's entries, in the files of their loops.
-extern const known_datatype float64_datatype, float32_datatype, int32_datatype, int64_datatype, int8_datatype,
-  uint8_datatype, uint32_datatype, uint64_datatype, float16_datatype, bfloat16_datatype, float8_e4m3_datatype,
-  float8_e5m2_datatype;
+/// The table: its entries, in the files of their loops, in the order of their numbers.
+#define RINGMASTER_DATATYPES                                                                                           \
+  float64_datatype, float32_datatype, int32_datatype, int64_datatype, int8_datatype, uint8_datatype, uint32_datatype,  \
+    uint64_datatype, float16_datatype, bfloat16_datatype, float8_e4m3_datatype, float8_e5m2_datatype
+extern const known_datatype RINGMASTER_DATATYPES;
 
 } // namespace ringmaster

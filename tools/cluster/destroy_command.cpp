@@ -40,7 +40,7 @@ class destroy_call final : public configured_call {
     auto number = parse_whole(text, 1);
     if (!number)
       return make_error(errc::invalid_argument, "which communicator? " + render(number.error()));
-    communicators_.insert(*number);
+    communicators_.insert(communicator_id{*number});
     return caf::none;
   }
 
@@ -68,17 +68,17 @@ class destroy_call final : public configured_call {
         fmt::print(to.out, "there is no communicator\n");
     }
     int status = exit_ok;
-    for (auto number : communicators_)
-      if (auto problem = user.destroy(communicator_id{number})) {
+    for (auto id : communicators_)
+      if (auto problem = user.destroy(id)) {
         fmt::print(to.err, "ringmaster destroy: {}\n", render(problem));
         status = exit_failed;
       } else {
-        fmt::print(to.out, "communicator {} is destroyed, its devices are free\n", number);
+        fmt::print(to.out, "communicator {} is destroyed, its devices are free\n", id);
       }
     return status;
   }
 
-  std::set<uint64_t> communicators_;
+  std::set<communicator_id> communicators_;
   bool all_ = false;
 };
 

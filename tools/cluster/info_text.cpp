@@ -1,5 +1,6 @@
 #include "tools/cluster/info_text.hpp"
 
+#include "messages/wire_ids.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/chrono.h>
@@ -18,30 +19,27 @@ namespace {
 
 using proto::ClusterInfo;
 
-uint64_t number_of(const ClusterInfo::Device& x) {
-  return x.metadata().deviceid().value();
-}
-
-const ClusterInfo::Communicator* communicator(const ClusterInfo& cluster, uint64_t id) {
-  auto found = std::ranges::find(cluster.communicators(), id, [](auto& x) { return x.comm_id(); });
+const ClusterInfo::Communicator* communicator(const ClusterInfo& cluster, communicator_id id) {
+  auto found = std::ranges::find(cluster.communicators(), id.value, [](auto& x) { return x.comm_id(); });
   return found == cluster.communicators().end() ? nullptr : &*found;
 }
 
 /// "rank 2 of communicator 7".
-std::string rank_text(const ClusterInfo& cluster, uint64_t device, uint64_t comm_id) {
-  auto known = communicator(cluster, comm_id);
-  auto rank = known == nullptr ? -1 : std::ranges::find(known->device_ids(), device) - known->device_ids().begin();
+std::string rank_text(const ClusterInfo& cluster, device_id device, communicator_id id) {
+  auto known = communicator(cluster, id);
+  auto rank = known == nullptr ? -1
+                               : std::ranges::find(known->device_ids(), device.value) - known->device_ids().begin();
   if (known == nullptr || !known->silent().empty() || rank == known->device_ids_size())
-    return fmt::format("in communicator {}", comm_id);
-  return fmt::format("rank {} of communicator {}", rank, comm_id);
+    return fmt::format("in communicator {}", id);
+  return fmt::format("rank {} of communicator {}", rank, id);
 }
 
 std::string device_text(const ClusterInfo& cluster, const ClusterInfo::Device& x) {
   std::vector<std::string> places;
   for (auto number : x.comm_ids())
-    places.push_back(rank_text(cluster, number_of(x), number));
+    places.push_back(rank_text(cluster, id_of(x.metadata()), communicator_id{number}));
   auto& memory = x.metadata();
-  return fmt::format("  device {:#x} {}, {}\n", number_of(x),
+  return fmt::format("  device {:#x} {}, {}\n", id_of(x.metadata()),
                      bytes_text(memory.maxmemaddr().value() - memory.minmemaddr().value()),
                      places.empty() ? "free" : fmt::format("{}", fmt::join(places, ", ")));
 }
@@ -75,10 +73,10 @@ bool has_ended(const ClusterInfo::Communicator& x) {
 /// One that is kept until somebody destroys it. What it was about to do has failed for the same reason, which is said
 /// once.
 std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x, const std::string& kind) {
-  std::vector<uint64_t> left;
-  for (auto device : x.device_ids())
-    if (std::ranges::any_of(cluster.devices(), [&](auto& y) { return number_of(y) == device; }))
-      left.push_back(device);
+  std::vector<device_id> left;
+  for (auto number : x.device_ids())
+    if (std::ranges::any_of(cluster.devices(), [&](auto& y) { return id_of(y.metadata()) == device_id{number}; }))
+      left.push_back(device_id{number});
   auto devices = left.empty() ? "none of its devices is left"
                               : fmt::format("it still has 0x{:x}", fmt::join(left, " 0x"));
   return fmt::format("communicator {}: ended in epoch {}, {}; {}\n  {}\n", x.comm_id(), x.epoch(), devices, kind,
@@ -110,14 +108,14 @@ bool is_together(const ClusterInfo::Gone& a, const ClusterInfo::Gone& b) {
 }
 
 /// How it goes on without these devices; empty: that is not known yet.
-std::string state_without(const ClusterInfo& cluster, uint64_t comm_id, const std::vector<uint64_t>& lost) {
-  auto known = communicator(cluster, comm_id);
+std::string state_without(const ClusterInfo& cluster, communicator_id id, const std::vector<device_id>& lost) {
+  auto known = communicator(cluster, id);
   if (known == nullptr || has_ended(*known))
     return "ended";
   if (!known->silent().empty())
     return "no answer";
-  for (auto device : known->device_ids())
-    if (std::ranges::find(lost, device) != lost.end())
+  for (auto number : known->device_ids())
+    if (std::ranges::find(lost, device_id{number}) != lost.end())
       return {};
   return fmt::format("epoch {} on {}", known->epoch(),
                      counted(static_cast<uint64_t>(known->device_ids_size()), "rank"));
@@ -173,10 +171,10 @@ std::set<std::string> missing_nodes(const ClusterInfo& cluster, std::set<std::st
   return wanted;
 }
 
-std::set<uint64_t> communicators_of(const ClusterInfo& cluster) {
-  std::set<uint64_t> result;
+std::set<communicator_id> communicators_of(const ClusterInfo& cluster) {
+  std::set<communicator_id> result;
   for (auto& x : cluster.communicators())
-    result.insert(x.comm_id());
+    result.insert(communicator_id{x.comm_id()});
   return result;
 }
 
@@ -204,22 +202,23 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
       lost = &x; // the latest
   if (lost == nullptr || std::ranges::any_of(cluster.devices(), [&](auto& x) { return x.node_id() == lost->id(); }))
     return {};
-  std::vector<uint64_t> devices;
-  std::set<uint64_t> comm_ids;
+  std::vector<device_id> devices;
+  std::set<communicator_id> used_by;
   for (auto& x : cluster.gone())
     if (x.what() == ClusterInfo::Gone::DEVICE && x.name() == node && is_together(x, *lost)) {
-      devices.push_back(x.id());
-      comm_ids.insert(x.comm_ids().begin(), x.comm_ids().end());
+      devices.push_back(device_id{x.id()});
+      for (auto number : x.comm_ids())
+        used_by.insert(communicator_id{number});
     }
   if (devices.empty())
     return "no device";
   std::ranges::sort(devices);
   std::vector<std::string> communicators;
-  for (auto number : comm_ids) {
-    auto state = state_without(cluster, number, devices);
+  for (auto id : used_by) {
+    auto state = state_without(cluster, id, devices);
     if (state.empty())
       return {};
-    communicators.push_back(fmt::format("{} ({})", number, state));
+    communicators.push_back(fmt::format("{} ({})", id, state));
   }
   auto result = fmt::format("device{} 0x{:x}", devices.size() == 1 ? "" : "s", fmt::join(devices, " 0x"));
   if (communicators.empty())

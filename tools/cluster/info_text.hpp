@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/cluster.pb.h"
+#include "messages/ids.hpp"
 
 #include <chrono>
 #include <optional>
@@ -14,7 +15,7 @@ namespace ringmaster {
 std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<std::string> wanted);
 
 /// All that there are, also those that have no device any more.
-std::set<uint64_t> communicators_of(const proto::ClusterInfo& cluster);
+std::set<communicator_id> communicators_of(const proto::ClusterInfo& cluster);
 
 // Words that several commands say of a cluster.
 

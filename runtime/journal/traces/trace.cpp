@@ -15,7 +15,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,7 +54,11 @@ struct operation_label {
 };
 
 // An operation's attempt.
-using attempt_key = std::pair<operation_key, uint64_t>; // and epoch
+using attempt_key = std::pair<operation_key, epoch_number>;
+
+attempt_key attempt_of(const proto::RankReport& x) {
+  return {{communicator_id{x.comm_id()}, sequence_number{x.sequence()}}, epoch_number{x.epoch()}};
+}
 
 class trace_writer {
 public:
@@ -71,7 +74,8 @@ private:
   template <class Event>
   interval coordinator_time(const Event& x, uint64_t time_ns) const {
     auto by_node = interval_of(x, time_ns);
-    return {places_.time_of(x.device_id(), by_node.started_ns), places_.time_of(x.device_id(), by_node.ended_ns)};
+    const device_id device{x.device_id()};
+    return {places_.time_of(device, by_node.started_ns), places_.time_of(device, by_node.ended_ns)};
   }
   /// When the coordinator began what the rank took part in; none: that is not known, or its node is not.
   std::optional<uint64_t> start_of(const proto::RankReport& x) const;
@@ -85,7 +89,7 @@ private:
   void write_instant(const Record& record);
   /// Begins one, on a line of its own.
   json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
-  void write_place(uint64_t device, uint64_t stream) {
+  void write_place(device_id device, stream_id stream) {
     json_.member("pid", places_.pid(device)).member("tid", places_.tid(device, stream));
   }
   void write_interval(interval when) {
@@ -97,8 +101,8 @@ private:
   std::map<operation_key, operation_label> operations_;
   std::vector<unfinished_rank> unfinished_; // of what is shown
   trace_places places_;
-  std::map<attempt_key, uint64_t> starts_;                   // when the coordinator began them
-  std::set<std::tuple<uint64_t, uint64_t, uint64_t>> drawn_; // those with a slice: communicator, epoch, sequence
+  std::map<attempt_key, uint64_t> starts_; // when the coordinator began them
+  std::set<attempt_key> drawn_;            // those with a slice
   uint64_t arrows_ = 0;
   uint64_t base_ns_ = UINT64_MAX;
   json_writer json_;
@@ -129,7 +133,7 @@ void trace_writer::learn_unfinished(std::span<const Record> context) {
   unfinished_ = unfinished_ranks(context);
   std::erase_if(unfinished_, [&](auto& x) { return operations.count(x.operation) == 0 && ended.count(x.device) == 0; });
   for (auto& x : unfinished_) {
-    places_.use(x.device.value, 0);
+    places_.use(x.device, {});
     base_ns_ = std::min(base_ns_, x.started_ns);
   }
 }
@@ -145,13 +149,13 @@ void trace_writer::learn_operation(const Record& record) {
     auto& x = record.operation_ended();
     take(x.kind(), x.algorithm(), x.bytes());
   } else if (record.has_operation_started()) {
-    starts_[{*operation_of(record), record.operation_started().epoch()}] = record.time_ns();
+    starts_[{*operation_of(record), epoch_number{record.operation_started().epoch()}}] = record.time_ns();
   }
 }
 
 void trace_writer::learn_track(const Record& record) {
   auto track = [&](const auto& x) {
-    places_.use(x.device_id(), x.stream_id());
+    places_.use(device_id{x.device_id()}, stream_id{x.stream_id()});
     base_ns_ = std::min(base_ns_, coordinator_time(x, record.time_ns()).started_ns);
   };
   base_ns_ = std::min(base_ns_, record.time_ns());
@@ -193,8 +197,9 @@ void trace_writer::write_names() {
 }
 
 std::optional<uint64_t> trace_writer::start_of(const proto::RankReport& x) const {
-  auto start = starts_.find({{communicator_id{x.comm_id()}, sequence_number{x.sequence()}}, x.epoch()});
-  return start == starts_.end() || !places_.has_node(x.device_id()) ? std::nullopt : std::optional{start->second};
+  auto start = starts_.find(attempt_of(x));
+  return start == starts_.end() || !places_.has_node(device_id{x.device_id()}) ? std::nullopt
+                                                                               : std::optional{start->second};
 }
 
 /// A slice as short as can be: others begin before this one ends.
@@ -211,7 +216,7 @@ void trace_writer::write_arrow(const proto::RankReport& x, interval when) {
   auto start = start_of(x);
   if (!start)
     return;
-  if (drawn_.insert({x.comm_id(), x.epoch(), x.sequence()}).second)
+  if (drawn_.insert(attempt_of(x)).second)
     write_start(x, *start);
   ++arrows_;
   auto end_of_arrow = [&](const char* phase, uint64_t when_ns) -> json_writer& {
@@ -223,16 +228,16 @@ void trace_writer::write_arrow(const proto::RankReport& x, interval when) {
     .member("tid", trace_places::operations_tid)
     .end();
   end_of_arrow("f", when.started_ns).member("bp", "e");
-  write_place(x.device_id(), x.stream_id());
+  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
   json_.end();
 }
 
 void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
-  auto known = operations_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
+  auto known = operations_.find(attempt_of(x).first);
   auto label = known == operations_.end() ? operation_label{} : known->second;
   auto name = fmt::format("{} {}{}{}", label.kind, x.sequence(), fate.empty() ? "" : ": ", fate);
   event("X").member("cat", "operation").member("name", name);
-  write_place(x.device_id(), x.stream_id());
+  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
   write_interval(when);
   json_.object("args")
     .member("comm", x.comm_id())
@@ -253,7 +258,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when, const s
 void trace_writer::write_unfinished(const unfinished_rank& x) {
   proto::RankReport part;
   part.set_comm_id(x.operation.communicator.value);
-  part.set_epoch(x.epoch);
+  part.set_epoch(x.epoch.value);
   part.set_sequence(x.operation.sequence.value);
   part.set_rank(x.rank);
   part.set_device_id(x.device.value);
@@ -263,7 +268,7 @@ void trace_writer::write_unfinished(const unfinished_rank& x) {
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
   event("X").member("cat", "command").member("name", x.kind());
-  write_place(x.device_id(), x.stream_id());
+  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
   write_interval(when);
   json_.object("args").member("bytes", x.bytes()).member("error", x.error()).end().end();
 }

@@ -1,6 +1,6 @@
 #include "runtime/journal/traces/trace_places.hpp"
 
-#include "runtime/journal/record_filter.hpp"
+#include "messages/wire_ids.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -17,8 +17,8 @@ constexpr int first_pid = 2;
 constexpr int first_tid = 1;
 
 /// The stream, or 0 for the device's default one.
-uint64_t other_stream(uint64_t stream_id) {
-  return number_on_device(stream_id) == 1 ? 0 : stream_id;
+stream_id other_stream(stream_id stream) {
+  return number_on_device(stream) == 1 ? stream_id{} : stream;
 }
 
 } // namespace
@@ -26,43 +26,43 @@ uint64_t other_stream(uint64_t stream_id) {
 void trace_places::learn(const proto::Record& record) {
   if (record.has_node_joined()) {
     auto& x = record.node_joined();
-    nodes_[x.node_id()].place = fmt::format("{}{}{} (pid {})", x.name(), x.host().empty() ? "" : " on ", x.host(),
-                                            x.pid());
+    nodes_[node_id{x.node_id()}].place = fmt::format("{}{}{} (pid {})", x.name(), x.host().empty() ? "" : " on ",
+                                                     x.host(), x.pid());
   } else if (record.has_device_joined()) {
     auto& x = record.device_joined();
-    nodes_of_devices_[x.metadata().deviceid().value()] = x.node_id();
+    nodes_of_devices_[id_of(x.metadata())] = node_id{x.node_id()};
   } else if (record.has_node_clock()) {
-    auto& best = nodes_[record.node_clock().node_id()].clock;
+    auto& best = nodes_[node_id{record.node_clock().node_id()}].clock;
     if (!best || record.node_clock().error_ns() < best->error_ns())
       best = record.node_clock();
   }
 }
 
-uint64_t trace_places::node_of(uint64_t device) const {
+node_id trace_places::node_of(device_id device) const {
   auto known = nodes_of_devices_.find(device);
   auto node = known == nodes_of_devices_.end() ? nodes_.end() : nodes_.find(known->second);
-  return node == nodes_.end() || node->second.place.empty() ? 0 : node->first;
+  return node == nodes_.end() || node->second.place.empty() ? node_id{} : node->first;
 }
 
-trace_places::process_key trace_places::process_of(uint64_t device) const {
+trace_places::process_key trace_places::process_of(device_id device) const {
   auto node = node_of(device);
-  return node == 0 ? process_key{UINT64_MAX, device} : process_key{node, 0};
+  return node == node_id{} ? process_key{node_id{UINT64_MAX}, device} : process_key{node, {}};
 }
 
-void trace_places::use(uint64_t device, uint64_t stream) {
-  streams_[device].insert({0, other_stream(stream)});
+void trace_places::use(device_id device, stream_id stream) {
+  streams_[device].insert({stream_id{}, other_stream(stream)});
   processes_[process_of(device)].insert(device);
 }
 
 bool trace_places::have_nodes() const {
-  return !processes_.empty() && processes_.begin()->first.second == 0;
+  return !processes_.empty() && processes_.begin()->first.second == device_id{};
 }
 
-int trace_places::pid(uint64_t device) const {
+int trace_places::pid(device_id device) const {
   return first_pid + static_cast<int>(std::distance(processes_.begin(), processes_.find(process_of(device))));
 }
 
-int trace_places::tid(uint64_t device, uint64_t stream) const {
+int trace_places::tid(device_id device, stream_id stream) const {
   auto result = first_tid;
   for (auto other : processes_.at(process_of(device))) {
     auto& streams = streams_.at(other);
@@ -73,7 +73,7 @@ int trace_places::tid(uint64_t device, uint64_t stream) const {
   return result;
 }
 
-uint64_t trace_places::time_of(uint64_t device, uint64_t ns) const {
+uint64_t trace_places::time_of(device_id device, uint64_t ns) const {
   auto node = nodes_.find(node_of(device));
   if (node == nodes_.end() || !node->second.clock)
     return ns;
@@ -94,12 +94,13 @@ std::vector<trace_places::name> trace_places::names() const {
   if (have_nodes())
     result.push_back({coordinator_pid, operations_tid, "operations start"});
   for (auto& [process, devices] : processes_) {
-    bool is_node = process.second == 0;
+    bool is_node = process.second == device_id{};
     result.push_back({pid(*devices.begin()), std::nullopt,
                       is_node ? text_of(nodes_.at(process.first)) : fmt::format("device {:#x}", process.second)});
     for (auto device : devices)
       for (auto stream : streams_.at(device)) {
-        auto text = stream == 0 ? std::string{"default stream"} : fmt::format("stream {}", number_on_device(stream));
+        auto text = stream == stream_id{} ? std::string{"default stream"}
+                                          : fmt::format("stream {}", number_on_device(stream));
         result.push_back({pid(device), tid(device, stream),
                           is_node ? fmt::format("device {:#x} {}", device, text) : std::move(text)});
       }

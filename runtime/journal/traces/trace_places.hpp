@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/ids.hpp"
 #include "messages/journal.pb.h"
 
 #include <cstdint>
@@ -23,13 +24,13 @@ public:
   /// Nodes, their devices and clocks.
   void learn(const proto::Record& record);
   /// The device's default stream, and this one, have tracks. All are to be used before numbers are asked for.
-  void use(uint64_t device, uint64_t stream);
+  void use(device_id device, stream_id stream);
 
-  int pid(uint64_t device) const;
-  int tid(uint64_t device, uint64_t stream) const;
+  int pid(device_id device) const;
+  int tid(device_id device, stream_id stream) const;
   /// The coordinator's time of what the device's node noted at `ns`.
-  uint64_t time_of(uint64_t device, uint64_t ns) const;
-  bool has_node(uint64_t device) const { return node_of(device) != 0; }
+  uint64_t time_of(device_id device, uint64_t ns) const;
+  bool has_node(device_id device) const { return node_of(device) != node_id{}; }
   /// Whether any of the devices used has a node.
   bool have_nodes() const;
 
@@ -47,16 +48,16 @@ private:
     std::optional<proto::NodeClock> clock = std::nullopt;
   };
 
-  uint64_t node_of(uint64_t device) const; ///< 0: not known
+  node_id node_of(device_id device) const; ///< 0: not known
   /// What is one process: its node, or where that is not known, the device.
-  using process_key = std::pair<uint64_t, uint64_t>;
-  process_key process_of(uint64_t device) const;
+  using process_key = std::pair<node_id, device_id>;
+  process_key process_of(device_id device) const;
   std::string text_of(const known_node& x) const;
 
-  std::map<uint64_t, known_node> nodes_;
-  std::map<uint64_t, uint64_t> nodes_of_devices_;
-  std::map<uint64_t, std::set<uint64_t>> streams_;      ///< Of the devices that are used; 0 is the default one.
-  std::map<process_key, std::set<uint64_t>> processes_; ///< Their devices.
+  std::map<node_id, known_node> nodes_;
+  std::map<device_id, node_id> nodes_of_devices_;
+  std::map<device_id, std::set<stream_id>> streams_;     ///< Of the devices that are used; 0 is the default one.
+  std::map<process_key, std::set<device_id>> processes_; ///< Their devices.
 };
 
 } // namespace ringmaster

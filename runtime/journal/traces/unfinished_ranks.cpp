@@ -24,39 +24,44 @@ public:
 
 private:
   struct attempt {
-    uint64_t epoch = 0;
+    epoch_number epoch;
     uint64_t started_ns = 0;
-    std::map<uint64_t, uint32_t> pending; ///< Ranks that have not reported, by device.
+    std::map<device_id, uint32_t> pending; ///< Ranks that have not reported, by device.
   };
 
   template <class Ids>
-  void set_ranks(uint64_t communicator, uint64_t epoch, const Ids& devices) {
-    ranks_[communicator] = {epoch, {devices.begin(), devices.end()}};
+  void set_ranks(communicator_id communicator, epoch_number epoch, const Ids& devices) {
+    auto& its = ranks_[communicator];
+    its = {epoch, {}};
+    for (auto device : devices)
+      its.devices.push_back(device_id{device});
   }
   void start(const proto::OperationStarted& x, uint64_t time_ns);
   void rank_ended(const proto::RankReport& x);
   void operation_ended(const Record& record);
   void leave_behind(const operation_key& key, const attempt& old);
-  void lose(uint64_t device, fate how, const std::string& cause, uint64_t time_ns);
+  void lose(device_id device, fate how, const std::string& cause, uint64_t time_ns);
 
   struct ranks {
-    uint64_t epoch = 0;
-    std::vector<uint64_t> devices;
+    epoch_number epoch;
+    std::vector<device_id> devices;
   };
-  std::map<uint64_t, ranks> ranks_;            ///< By communicator, of its present epoch.
+  std::map<communicator_id, ranks> ranks_;     ///< By communicator, of its present epoch.
   std::map<operation_key, attempt> in_flight_; ///< The latest of each operation.
   /// Of attempts that are over: the loss of a device may be written down after what became of it.
-  std::map<uint64_t, std::pair<operation_key, attempt>> behind_;
-  std::map<uint64_t, uint64_t> last_end_ns_; ///< By device: a stream runs one command after the other.
+  std::map<device_id, std::pair<operation_key, attempt>> behind_;
+  std::map<device_id, uint64_t> last_end_ns_; ///< By device: a stream runs one command after the other.
 };
 
 void attempts::take(const Record& record) {
   switch (record.event_case()) {
-    case Record::kCommunicatorCreated:
-      return set_ranks(record.communicator_created().comm_id(), 1, record.communicator_created().device_ids());
+    case Record::kCommunicatorCreated: {
+      auto& x = record.communicator_created();
+      return set_ranks(communicator_id{x.comm_id()}, epoch_number{1}, x.device_ids());
+    }
     case Record::kEpochOpened: {
       auto& x = record.epoch_opened();
-      return set_ranks(x.comm_id(), x.epoch(), x.device_ids());
+      return set_ranks(communicator_id{x.comm_id()}, epoch_number{x.epoch()}, x.device_ids());
     }
     case Record::kOperationStarted: return start(record.operation_started(), record.time_ns());
     case Record::kRankEnded: return rank_ended(record.rank_ended());
@@ -64,21 +69,23 @@ void attempts::take(const Record& record) {
     case Record::kDeviceDied: {
       auto& x = record.device_died();
       auto how = x.noticed_by() == "monitor" ? fate::died : fate::hung; // the others notice that it does not answer
-      return lose(x.device_id(), how, x.cause(), x.noticed_ns() == 0 ? record.time_ns() : x.noticed_ns());
+      return lose(device_id{x.device_id()}, how, x.cause(), x.noticed_ns() == 0 ? record.time_ns() : x.noticed_ns());
     }
-    case Record::kDeviceLeft:
-      return lose(record.device_left().device_id(), fate::left, record.device_left().cause(), record.time_ns());
+    case Record::kDeviceLeft: {
+      auto& x = record.device_left();
+      return lose(device_id{x.device_id()}, fate::left, x.cause(), record.time_ns());
+    }
     default: return;
   }
 }
 
 void attempts::start(const proto::OperationStarted& x, uint64_t time_ns) {
-  auto& known = ranks_[x.comm_id()];
-  attempt begun{x.epoch(), time_ns, {}};
-  if (known.epoch == x.epoch())
+  const operation_key key{communicator_id{x.comm_id()}, sequence_number{x.sequence()}};
+  auto& known = ranks_[key.communicator];
+  attempt begun{epoch_number{x.epoch()}, time_ns, {}};
+  if (known.epoch == begun.epoch)
     for (uint32_t rank = 0; rank < known.devices.size(); ++rank)
       begun.pending.emplace(known.devices[rank], rank);
-  const operation_key key{communicator_id{x.comm_id()}, sequence_number{x.sequence()}};
   auto& latest = in_flight_[key];
   leave_behind(key, latest);
   latest = std::move(begun);
@@ -99,15 +106,16 @@ void attempts::leave_behind(const operation_key& key, const attempt& old) {
 }
 
 void attempts::rank_ended(const proto::RankReport& x) {
-  auto& last = last_end_ns_[x.device_id()];
+  const device_id device{x.device_id()};
+  auto& last = last_end_ns_[device];
   last = std::max(last, x.ended_ns());
-  behind_.erase(x.device_id()); // it lives
+  behind_.erase(device); // it lives
   auto i = in_flight_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
-  if (i != in_flight_.end() && i->second.epoch == x.epoch())
-    i->second.pending.erase(x.device_id());
+  if (i != in_flight_.end() && i->second.epoch == epoch_number{x.epoch()})
+    i->second.pending.erase(device);
 }
 
-void attempts::lose(uint64_t device, fate how, const std::string& cause, uint64_t time_ns) {
+void attempts::lose(device_id device, fate how, const std::string& cause, uint64_t time_ns) {
   std::optional<std::pair<operation_key, attempt>> at;
   if (auto i = behind_.find(device); i != behind_.end())
     at = i->second;
@@ -118,15 +126,14 @@ void attempts::lose(uint64_t device, fate how, const std::string& cause, uint64_
     return;
   auto& [key, x] = *at;
   auto started = std::max(x.started_ns, last_end_ns_[device]);
-  unfinished.push_back({key, x.epoch, x.pending.at(device), device_id{device}, how, cause, started,
-                        std::max(started, time_ns)});
+  unfinished.push_back({key, x.epoch, x.pending.at(device), device, how, cause, started, std::max(started, time_ns)});
   behind_.erase(device);
   for (auto& [other, y] : in_flight_)
     y.pending.erase(device);
 }
 
 void attempts::end(uint64_t time_ns) {
-  std::set<uint64_t> left;
+  std::set<device_id> left;
   behind_.clear();
   for (auto& [key, x] : in_flight_)
     for (auto& [device, rank] : x.pending)

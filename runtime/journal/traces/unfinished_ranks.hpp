@@ -19,7 +19,7 @@ struct unfinished_rank {
   };
 
   operation_key operation;
-  uint64_t epoch = 0;
+  epoch_number epoch;
   uint32_t rank = 0;
   device_id device;
   fate how = fate::running;

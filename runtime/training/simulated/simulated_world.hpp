@@ -3,10 +3,7 @@
 #include "runtime/training/simulated/run_queue.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
-#include <array>
 #include <deque>
-#include <map>
-#include <set>
 #include <unordered_map>
 
 namespace ringmaster::training {
@@ -38,17 +35,25 @@ struct meeting {
   pending* earliest = nullptr; ///< Of those here.
 };
 
-/// A rank's second stream has its own clock, and does its operations one after the other.
-struct rank_clock {
+/// A rank's second stream has its own clock, and does its operations one after the other. What every operation needs
+/// comes first, and fills a line of the cache: a thousand ranks come by between two operations of one.
+struct alignas(64) rank_clock {
   double now = 0;
   double aside = 0;
   uint64_t held = 0;
-  pending* waits = nullptr;    ///< What its strategy waits for: a receive, a collective, or something aside.
-  std::deque<pending*> beside; ///< Begun on the second stream and not ended.
-  std::vector<inbox> inboxes;  ///< There are few, so they are searched in turn.
+  pending* waits = nullptr; ///< What its strategy waits for: a receive, a collective, or something aside.
   std::vector<std::pair<meeting_key, meeting*>> meetings; ///< The first few that it has come to.
+  std::vector<inbox> inboxes;                             ///< There are few, so they are searched in turn.
+  std::deque<pending*> beside;                            ///< Begun on the second stream and not ended.
 
   std::deque<inbox::message>& inbox_of(uint32_t sender, value_kind kind, bool of_second);
+};
+
+/// What ranks have finished of a layer, as ranks mostly end in order: some parts of it, one behind the other.
+struct finished_parts {
+  uint32_t tensor_count = 1; ///< Of so many tensor shards, each of `count` parts.
+  uint32_t count = 1;
+  range parts; ///< Counted through all tensor shards.
 };
 
 /// The executor in virtual time: all ranks' operations, as far as they can go.
@@ -116,8 +121,7 @@ private:
   const training_watch& watch_;
   std::vector<rank_clock> ranks_;
   std::unordered_map<meeting_key, meeting, key_hash> meetings_;
-  std::vector<std::map<std::pair<uint32_t, uint32_t>, std::set<std::pair<uint32_t, uint32_t>>>>
-    finished_; ///< By layer: tensor shards and parts, of how many.
+  std::vector<std::vector<finished_parts>> finished_; ///< By layer.
   run_queue ready_;
   uint32_t together_ = 0; ///< Neighbours that have met in a collective, 0 as long as none have.
   bool arranged_ = false;

@@ -6,8 +6,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace ringmaster::training {
+
+namespace {
+
+/// Whether there is a way to cut a layer of which all parts are there.
+bool has_whole(std::vector<finished_parts> all) {
+  std::ranges::sort(all, {}, [](auto& x) { return std::tuple{x.tensor_count, x.count, x.parts.begin}; });
+  uint64_t end = 0; // of the parts from the first one on
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto& x = all[i];
+    if (i == 0 || x.tensor_count != all[i - 1].tensor_count || x.count != all[i - 1].count)
+      end = 0;
+    if (x.parts.begin <= end)
+      end = std::max(end, x.parts.end);
+    if (end == uint64_t{x.tensor_count} * x.count)
+      return true;
+  }
+  return false;
+}
+
+} // namespace
 
 std::string simulated_world::left_behind() const {
   for (uint32_t rank = 0; rank < world_size(); ++rank)
@@ -19,14 +40,10 @@ std::string simulated_world::left_behind() const {
 }
 
 std::string simulated_world::missing_result() const {
-  for (size_t layer = 0; layer < finished_.size(); ++layer) {
-    bool whole = false;
-    for (auto& [of, shards] : finished_[layer])
-      whole = whole || shards.size() == size_t{of.first} * of.second;
-    if (!whole)
+  for (size_t layer = 0; layer < finished_.size(); ++layer)
+    if (!has_whole(finished_[layer]))
       return fmt::format("no rank has finished {}weight of layer {}: update it, and finish it",
                          finished_[layer].empty() ? "the " : "the whole ", layer);
-  }
   return {};
 }
 

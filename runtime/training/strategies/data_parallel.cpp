@@ -9,9 +9,9 @@
 
 namespace ringmaster::training {
 
-/// What a rank has of a layer while samples go through it. It lies together: a thousand ranks' layers are more than
-/// the caches take.
-struct data_parallel_layer {
+/// What a rank has of a layer while samples go through it. It lies together, each value in a cache line of its own: a
+/// thousand ranks' layers are more than the caches take.
+struct alignas(64) data_parallel_layer {
   weight w;
   activation input;
   weight_gradient sum;

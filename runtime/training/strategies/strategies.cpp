@@ -13,24 +13,7 @@ namespace ringmaster::training {
 namespace {
 
 std::vector<known_strategy>& known() {
-  static std::vector<known_strategy> all{data_parallel,
-                                         accumulating_data_parallel,
-                                         overlapping_data_parallel,
-                                         weight_sharded,
-                                         zero_1,
-                                         zero_2,
-                                         zero_3,
-                                         whole_batch_pipeline,
-                                         gpipe,
-                                         one_forward_one_backward,
-                                         interleaved,
-                                         zero_bubble_h1,
-                                         zero_bubble_h2,
-                                         zero_bubble_v,
-                                         dual_pipe,
-                                         tensor_parallel,
-                                         three_dimensional,
-                                         sharded_pipeline};
+  static std::vector<known_strategy> all{RINGMASTER_STRATEGIES};
   return all;
 }
 

@@ -87,10 +87,12 @@ uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32
 /// Parts of the model that a rank has one behind the other.
 uint32_t chunks_of(const known_strategy& which, const model& m);
 
-// The entries of the table, one a file.
-extern const known_strategy data_parallel, accumulating_data_parallel, weight_sharded, zero_1, zero_2, zero_3,
-  whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1, zero_bubble_h2, zero_bubble_v,
-  dual_pipe, tensor_parallel, three_dimensional, sharded_pipeline, overlapping_data_parallel;
+/// The table: its entries, a file each, in the order in which they are listed to people.
+#define RINGMASTER_STRATEGIES                                                                                          \
+  data_parallel, accumulating_data_parallel, overlapping_data_parallel, weight_sharded, zero_1, zero_2, zero_3,        \
+    whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1, zero_bubble_h2, zero_bubble_v, \
+    dual_pipe, tensor_parallel, three_dimensional, sharded_pipeline
+extern const known_strategy RINGMASTER_STRATEGIES;
 
 // What several of them need.
 

@@ -522,6 +522,32 @@ TEST_CASE("strategies: what cannot be right is refused with the rank, the operat
         == "no rank has finished the weight of layer 0: update it, and finish it");
 }
 
+TEST_CASE("strategies: shards are the whole of a layer in whichever order they are finished, and only all of them") {
+  model m{1, 4, 1};
+  constexpr uint32_t nobody = 4;
+  auto in_turn_from_the_last = [](uint32_t idle) {
+    return [idle](rank& self) -> strategy {
+      auto [w, state] = co_await self.load_weights(0, {self.index(), self.world_size()});
+      auto x = co_await self.input({self.index(), self.index() + 1});
+      auto whole = co_await self.all_gather(w);
+      auto y = co_await self.forward(x, whole);
+      auto [gradient, rest] = co_await self.backward(x, whole, co_await self.loss(y));
+      auto sum = co_await self.reduce_scatter(std::move(gradient));
+      co_await self.update(w, state, std::move(sum));
+      if (!self.last())
+        co_await self.receive<activation>(self.next());
+      if (self.index() != idle)
+        co_await self.finish(std::move(w));
+      if (!self.first())
+        co_await self.send(self.previous(), x);
+    };
+  };
+  CHECK(simulate(in_turn_from_the_last(nobody), m, 4, lab_costs()).engaged());
+  for (uint32_t idle : {0, 1, 3})
+    CHECK(error_of(in_turn_from_the_last(idle), m, 4)
+          == "no rank has finished the whole weight of layer 0: update it, and finish it");
+}
+
 TEST_CASE("strategies: of values that do not belong together it is said which one, and what is needed") {
   model m{2, 4, 2};
   auto of_another_layer = [](rank& self) -> strategy {

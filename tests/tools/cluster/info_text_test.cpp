@@ -123,7 +123,7 @@ TEST_CASE("info text: a communicator that has ended has no ranks, and says why o
         != std::string::npos);
   cluster.clear_devices();
   CHECK(info_text(cluster, "h:1", {}).find("ended in epoch 3, none of its devices is left; ") != std::string::npos);
-  CHECK(communicators_of(cluster) == std::set<uint64_t>{7}); // it is there to be destroyed
+  CHECK(communicators_of(cluster) == std::set<communicator_id>{{7}}); // it is there to be destroyed
 }
 
 TEST_CASE("info text: JSON has the names of the fields, zeros as well") {
