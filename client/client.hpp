@@ -77,7 +77,8 @@ public:
   caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
   /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
-  /// first error of any of them is kept for `finish_calls`.
+  /// first error of any of them is kept for `finish_calls`. Until then the buffers are theirs: a copy to or from them
+  /// may overtake what was begun, which may wait for calls behind it (`answer_may_wait`).
   void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
