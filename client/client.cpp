@@ -2,6 +2,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/spin.hpp"
+#include "runtime/memory/huge_pages.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -10,8 +11,6 @@
 namespace ringmaster {
 
 namespace {
-
-constexpr uint64_t piece_bytes = 1u << 20; ///< Of a copy between host and device.
 
 gpu_sim::DeviceId to_wire(device_id device) {
   gpu_sim::DeviceId result;
@@ -92,13 +91,13 @@ caf::error client::free(device_id device, uint64_t address) {
   return error_from(ask<proto::FreeResponse>(to_wire(device), std::move(request)));
 }
 
-caf::error client::check_range(device_id device, uint64_t address, uint64_t bytes) {
+caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uint64_t bytes) {
   auto there = ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
   if (!there)
     return std::move(there.error());
   auto begin = there->metadata().minmemaddr().value(), end = there->metadata().maxmemaddr().value();
   if (address >= begin && address <= end && bytes <= end - address)
-    return caf::none;
+    return address - begin;
   return make_error(errc::out_of_range,
                     fmt::format("device 0x{:x}: address {:#x} with {:#x} bytes is not within its memory, which is "
                                 "[{:#x}, {:#x})",
@@ -106,17 +105,27 @@ caf::error client::check_range(device_id device, uint64_t address, uint64_t byte
 }
 
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
-// second on a link of 1 Gb/s. So a copy goes in pieces, of which a few are under way.
+// second on a link of 1 Gb/s. So a copy goes in pieces, of which two are under way. They end where huge pages of the
+// device's memory do: a page that nobody has used is made as one when all of it is about to be written.
+constexpr uint64_t piece_bytes = huge_pages::page_bytes;
+
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
-  const std::function<caf::error(uint64_t, const byte_block&)>& take) {
-  constexpr size_t under_way_max = 4;
-  if (bytes > piece_bytes)
-    if (auto problem = check_range(device, address, bytes))
-      return problem;
+  const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take) {
+  constexpr size_t under_way_max = 2;
+  uint64_t place = 0; // of no matter for a single piece
+  if (bytes > piece_bytes) {
+    auto found = place_of(device, address, bytes);
+    if (!found)
+      return std::move(found.error());
+    place = *found;
+  }
+  auto piece_at = [&](uint64_t offset) {
+    return std::min(bytes - offset, piece_bytes - (place + offset) % piece_bytes);
+  };
   auto begin_piece = [&](uint64_t offset) {
-    auto [request, block] = ask(offset, std::min(piece_bytes, bytes - offset));
+    auto [request, block] = ask(offset, piece_at(offset));
     return self_->request(coordinator_, caf::infinite, std::move(request), std::move(block));
   };
   std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
@@ -129,7 +138,7 @@ caf::error client::copy_in_pieces(
   do {
     while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
       under_way.emplace_back(next, begin_piece(next));
-      next += piece_bytes;
+      next += piece_at(next);
     }
     auto [offset, answer] = std::move(under_way.front());
     under_way.pop_front();
@@ -138,7 +147,7 @@ caf::error client::copy_in_pieces(
       [&](const gpu_sim::MemcpyResponse& x, const byte_block& piece) {
         keep(error_in(x));
         if (!problem)
-          keep(take(offset, piece));
+          keep(take(offset, piece_at(offset), piece));
       },
       [&](const caf::error& x) { keep(no_answer(x, limit_)); });
   } while (!under_way.empty() || (!problem && next < bytes));
@@ -152,7 +161,8 @@ caf::error client::copy_to_device(device_id device, uint64_t address, byte_block
     request.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(address + offset);
     return std::pair{std::move(request), block.part(offset, bytes)};
   };
-  return copy_in_pieces(device, address, block.size(), ask, [](uint64_t, const byte_block&) { return caf::error{}; });
+  return copy_in_pieces(device, address, block.size(), ask,
+                        [](uint64_t, uint64_t, const byte_block&) { return caf::error{}; });
 }
 
 caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t address, uint64_t bytes) {
@@ -165,8 +175,8 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   };
   byte_block whole;
   std::byte* target = nullptr;
-  auto take = [&](uint64_t offset, const byte_block& piece) -> caf::error {
-    if (piece.size() != std::min(piece_bytes, bytes - offset))
+  auto take = [&](uint64_t offset, uint64_t asked, const byte_block& piece) -> caf::error {
+    if (piece.size() != asked)
       return make_error(errc::corrupt,
                         fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
                                     device, piece.size(), offset, bytes));
@@ -318,11 +328,11 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
   return result;
 }
 
-void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
+void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max, bool may_gather) {
   while (calls_.size() >= calls_max)
     take_oldest_answer();
   auto call = request;
-  call.set_answer_may_wait(true);
+  call.set_answer_may_wait(may_gather && calls_.size() + 1 < calls_max); // the last one's answer is waited for next
   calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, caf::infinite, std::move(call))});
 }
 

@@ -77,9 +77,10 @@ public:
   caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
   /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
-  /// first error of any of them is kept for `finish_calls`. Until then the buffers are theirs: a copy to or from them
-  /// may overtake what was begun, which may wait for calls behind it (`answer_may_wait`).
-  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
+  /// first error of any of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on
+  /// other communicators, may overtake what was begun. `may_gather`: small ones may wait for calls behind them, and be
+  /// walked as one (`answer_may_wait`); a program that measures one operation does without.
+  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256, bool may_gather = true);
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.
@@ -133,13 +134,13 @@ private:
   /// The same for a call that the coordinator hands on: the communicator may have ended before it took it.
   caf::error no_answer_of(communicator_id communicator, const caf::error& problem);
   caf::expected<gpu_sim::CommInitResponse> derive_one(proto::CommDeriveRequest request);
-  /// Makes one request for each piece, a few at a time, and takes their answers in order. A range beyond the device's
-  /// memory is refused before a byte is sent.
+  /// Makes one request for each piece, two at a time, and takes their answers in order: `ask` and `take` get its offset
+  /// and its bytes. A range beyond the device's memory is refused before a byte is sent.
   caf::error copy_in_pieces(device_id device, uint64_t address, uint64_t bytes,
                             const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
-                            const std::function<caf::error(uint64_t, const byte_block&)>& take);
-  /// Errors: out_of_range, and those of asking.
-  caf::error check_range(device_id device, uint64_t address, uint64_t bytes);
+                            const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take);
+  /// Where the range begins, from the beginning of the device's memory. Errors: out_of_range, and those of asking.
+  caf::expected<uint64_t> place_of(device_id device, uint64_t address, uint64_t bytes);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
     std::declval<const coordinator_actor&>(), caf::infinite, std::declval<proto::CollectiveRequest>()));

@@ -20,9 +20,9 @@ constexpr uint64_t device_begin = 1u << 20, device_bytes = 8u << 20;
 /// A device's memory, and what was asked of it.
 struct memory_script {
   std::vector<std::byte> memory{device_bytes};
-  std::vector<uint64_t> pieces;       ///< Bytes of each, in the order of their coming.
-  uint64_t refused_from = UINT64_MAX; ///< An address.
-  int64_t too_many = 0;               ///< Bytes in an answer.
+  std::vector<std::pair<uint64_t, uint64_t>> pieces; ///< Place in the memory and bytes, in the order of their coming.
+  uint64_t refused_from = UINT64_MAX;                ///< An address.
+  int64_t too_many = 0;                              ///< Bytes in an answer.
 };
 
 caf::behavior memory_double(caf::event_based_actor*, std::shared_ptr<memory_script> said) {
@@ -37,7 +37,7 @@ caf::behavior memory_double(caf::event_based_actor*, std::shared_ptr<memory_scri
             auto in = x.has_hosttodevice();
             auto address = in ? x.hosttodevice().dstmemaddr().value() : x.devicetohost().srcmemaddr().value();
             auto bytes = in ? block.size() : x.devicetohost().numbytes();
-            said->pieces.push_back(bytes);
+            said->pieces.emplace_back(address - device_begin, bytes);
             gpu_sim::MemcpyResponse answer;
             if (address >= said->refused_from) {
               answer.set_error("the device was lost");
@@ -69,14 +69,17 @@ byte_block counting(size_t bytes) {
 
 } // namespace
 
-TEST_CASE("copies: go in pieces of at most a mebibyte, and come back as they were") {
-  for (uint64_t bytes : {0ull, 4ull, 1ull << 20, (1ull << 20) + 4, 7ull << 20}) {
+// Else no page of a device's memory would be made as a huge one.
+TEST_CASE("copies: go in a piece for each huge page that they touch, and come back as they were") {
+  constexpr uint64_t page = 2u << 20;
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{4}, page / 2, page - 64, page + 4, 7 * page / 2}) {
     CAPTURE(bytes);
     memory_of_a_device x;
     auto block = counting(bytes);
     CHECK(!x.host.copy_to_device(device_id{1}, device_begin + 64, block));
-    CHECK(x.said->pieces.size() == std::max<size_t>((bytes + (1 << 20) - 1) >> 20, 1));
-    CHECK(std::all_of(x.said->pieces.begin(), x.said->pieces.end(), [](auto size) { return size <= 1u << 20; }));
+    CHECK(x.said->pieces.size() == std::max<uint64_t>((64 + bytes + page - 1) / page, 1));
+    for (auto& [place, size] : x.said->pieces)
+      CHECK(place % page + size <= page);
     auto back = x.host.copy_to_host(device_id{1}, device_begin + 64, bytes);
     REQUIRE(back);
     REQUIRE(back->size() == bytes);
@@ -90,7 +93,7 @@ TEST_CASE("copies: what is beyond the device's memory is refused before a byte i
   CHECK(code_of(problem) == errc::out_of_range);
   CHECK(render(problem)
         == "device 0x1: address 0x500000 with 0x600000 bytes is not within its memory, which is [0x100000, 0x900000)");
-  CHECK(x.host.copy_to_host(device_id{1}, 0, 2u << 20).error() == errc::out_of_range);
+  CHECK(x.host.copy_to_host(device_id{1}, 0, 4u << 20).error() == errc::out_of_range);
   CHECK(x.said->pieces.empty());
 }
 
@@ -99,7 +102,7 @@ TEST_CASE("copies: one that fails on its way ends with the first reason, and sen
   x.said->refused_from = device_begin + (2u << 20);
   auto problem = x.host.copy_to_device(device_id{1}, device_begin, counting(8u << 20));
   CHECK(code_of(problem) == errc::device_lost);
-  CHECK(x.said->pieces.size() <= 6); // two that went well, and the four that were under way
+  CHECK(x.said->pieces.size() == 3); // one that went well, and two that were under way
   x.said->refused_from = UINT64_MAX;
   CHECK(!x.host.copy_to_device(device_id{1}, device_begin, counting(64))); // nobody's answers are mixed up
 }
