@@ -33,6 +33,9 @@ caf::expected<std::string> address_for_others(const options& opts) {
   if (!own || !is_loopback(*own) || is_loopback(coordinator->host))
     return own;
   // The coordinator is on this host, and its name means so here; elsewhere it means another address of this host's.
+  // That of the way to everybody, of which nothing is sent; a bridge for containers is an address, too.
+  if (auto usual = own_address_towards({"192.0.2.1", 9}); usual && !is_loopback(*usual))
+    return usual;
   auto all = addresses_of_host();
   return all.empty() ? own : all.front();
 }

@@ -117,9 +117,12 @@ caf::error communicator_state::group_problem(const std::string& text) const {
 }
 
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
+  bool may_wait = request.answer_may_wait();
   auto sequence = enqueue(request);
   auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
   answer.set_sequence(sequence ? sequence->value : 0);
+  if (!may_wait && outbox_->may_wait())
+    flush(); // it is none of those that have gathered, and does not wait with them
   if (!outbox_->flush_pending())
     return answer;
   auto promise = self->make_response_promise<proto::CollectiveResponse>();

@@ -125,7 +125,9 @@ void communicator_state::run(operation& op) {
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
-  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic); // else there is nothing to wait for
+  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic)
+                && (!outbox_->flush_pending() || may_follow(op, *operations().find(outbox_->latest())));
+  // Else it would wait for nothing.
   outbox_->add(std::move(plan), op);
   proto::Record record;
   auto& started = *record.mutable_operation_started();

@@ -9,7 +9,7 @@ void outbox::journal(proto::Record record) {
     return;
   record.set_time_ns(unix_ns());
   records_.push_back(std::move(record));
-  if (!flush_pending() && !gathering_)
+  if (!flush_asked_ && !gathering_)
     flush_records();
 }
 
@@ -28,6 +28,11 @@ void outbox::add(proto::OperationPlan plan, const operation& op) {
 void outbox::flush_later() {
   if (flush_pending() && !std::exchange(flush_asked_, true))
     self_->send(self_, atom::flush_v);
+}
+
+void outbox::wait() {
+  flush_asked_ = false;
+  flush_records(); // these need not
 }
 
 void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise) {

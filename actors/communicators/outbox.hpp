@@ -43,9 +43,10 @@ public:
   /// begin it earlier, and what is called meanwhile is walked as one with it.
   bool may_wait() const { return may_wait_; }
   /// It does: the next `flush_later` asks again.
-  void wait() { flush_asked_ = false; }
-  /// The first operation that has gathered, where `flush_pending`.
+  void wait();
+  /// The first operation that has gathered, and the latest, where `flush_pending`.
   sequence_number first() const { return sequence_number{batch_.plans(0).sequence()}; }
+  sequence_number latest() const { return sequence_number{batch_.plans(batch_.plans_size() - 1).sequence()}; }
   void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
   /// `deterministic`, `fused_bytes_max`: see `fuse`. Returns how many messages go to relays.

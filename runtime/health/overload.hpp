@@ -3,7 +3,7 @@
 #include "messages/ids.hpp"
 
 #include <chrono>
-#include <optional>
+#include <map>
 #include <set>
 
 namespace ringmaster {
@@ -25,25 +25,24 @@ public:
   };
   /// Judges the suspects among so many who are watched; to be called at each look.
   verdict look(const std::set<device_id>& suspects, size_t watched, time_point now) {
-    std::erase_if(late_, [&](device_id device) { return suspects.count(device) == 0; });
-    if (2 * suspects.size() > watched)
-      late_ = suspects;
-    if (late_.empty()) {
-      since_.reset();
-      return {};
+    std::erase_if(late_, [&](auto& x) { return suspects.count(x.first) == 0; });
+    verdict result;
+    if (2 * suspects.size() > watched) {
+      result.began = late_.empty();
+      for (auto device : suspects)
+        late_.emplace(device, now);
     }
-    bool began = !since_;
-    if (began)
-      since_ = now;
-    return {now - *since_ < patience_ ? late_ : std::set<device_id>{}, began};
+    for (auto& [device, since] : late_)
+      if (now - since < patience_)
+        result.excused.insert(device);
+    return result;
   }
 
   duration patience() const { return patience_; }
 
 private:
   duration patience_;
-  std::set<device_id> late_; ///< Since most were, without a pause.
-  std::optional<time_point> since_;
+  std::map<device_id, time_point> late_; ///< Since when they have been late, together with most, without a pause.
 };
 
 } // namespace ringmaster

@@ -63,6 +63,10 @@ bool may_be_fused(const operation& op, bool deterministic) {
          && (deterministic || place_does_not_matter(op.what()));
 }
 
+bool may_follow(const operation& op, const operation& earlier) {
+  return same_reduction(op.what(), earlier.what()) && !depends(op, earlier);
+}
+
 proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,
                            uint64_t bytes_max) {
   proto::OperationBatch result;

@@ -9,6 +9,10 @@ namespace ringmaster {
 /// wherever they lie in the buffer.
 bool may_be_fused(const operation& op, bool deterministic);
 
+/// Whether it may be walked as one with an earlier one, where both may be with others: the same reduction of the same
+/// type, of what the other does not write.
+bool may_follow(const operation& op, const operation& earlier);
+
 /// Makes one plan of those that may be fused, of a group or of calls that may wait, and of which none reads what an
 /// earlier one writes: ranks walk them as one, since a walk costs as many messages for one element as for a thousand.
 /// (NCCL fuses a group's calls for the same reason, Horovod what is called in a moment.) The plans' operations are in

@@ -8,8 +8,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sys/socket.h>
+#include <thread>
 
 using namespace ringmaster::launch;
 
@@ -40,7 +42,30 @@ struct silent_listener {
     return ::poll(&comes, 1, static_cast<int>(std::chrono::milliseconds{launched_program::limit}.count())) == 1;
   }
 
+  /// From now on what comes is dropped, as if the host were not there.
+  void fill() {
+    REQUIRE(::listen(listens.get(), 0) == 0);
+    sockaddr_in there{};
+    socklen_t size = sizeof there;
+    REQUIRE(::getsockname(listens.get(), reinterpret_cast<sockaddr*>(&there), &size) == 0);
+    REQUIRE(::connect(fills.get(), reinterpret_cast<sockaddr*>(&there), size) == 0);
+  }
+  /// Until somebody tries nevertheless.
+  bool await_dropped() const {
+    constexpr auto sent = "02"; // the system's number of a connection that has asked and has no answer
+    auto wanted = fmt::format(":{:04X} {}", port, sent);
+    for (auto until = std::chrono::steady_clock::now() + launched_program::limit;
+         std::chrono::steady_clock::now() < until; std::this_thread::yield()) {
+      std::ifstream table{"/proc/net/tcp"};
+      std::string all{std::istreambuf_iterator<char>{table}, {}};
+      if (all.find(wanted) != std::string::npos)
+        return true;
+    }
+    return false;
+  }
+
   unique_fd listens{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  unique_fd fills{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   uint16_t port = 0;
 };
 
@@ -310,6 +335,17 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
     CHECK(run.error.find("ends on signal Interrupt") != std::string::npos);
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 5 s it would wait
   }
+}
+
+TEST_CASE("processes: a signal ends who connects to a host that drops what is sent to it") {
+  silent_listener deaf;
+  deaf.fill();
+  launched_program run{{RINGMASTER_PROGRAM, "node", "--join", fmt::format("127.0.0.1:{}", deaf.port)}};
+  REQUIRE(deaf.await_dropped());
+  auto begun = std::chrono::steady_clock::now();
+  ::kill(run.child.pid(), SIGINT);
+  CHECK(run.finish() == 0);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 3 s that connecting takes
 }
 
 TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {

@@ -46,12 +46,14 @@ bool is_to_end() {
   return signal != 0;
 }
 
-/// As `connect`; nothing where this process was told to end meanwhile.
-std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts) {
+/// As `connect`; nothing where this process was told to end meanwhile. Then `at_the_end` is made: what still connects
+/// ends behind this call.
+std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts,
+                                                                     std::optional<no_more_connecting>& at_the_end) {
   auto coming = std::async(std::launch::async, [&] { return connect(system, opts.node.join, opts.node.join_timeout); });
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
     if (is_to_end()) {
-      no_more_connecting at_once;
+      at_the_end.emplace();
       coming.wait();
       return std::nullopt;
     }
@@ -157,7 +159,7 @@ class node_call final : public configured_call {
     caf::actor_system system{cfg_};
     coordinator_actor host;
     if (!opts.node.join.empty()) {
-      auto found = connect_unless_ended(system, opts);
+      auto found = connect_unless_ended(system, opts, at_the_end);
       if (!found)
         return exit_ok;
       if (!*found)

@@ -88,6 +88,12 @@ struct burst : rank_cluster {
       CHECK(x.error() == "");
   }
   std::string ended() { return cluster.wait(comm.commid()).error(); }
+  template <class Request, class Response>
+  void group() {
+    Request request;
+    request.set_commid(comm.commid());
+    CHECK(cluster.template ask_coordinator<Response>(request).error() == "");
+  }
 
   /// How many walks rank 1 has made.
   size_t walks() {
@@ -153,6 +159,44 @@ TEST_CASE("waiting calls: one behind them that does not wait takes them along") 
   CHECK(x.now() == before);
   CHECK(x.ended() == "");
   CHECK(x.read(3, 64, 6) == burst::expected(3));
+  CHECK(x.walks() == 3);
+}
+
+TEST_CASE("waiting calls: one behind them that is refused, or waits in a group, is answered at once") {
+  for (bool refused : {true, false}) {
+    CAPTURE(refused);
+    burst x{2};
+    x.slow(50ms);
+    x.calls(1);
+    x.answered(1);
+    auto before = x.now();
+    x.call(x.request(2, 66));
+    auto more = x.request(4, 68, false);
+    if (refused)
+      more.set_outputs(3, UINT64_MAX - 4); // no address
+    else
+      x.group<gpu_sim::GroupStartRequest, gpu_sim::GroupStartResponse>();
+    x.call(more);
+    x.taken(3);
+    CHECK(x.now() == before);
+    CHECK(x.said->answers[2].success() == !refused);
+    if (!refused)
+      x.group<gpu_sim::GroupEndRequest, gpu_sim::GroupEndResponse>();
+    CHECK(x.ended() == "");
+  }
+}
+
+TEST_CASE("waiting calls: none waits for company that it cannot have") {
+  burst x{2};
+  x.slow(50ms);
+  x.calls(1);
+  x.answered(1);
+  auto before = x.now();
+  x.call(x.request(2, 66));
+  x.call(x.request(66, 68)); // of the other's result
+  x.answered(3);
+  CHECK(x.now() == before);
+  CHECK(x.ended() == "");
   CHECK(x.walks() == 3);
 }
 

@@ -84,6 +84,17 @@ TEST_CASE("watch: who has caught up is judged as anybody, also while others are 
     REQUIRE(++ticks < 15);
 }
 
+TEST_CASE("watch: each has the patience from when it was late, not from when somebody else was") {
+  four x;
+  for (int i = 0; i < 20; ++i)
+    x.tick(4);
+  for (int i = 0; i < 20; ++i)
+    x.tick(1); // the others have caught up, and are late again
+  for (int i = 0; i < 20; ++i)
+    for (auto& found : x.tick(4).suspects)
+      CHECK(found.first == device_id{1});
+}
+
 TEST_CASE("watch: an excuse is told once, and begins anew behind a moment in which most were in time") {
   four x;
   auto told = [&](size_t silent, int ticks) {
