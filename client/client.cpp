@@ -107,12 +107,11 @@ caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uin
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
 // second on a link of 1 Gb/s. So a copy goes in pieces, of which two are under way. They end where huge pages of the
 // device's memory do: a page that nobody has used is made as one when all of it is about to be written.
-constexpr uint64_t piece_bytes = huge_pages::page_bytes;
-
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
   const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take) {
+  constexpr uint64_t piece_bytes = huge_pages::page_bytes;
   constexpr size_t under_way_max = 2;
   uint64_t place = 0; // of no matter for a single piece
   if (bytes > piece_bytes) {

@@ -246,7 +246,8 @@ void communicator_state::tick() {
     spdlog::info("communicator {}: {}", options.id.value, found.overload);
   for (auto& [device, reason] : found.suspects)
     lose(device, reason, "suspicion", true);
-  flush(); // what may wait has waited long enough
+  if (outbox_->flush_pending())
+    flush(); // what may wait has waited long enough
   if (!watching())
     return;
   ask_progress(watched());

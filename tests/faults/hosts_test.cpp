@@ -10,46 +10,56 @@ using namespace ringmaster::launch;
 
 namespace {
 
-/// `settings`: of hosts.sh, in the environment.
-std::vector<std::string> between_hosts(const std::string& configuration, std::vector<std::string> command,
-                                       const std::string& settings = "HOSTS_RATE=") {
-  std::vector<std::string> result{"env",
-                                  settings,
-                                  "unshare",
-                                  "-rnmpf",
-                                  "--kill-child",
-                                  "--mount-proc",
-                                  "sh",
-                                  RINGMASTER_SOURCE_DIR "/tests/programs/hosts.sh",
-                                  RINGMASTER_PROGRAM,
-                                  configuration};
-  result.insert(result.end(), command.begin(), command.end());
-  return result;
-}
+/// A command on hosts of their own, until its end. `settings`: of hosts.sh, in the environment.
+struct run_between_hosts {
+  run_between_hosts(const std::string& configuration, std::vector<std::string> command,
+                    const std::string& settings = "HOSTS_RATE=")
+    : program{words(configuration, std::move(command), settings)}, status{program.finish()} {}
 
-/// Whether the kernel forbids it, which is said.
-bool is_skipped(launched_program& run) {
-  if (run.output.find("skipped: ") == std::string::npos && run.error.find("unshare: ") == std::string::npos)
-    return false;
-  MESSAGE(run.output, run.error);
-  return true;
-}
+  /// Whether the kernel forbids it, which is said.
+  bool is_skipped() const {
+    if (output.find("skipped: ") == std::string::npos && error.find("unshare: ") == std::string::npos)
+      return false;
+    MESSAGE(output, error);
+    return true;
+  }
+
+  ringmaster::test::temporary_directory dir;
+  launched_program program;
+  int status;
+  const std::string &output = program.output, &error = program.error;
+
+private:
+  std::vector<std::string> words(const std::string& configuration, std::vector<std::string> command,
+                                 const std::string& settings) const {
+    auto conf = (dir.path() / "conf").string();
+    std::ofstream{conf} << configuration;
+    std::vector<std::string> result{"env",
+                                    settings,
+                                    "unshare",
+                                    "-rnmpf",
+                                    "--kill-child",
+                                    "--mount-proc",
+                                    "sh",
+                                    RINGMASTER_SOURCE_DIR "/tests/programs/hosts.sh",
+                                    RINGMASTER_PROGRAM,
+                                    conf};
+    result.insert(result.end(), command.begin(), command.end());
+    return result;
+  }
+};
 
 } // namespace
 
 TEST_CASE("hosts: between hosts blocks go over bulk connections, and every kind is right") {
-  ringmaster::test::temporary_directory dir;
-  auto conf = (dir.path() / "conf").string();
-  std::ofstream{conf} << "[link]\nchecksums=true\n";
   auto story = R"("$0" info --devices 8 && "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 4M -e 4M &&
                   "$0" bench all_to_all --samples 1 -w 0 -n 2 -b 512K -e 512K)";
-  launched_program run{between_hosts(conf, {"sh", "-c", story, RINGMASTER_PROGRAM})};
-  auto status = run.finish();
+  run_between_hosts run{"[link]\nchecksums=true\n", {"sh", "-c", story, RINGMASTER_PROGRAM}};
   CAPTURE(run.output);
   CAPTURE(run.error);
-  if (is_skipped(run))
+  if (run.is_skipped())
     return;
-  CHECK(status == 0);
+  CHECK(run.status == 0);
   CHECK(run.output.find("# 8 ranks: 2 nodes of 4 on ") != std::string::npos);
   auto first = run.output.find("# every result was right");
   CHECK(run.output.find("# every result was right", first + 1) != std::string::npos);
@@ -60,33 +70,26 @@ TEST_CASE("hosts: between hosts blocks go over bulk connections, and every kind 
 }
 
 TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what is under way") {
-  ringmaster::test::temporary_directory dir;
-  auto conf = (dir.path() / "conf").string();
-  std::ofstream{conf} << "[middleman]\nheartbeat-interval=500ms\nconnection-timeout=2s\n"; // not 20 s, for a test
-  launched_program run{between_hosts(conf, {RINGMASTER_PROCESS_PAUSE, "hosts-cut", "1"})};
-  auto status = run.finish();
+  auto conf = "[middleman]\nheartbeat-interval=500ms\nconnection-timeout=2s\n"; // not 20 s, for a test
+  run_between_hosts run{conf, {RINGMASTER_PROCESS_PAUSE, "hosts-cut", "1"}};
   CAPTURE(run.output);
   CAPTURE(run.error);
-  if (is_skipped(run))
+  if (run.is_skipped())
     return;
-  CHECK(status == 0);
+  CHECK(run.status == 0);
   CHECK(run.output.find("nothing is lost") != std::string::npos);
 }
 
 TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other directly, though names mean 127.0.1.1") {
-  ringmaster::test::temporary_directory dir;
-  auto conf = (dir.path() / "conf").string();
-  std::ofstream{conf};
   auto story
     = R"("$0" info --devices 9 > /dev/null && "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 64 -e 64 &&
                   "$0" info)";
-  launched_program run{between_hosts(conf, {"sh", "-c", story, RINGMASTER_PROGRAM}, "HOSTS_ON_C=1")};
-  auto status = run.finish();
+  run_between_hosts run{"", {"sh", "-c", story, RINGMASTER_PROGRAM}, "HOSTS_ON_C=1"};
   CAPTURE(run.output);
   CAPTURE(run.error);
-  if (is_skipped(run))
+  if (run.is_skipped())
     return;
-  CHECK(status == 0);
+  CHECK(run.status == 0);
   CHECK(run.output.find("# every result was right") != std::string::npos);
   for (auto its : {" on c, ", " at 10.9.0.1:", " at 10.9.0.2:", " at 10.9.0.3:"})
     CHECK(run.output.find(its) != std::string::npos);
@@ -94,16 +97,13 @@ TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other di
 }
 
 TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls over the same link pass") {
-  ringmaster::test::temporary_directory dir;
-  auto conf = (dir.path() / "conf").string();
-  std::ofstream{conf} << "[device]\nmemory-bytes=\"256 MiB\"\n";
-  launched_program run{between_hosts(conf, {RINGMASTER_NODE_FAULT, "large-copy", "160"}, "HOSTS_RATE=800mbit")};
-  auto status = run.finish();
+  run_between_hosts run{
+    "[device]\nmemory-bytes=\"256 MiB\"\n", {RINGMASTER_NODE_FAULT, "large-copy", "160"}, "HOSTS_RATE=800mbit"};
   CAPTURE(run.output);
   CAPTURE(run.error);
-  if (is_skipped(run))
+  if (run.is_skipped())
     return;
-  CHECK(status == 0);
+  CHECK(run.status == 0);
   auto told = run.output.find("160 MiB in ");
   REQUIRE(told != std::string::npos);
   CHECK(std::stod(run.output.substr(told + 11)) > 1.5); // so slow is the link, or there is none of that kind

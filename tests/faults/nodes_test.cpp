@@ -116,10 +116,7 @@ TEST_CASE("nodes: under replace a spare of another node takes over, and SUCCESS 
     ring_on_nodes x{opts, 2};
     x.cluster.run_for(moment * 100us);
     auto lost = x.trial.device(static_cast<uint32_t>(moment % 2));
-    size_t its_node = 1;
-    while (&x.cluster.process(its_node) != x.cluster.host_of(lost))
-      ++its_node;
-    x.cluster.kill(its_node);
+    x.cluster.kill(x.cluster.host_index_of(lost).value());
     x.cluster.run_for(1s); // everybody knows, and the spare is in its place
     auto status = x.end();
     CHECK(status.devices_size() == 2);

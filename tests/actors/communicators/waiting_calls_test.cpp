@@ -111,6 +111,13 @@ struct burst : rank_cluster {
   }
   void slow(caf::timespan delay) { cluster.inject(device(1), fault(proto::FaultRequest::SLOW, {}, delay)); }
   auto now() { return cluster.sys.clock().now(); }
+  /// From now on an operation is under way, of which rank 1 takes `delay` for each message. Returns the time.
+  auto keep_busy(caf::timespan delay) {
+    slow(delay);
+    calls(1);
+    answered(1);
+    return now();
+  }
 
   std::shared_ptr<caller_state> said = std::make_shared<caller_state>();
   caf::actor who;
@@ -147,10 +154,7 @@ TEST_CASE("waiting calls: whoever waits for his answer has it at once, and a wal
 
 TEST_CASE("waiting calls: one behind them that does not wait takes them along") {
   burst x{2};
-  x.slow(50ms);
-  x.calls(1);
-  x.answered(1);
-  auto before = x.now();
+  auto before = x.keep_busy(50ms);
   x.call(x.request(2, 66));
   x.run_messages();
   CHECK(x.said->answers.size() == 1);
@@ -166,10 +170,7 @@ TEST_CASE("waiting calls: one behind them that is refused, or waits in a group, 
   for (bool refused : {true, false}) {
     CAPTURE(refused);
     burst x{2};
-    x.slow(50ms);
-    x.calls(1);
-    x.answered(1);
-    auto before = x.now();
+    auto before = x.keep_busy(50ms);
     x.call(x.request(2, 66));
     auto more = x.request(4, 68, false);
     if (refused)
@@ -188,10 +189,7 @@ TEST_CASE("waiting calls: one behind them that is refused, or waits in a group, 
 
 TEST_CASE("waiting calls: none waits for company that it cannot have") {
   burst x{2};
-  x.slow(50ms);
-  x.calls(1);
-  x.answered(1);
-  auto before = x.now();
+  auto before = x.keep_busy(50ms);
   x.call(x.request(2, 66));
   x.call(x.request(66, 68)); // of the other's result
   x.answered(3);
@@ -202,10 +200,7 @@ TEST_CASE("waiting calls: none waits for company that it cannot have") {
 
 TEST_CASE("waiting calls: they wait no longer than between two looks at the members") {
   burst x{3};
-  x.slow(5s);
-  x.calls(1);
-  x.answered(1);
-  auto before = x.now();
+  auto before = x.keep_busy(5s);
   x.call(x.request(2, 66));
   x.answered(2);
   CHECK(x.now() - before <= suspicion::options{}.interval);

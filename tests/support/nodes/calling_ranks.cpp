@@ -11,14 +11,12 @@ calling_ranks::calling_ranks(simulated_nodes& cluster, const gpu_sim::CommInitRe
   members.set_epoch(1);
   *members.mutable_devices() = comm.devices();
   for (int rank = 0; rank < comm.devices_size(); ++rank) {
-    auto its = cluster.host_of(comm.devices(rank).deviceid().value());
-    REQUIRE(its != nullptr);
-    processes_.push_back(its);
-    size_t index = 1;
-    while (&cluster.process(index) != its)
-      ++index;
-    auto coordinator = state_of<node_state>(cluster.node_of(index)).options.coordinator;
-    handles_.emplace_back(its->sys, coordinator, id_of(comm), members, static_cast<uint32_t>(rank));
+    auto index = cluster.host_index_of(comm.devices(rank).deviceid().value());
+    REQUIRE(index);
+    auto& its = cluster.process(*index);
+    processes_.push_back(&its);
+    auto coordinator = state_of<node_state>(cluster.node_of(*index)).options.coordinator;
+    handles_.emplace_back(its.sys, coordinator, id_of(comm), members, static_cast<uint32_t>(rank));
   }
 }
 

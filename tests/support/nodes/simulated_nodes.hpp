@@ -69,6 +69,8 @@ public:
 
   /// The process that hosts a device; nullptr where the coordinator knows of none, or it does not run.
   simulated_process* host_of(uint64_t device);
+  /// The same, as what `process` takes. Nothing where `host_of` is null.
+  std::optional<size_t> host_index_of(uint64_t device);
   bool is_there(uint64_t device) { return host_of(device) != nullptr; }
   /// The state of one that is there.
   device_state& device_at(uint64_t device);

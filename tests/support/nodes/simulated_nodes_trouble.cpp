@@ -44,14 +44,19 @@ const known_device* simulated_nodes::known(uint64_t device) {
 }
 
 simulated_process* simulated_nodes::host_of(uint64_t device) {
+  auto index = host_index_of(device);
+  return index ? processes_[*index].get() : nullptr;
+}
+
+std::optional<size_t> simulated_nodes::host_index_of(uint64_t device) {
   auto its = known(device);
   if (its == nullptr)
-    return nullptr;
+    return std::nullopt;
   auto its_node = its->handle.device->node();
-  for (auto& x : processes_)
-    if (x->sys.node() == its_node)
-      return x->runs() ? x.get() : nullptr;
-  return nullptr;
+  for (size_t index = 0; index < processes_.size(); ++index)
+    if (processes_[index]->sys.node() == its_node)
+      return processes_[index]->runs() ? std::optional{index} : std::nullopt;
+  return std::nullopt;
 }
 
 /// The actor behind a handle of the coordinator's.
