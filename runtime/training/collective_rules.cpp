@@ -45,7 +45,8 @@ std::string complete(arguments all) {
 std::string sum_samples(arguments all, value_tag& total) {
   for (auto* each : all.subspan(1)) {
     auto& x = each->argument;
-    if (x.kind != total.kind || x.step != total.step || x.part != total.part || x.tensor != total.tensor)
+    if (x.kind != total.kind || x.has != total.has || x.step != total.step || x.part != total.part
+        || x.tensor != total.tensor)
       return refused(*each,
                      fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
     if (!total.samples.add(x.samples))
@@ -55,10 +56,29 @@ std::string sum_samples(arguments all, value_tag& total) {
   return {};
 }
 
+/// Of what tensor-parallel ranks all have: each has found a summand of its gradient.
+std::string sum_replicated(arguments all, value_tag& total) {
+  std::vector<bool> there(total.tensor.count);
+  for (auto* each : all) {
+    auto& x = each->argument;
+    if (x.kind != total.kind || x.has != total.has || x.layer != total.layer || x.step != total.step
+        || x.part != total.part || x.samples != total.samples || x.tensor.count != total.tensor.count
+        || there[x.tensor.index])
+      return refused(*each,
+                     fmt::format("it has the {}, rank {} the {}", text_of(x), all.front()->rank, text_of(total)));
+    there[x.tensor.index] = true;
+  }
+  if (all.size() != there.size())
+    return refused(*all.front(), fmt::format("{} ranks do not have all of the {} tensor shards of the {}", all.size(),
+                                             there.size(), text_of(total)));
+  total.has = form::whole;
+  return {};
+}
+
 /// Of gradients by weights, the samples add up; of summands, the parts.
 std::string sum(arguments all, value_tag& total) {
   if (total.kind == value_kind::weight_gradient)
-    return sum_samples(all, total);
+    return total.has == form::summand ? sum_replicated(all, total) : sum_samples(all, total);
   if (!of_activation(total.kind) || total.has != form::summand)
     return refused(*all.front(), fmt::format("the {} is nothing that is summed over ranks", text_of(total)));
   auto problem = complete(all);
@@ -85,6 +105,8 @@ std::string exchange(arguments all, value_tag& x) {
 }
 
 std::string reduce(arguments all, value_tag& x) {
+  if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && x.has == form::summand)
+    return refused(*all.front(), fmt::format("the {}: that comes first", text_of(x)));
   if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && !x.part.whole())
     return refused(*all.front(), fmt::format("it needs the whole, and has the {}", text_of(x)));
   return sum(all, x);
@@ -118,6 +140,8 @@ std::string combine(arguments all) {
   for (uint32_t i = 0; i < count; ++i) {
     auto& mine = all[i]->results[0];
     mine = result;
+    if (result.kind == value_kind::weight_gradient)
+      mine.tensor = all[i]->argument.tensor;
     if (what == op::reduce_scatter || what == op::all_to_all)
       mine.part = {i, count};
     if (what == op::reduce_scatter && of_activation(result.kind))

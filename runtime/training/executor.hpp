@@ -54,7 +54,8 @@ struct pending {
   group among{};      ///< Of collectives.
   value_tag argument; ///< The value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
   std::array<value_tag, 2> results{}; ///< Of collectives and receives, the executor says what came.
-  std::array<uint64_t, 2> memory{};   ///< Where the executor has put the results.
+  std::array<uint64_t, 3> memory{};   ///< Of the values that it is given, in the order of the rank's parameters; then,
+                                      ///< from its end on, where the executor has put the results.
   storage consumed;                   ///< Memory of the argument, where the operation ends it.
   std::coroutine_handle<> waiter;     ///< To be resumed at the end.
   double note = 0;                    ///< The executor's own.

@@ -15,15 +15,18 @@ void add_up(value_tag& made, const weight& w) {
 }
 
 /// Of a gradient by something of x's layer, for x's samples.
-void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w) {
+void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w, bool replicated) {
   made.kind = kind;
   made.step = x.tag().step;
   made.layer = x.layer();
   made.samples = x.tag().samples;
-  if (kind == value_kind::weight_gradient)
-    made.tensor = w.tag().tensor;
-  else
+  if (kind != value_kind::weight_gradient) {
     add_up(made, w);
+    return;
+  }
+  made.tensor = w.tag().tensor;
+  if (replicated && !made.tensor.whole())
+    made.has = form::summand;
 }
 
 void set_about(value_tag& argument, const activation& x, const weight& w) {
@@ -71,6 +74,9 @@ std::string misfit(const value_tag& base, const value_tag& other) {
   if (other.tensor != base.tensor)
     return fmt::format("of what tensor-parallel ranks share it is {} and must be {}", text_of(other.tensor),
                        text_of(base.tensor));
+  if (other.has != base.has)
+    return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
+                                      : "it has been summed over the tensor-parallel ranks";
   return {};
 }
 
@@ -138,6 +144,7 @@ operation<activation> rank::forward(const activation& x, const weight& w) {
     result.refuse(
       first_of({expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)}));
   set_about(work.argument, x, w);
+  work.memory = {x.memory_.token(), w.memory_.token()};
   work.results[0] = x.tag();
   ++work.results[0].layer;
   add_up(work.results[0], w);
@@ -148,6 +155,7 @@ operation<activation_gradient> rank::loss(const activation& output) {
   auto result = start<activation_gradient>(op::loss);
   auto& work = result.work_;
   work.argument = output.tag();
+  work.memory[0] = output.memory_.token();
   work.results[0] = output.tag();
   work.results[0].kind = value_kind::activation_gradient;
   result.refuse(expects(output, "output"));
@@ -177,8 +185,9 @@ operation<Values...> rank::gradients(op what, const activation& x, const weight&
   auto result = start<Values...>(what);
   auto& work = result.work_;
   set_about(work.argument, x, w);
+  work.memory = {x.memory_.token(), w.memory_.token(), by_output.memory_.token()};
   auto* made = work.results.data();
-  (set_gradient(*made++, Values::kind, x, w), ...);
+  (set_gradient(*made++, Values::kind, x, w, model_->replicated), ...);
   result.refuse(mismatch(x, w, by_output));
   return result;
 }
@@ -201,10 +210,12 @@ operation<weight_gradient> rank::backward_weight(const activation& x, const weig
 operation<> rank::add(weight_gradient& sum, weight_gradient more) {
   auto result = start<>(op::add);
   result.work_.argument = more.tag();
+  result.work_.memory = {sum.memory_.token(), more.memory_.token()};
   if (!usable(more)) {
     result.refuse(expects(more, "gradient"));
   } else if (!sum.valid()) {
     sum = std::move(more);
+    result.work_.memory = {};
     return result;
   } else if (!usable(sum)) {
     result.refuse(expects(sum, "sum"));
@@ -223,6 +234,7 @@ operation<Value> rank::sliced(Value x, shard part) {
   auto result = start<Value>(op::slice);
   auto& work = result.work_;
   work.argument = x.tag();
+  work.memory[0] = x.memory_.token();
   work.results[0] = x.tag();
   work.results[0].part = part;
   if constexpr (of_activation(Value::kind))
@@ -252,6 +264,7 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
   if (!c.samples.contains(all))
     result.refuse(fmt::format("the gradient is incomplete: it has samples {} of 0-{}", c.samples.text(), all.end - 1));
   result.work_.argument = a;
+  result.work_.memory = {w.memory_.token(), state.memory_.token(), gradient.memory_.token()};
   result.work_.consumed = std::move(gradient.memory_);
   if (result.error_)
     return result;
@@ -263,6 +276,7 @@ operation<> rank::update(weight& w, optimizer_state& state, weight_gradient grad
 operation<> rank::finish(weight w) {
   auto result = start<>(op::finish);
   result.work_.argument = w.tag();
+  result.work_.memory[0] = w.memory_.token();
   result.refuse(expects(w, "weight"));
   if (w.tag().step != 1)
     result.refuse(fmt::format("the {} is not at step 1", text_of(w.tag())));
@@ -295,6 +309,7 @@ operation<> rank::send(uint32_t to, const value& x) {
   auto result = start<>(op::send);
   result.work_.peer = to;
   result.work_.argument = x.tag();
+  result.work_.memory[0] = x.memory_.token();
   result.refuse(no_rank(to));
   if (!usable(x))
     result.refuse(expects(x, "value"));

@@ -13,7 +13,9 @@ struct model {
   uint32_t tensor = 0;            ///< Ranks that share each layer; 0: as the strategy likes.
   uint32_t data = 0;              ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
   bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
-  uint32_t zero = 0; ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
+  uint32_t zero = 0;       ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
+  bool uneven = false;     ///< Data-parallel ranks may have one sample more than others.
+  bool replicated = false; ///< Layers have parameters that all ranks that share them have: see `all_reduce`.
 };
 
 /// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a
@@ -67,7 +69,8 @@ public:
   operation<> finish(weight w);
 
   /// The sum over the group's ranks: of gradients by weights, each of other samples; of an activation's or its
-  /// gradient's summands, all of them.
+  /// gradient's summands, all of them. Of gradients by weights that tensor-parallel ranks share, where they are
+  /// summands: of the parameters that all of them have, the others stay as they are.
   template <class Value>
   operation<Value> all_reduce(Value x, group among) {
     return together(op::all_reduce, std::move(x), among);
@@ -143,6 +146,7 @@ private:
     auto result = start<Value>(what);
     result.work_.among = among;
     result.work_.argument = x.tag();
+    result.work_.memory[0] = x.memory_.token();
     result.refuse(no_member(result.work_, x));
     result.work_.consumed = std::move(x.memory_);
     return result;
@@ -154,6 +158,7 @@ private:
     result.work_.peer = root;
     result.work_.argument = x.tag();
     result.work_.argument.kind = Value::kind; // where it shows nothing, too
+    result.work_.memory[0] = x.memory_.token();
     result.refuse(no_member(result.work_, x));
     return result;
   }
@@ -163,6 +168,7 @@ private:
     auto& work = result.work_;
     work.argument = work.results[0] = x.tag();
     work.results[0].on_host = what == op::offload;
+    work.memory[0] = x.memory_.token();
     result.refuse(not_there(work, x));
     work.consumed = std::move(x.memory_);
     return result;

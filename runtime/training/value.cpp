@@ -54,7 +54,8 @@ std::string on_device(const value_tag& x) {
     case value_kind::activation_gradient:
       return fmt::format("gradient by the input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::weight_gradient:
-      return fmt::format("gradient by the weight of layer {}, samples {}{}", x.layer, x.samples.text(), of_part(x));
+      return fmt::format("gradient by the weight of layer {}, samples {}{}{}", x.layer, x.samples.text(), of_part(x),
+                         x.has == form::summand ? ", not summed over tensor shards" : "");
     default: return "nothing";
   }
 }

@@ -27,7 +27,8 @@ constexpr bool of_activation(value_kind x) {
 /// How much of an activation, or of its gradient, a rank has.
 enum class form : uint8_t {
   whole,
-  summand,  ///< One of `part.count` that add up to it: what a layer's tensor shard makes.
+  summand,  ///< One of `part.count` that add up to it: what a layer's tensor shard makes. Of a weight's gradient: what
+            ///< all of the layer's tensor shards have of it is one of as many.
   sequence, ///< A part of the positions of each sample.
   heads,    ///< A part of the hidden size, all positions.
 };
@@ -35,7 +36,7 @@ enum class form : uint8_t {
 /// What a value is of. Layers are counted from 0, samples within the global batch.
 struct value_tag {
   value_kind kind = value_kind::none;
-  form has : 7 = form::whole; ///< Of activations and their gradients.
+  form has : 7 = form::whole; ///< Of activations and their gradients; of weights' gradients: see `summand`.
   bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
   uint16_t step = 0;          ///< Of weights and optimizer states: updates so far.
   uint32_t layer = 0;

@@ -54,8 +54,8 @@ void simulated_world::take_place(pending& x, double duration) {
 
 void simulated_world::give_results(pending& x) {
   for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
-    if (x.memory[i] != 0)
-      continue;
+    if (x.aside && x.what == op::all_gather) // it is there since it began
+      break;
     x.memory[i] = x.results[i].on_host ? 0 : costs_.memory_of(x.results[i]);
     ranks_[x.rank].held += x.memory[i];
   }

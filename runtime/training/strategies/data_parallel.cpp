@@ -109,10 +109,10 @@ strategy data_parallel_rank::update() {
 strategy run_data_parallel(rank& self, const model& m, data_parallel_plan plan) {
   data_parallel_rank mine{self, m, plan};
   co_await mine.load();
-  const auto part = samples_of(m, self.index(), self.world_size());
-  for (auto samples : micro_batches(m, part)) {
+  const auto batches = micro_batches(m, self.index(), self.world_size());
+  for (auto samples : batches) {
     co_await mine.forward(samples);
-    co_await mine.backward(samples.end == part.end);
+    co_await mine.backward(samples == batches.back());
   }
   co_await mine.update();
 }

@@ -19,7 +19,7 @@ strategy run_overlapping_data_parallel(rank& self, const model& m) {
   for (uint32_t l = 0; l < m.layers; ++l)
     std::tie(weights[l], states[l]) = co_await self.load_weights(l);
 
-  const auto batches = micro_batches(m, samples_of(m, self.index(), self.world_size()));
+  const auto batches = micro_batches(m, self.index(), self.world_size());
   for (auto samples : batches) {
     inputs[0] = co_await self.input(samples);
     for (uint32_t l = 0; l < m.layers; ++l)

@@ -33,8 +33,7 @@ public:
 
 private:
   range samples_of_step(const pipeline_stage& s, uint32_t micro_batch) const {
-    auto begin = s.samples.begin + micro_batch * model_.micro_batch;
-    return {begin, std::min(begin + model_.micro_batch, s.samples.end)};
+    return micro_batch_of(model_, s.samples, s.micro_batches, s.first_micro_batch + micro_batch);
   }
 
   strategy forward(pipeline_stage& s, pipeline_step x);
@@ -147,6 +146,8 @@ strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
 }
 
 strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradient) {
+  if (zero_ >= 2 && shared() && model_.replicated)
+    gradient = co_await self_.all_reduce(std::move(gradient), tensor_);
   if (zero_ >= 2)
     gradient = co_await self_.reduce_scatter(std::move(gradient), data_);
   co_await self_.add(s.sums[l], std::move(gradient));
@@ -250,6 +251,8 @@ strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch)
 }
 
 strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradient sum) {
+  if (zero_ < 2 && shared() && model_.replicated)
+    sum = co_await self_.all_reduce(std::move(sum), tensor_);
   if (plan_.where == placement::both_ways) { // the other rank that has this stage, for the other half of the samples
     auto& shape = plan_.shape;
     auto mirror = shape.at_stage(self_.index(), shape.pipeline - 1 - shape.stage(self_.index()));

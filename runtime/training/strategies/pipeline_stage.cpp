@@ -73,10 +73,8 @@ pipeline_stage stage_of(const model& m, const pipeline_plan& plan, uint32_t rank
   }
   s.layers = layers_of(m, mine, count);
   s.samples = samples_of(m, shape.data_index(rank), shape.data);
-  if (plan.where == placement::both_ways) {
-    auto half = s.samples.begin + pipeline_micro_batches(m, shape) / 2 * m.micro_batch;
-    (chunk == 0 ? s.samples.end : s.samples.begin) = half;
-  }
+  s.micro_batches = pipeline_micro_batches(m, shape);
+  s.first_micro_batch = plan.where == placement::both_ways && chunk != 0 ? s.micro_batches / 2 : 0;
   s.under_way = passages{s.layers.count()};
   s.weights.resize(s.layers.count());
   s.states.resize(s.layers.count());

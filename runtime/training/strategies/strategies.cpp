@@ -55,12 +55,30 @@ uint32_t chunks_of(const known_strategy& which, const model& m) {
 }
 
 range samples_of(const model& m, uint32_t part, uint32_t parts) {
-  auto each = m.global_batch / parts;
-  return {each * part, each * (part + 1)};
+  auto block = block_of({}, m.global_batch, parts, part);
+  return {block.offset, block.offset + block.count};
 }
 
 uint64_t micro_batch_count(const model& m, uint32_t parts) {
-  return (m.global_batch / parts - 1) / m.micro_batch + 1;
+  const auto least = m.global_batch / parts, most = m.global_batch % parts == 0 ? least : least + 1;
+  return std::min((most - 1) / m.micro_batch + 1, least); // none is empty
+}
+
+range micro_batch_of(const model& m, range samples, uint64_t count, uint64_t index) {
+  if ((samples.count() - 1) / m.micro_batch + 1 != count) { // others have a sample more or less
+    auto block = block_of({}, samples.count(), static_cast<uint32_t>(count), static_cast<uint32_t>(index));
+    return {samples.begin + block.offset, samples.begin + block.offset + block.count};
+  }
+  auto begin = samples.begin + index * m.micro_batch;
+  return {begin, std::min(begin + m.micro_batch, samples.end)};
+}
+
+std::vector<range> micro_batches(const model& m, uint32_t part, uint32_t parts) {
+  const auto samples = samples_of(m, part, parts);
+  std::vector<range> result;
+  for (uint64_t i = 0, count = micro_batch_count(m, parts); i < count; ++i)
+    result.push_back(micro_batch_of(m, samples, count, i));
+  return result;
 }
 
 std::vector<range> micro_batches(const model& m, range samples) {
@@ -76,7 +94,11 @@ range layers_of(const model& m, uint32_t part, uint32_t parts) {
 }
 
 caf::error check_data_parallel(const model& m, uint32_t parts) {
-  if (m.global_batch % parts != 0)
+  if (m.uneven && m.global_batch < parts)
+    return make_error(errc::invalid_argument,
+                      fmt::format("a global batch of {} has no sample for each of {}",
+                                  counted(m.global_batch, "sample"), counted(parts, "data-parallel rank")));
+  if (!m.uneven && m.global_batch % parts != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("a global batch of {} does not divide among {}; {}{} would", m.global_batch,
                                   counted(parts, "data-parallel rank"),

@@ -96,11 +96,16 @@ extern const known_strategy RINGMASTER_STRATEGIES;
 
 // What several of them need.
 
-/// The contiguous samples of one of `parts` ranks, all as many: global_batch / parts.
+/// The contiguous samples of one of `parts` ranks, all as many: global_batch / parts. Where they may be uneven the
+/// first ranks have one more.
 range samples_of(const model& m, uint32_t part, uint32_t parts);
-/// Of each of `parts` ranks, with the last one's rest.
+/// Of each of `parts` ranks, with the last one's rest; all have as many, for they may have a collective behind each.
 uint64_t micro_batch_count(const model& m, uint32_t parts);
-/// The samples, in micro-batches.
+/// One of so many that a rank's samples are cut in.
+range micro_batch_of(const model& m, range samples, uint64_t count, uint64_t index);
+/// The samples of one of `parts` ranks, in micro-batches.
+std::vector<range> micro_batches(const model& m, uint32_t part, uint32_t parts);
+/// Samples that nobody shares.
 std::vector<range> micro_batches(const model& m, range samples);
 /// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.
 range layers_of(const model& m, uint32_t part, uint32_t parts);

@@ -66,7 +66,7 @@ strategy run_tensor_parallel(rank& self, const model& m) {
     std::tie(weights[l], states[l]) = co_await self.load_weights(l, {}, {},
                                                                  {shape.tensor_index(self.index()), shape.tensor});
 
-  for (auto samples : micro_batches(m, samples_of(m, shape.data_index(self.index()), shape.data))) {
+  for (auto samples : micro_batches(m, shape.data_index(self.index()), shape.data)) {
     inputs[0] = co_await between.keep(co_await self.input(samples));
     for (uint32_t l = 0; l < m.layers; ++l) {
       activation all;
@@ -98,6 +98,8 @@ strategy run_tensor_parallel(rank& self, const model& m) {
   }
 
   for (uint32_t l = 0; l < m.layers; ++l) {
+    if (m.replicated && tensor.count > 1)
+      sums[l] = co_await self.all_reduce(std::move(sums[l]), tensor);
     if (data.count > 1)
       sums[l] = co_await self.all_reduce(std::move(sums[l]), data);
     co_await self.update(weights[l], states[l], std::move(sums[l]));

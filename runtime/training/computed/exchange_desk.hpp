@@ -1,0 +1,57 @@
+#pragma once
+
+#include "runtime/training/executor.hpp"
+
+#include <caf/expected.hpp>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// A rank has come to a communication, and shows what it has.
+struct arrival {
+  pending about;       ///< Without memory: what, aside, rank, peer, among, argument.
+  uint64_t number = 0; ///< The rank's own, by which it is told of the end.
+  uint64_t count = 0;  ///< Elements, as rank_computation::transfer has them.
+  uint64_t input = 0;  ///< Addresses on the rank's device; 0: it has none.
+  uint64_t output = 0; ///< 0: it has none, or cannot know yet how long it will be.
+};
+
+/// Where the ranks of a step meet: sends with receives, and the ranks of a group with each other. Pure: it says what
+/// can take place, and moves nothing.
+class exchange_desk {
+public:
+  /// All that a communication needs: a collective's ranks in the group's order; the sender, then the receiver. Their
+  /// results' tags are set.
+  using exchange = std::vector<arrival>;
+
+  /// What can take place now. Errors: invalid_argument, for ranks that call different collectives and for what they
+  /// may not add up or gather; `collective_rules` says which.
+  caf::expected<std::optional<exchange>> arrive(arrival x);
+
+  /// "rank 2 has not called all_reduce of the ..., for which ranks 0 and 1 wait"; empty: nobody waits for anybody.
+  std::string waiting() const;
+  /// Sent and not received; empty: nothing.
+  std::string left_behind() const;
+
+private:
+  /// What one rank's stream sends another's, of a kind.
+  using passage = std::tuple<uint32_t, uint32_t, value_kind, bool>;
+  struct line {
+    std::deque<arrival> sent, wanted;
+  };
+  using place = std::tuple<uint32_t, uint32_t, uint32_t, bool>;
+
+  caf::expected<std::optional<exchange>> pass(arrival x);
+  caf::expected<std::optional<exchange>> meet(arrival x);
+
+  std::map<passage, line> lines_;
+  /// By group and stream, by index: each rank's collectives there that others have not all come to. A rank may be
+  /// ahead by several on its second stream.
+  std::map<place, std::vector<std::deque<arrival>>> meetings_;
+};
+
+} // namespace ringmaster::training

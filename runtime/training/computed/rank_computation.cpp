@@ -1,0 +1,282 @@
+#include "runtime/training/computed/rank_computation.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// Floats as what numbers are held in.
+void convert(precision as, std::span<const float> from, std::byte* to) {
+  if (as == precision::float32)
+    std::memcpy(to, from.data(), from.size_bytes());
+  else
+    std::copy(from.begin(), from.end(), reinterpret_cast<double*>(to));
+}
+
+template <class T>
+void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
+  auto* to = reinterpret_cast<T*>(sum);
+  auto* from = reinterpret_cast<const T*>(more);
+  for (uint64_t i = 0; i < elements; ++i)
+    to[i] += from[i];
+}
+
+} // namespace
+
+caf::error rank_computation::begin_step(uint64_t step) {
+  losses_ = {};
+  return kept_.begin(step);
+}
+
+caf::expected<block_pointer> rank_computation::room_for(const value_tag& what) {
+  // Blocks of a whole that is scattered, or gathered, are all as long.
+  const auto used = bytes_of(what), spare = UINT64_C(64) * training::bytes_of(job_.as);
+  auto made = store_.make(used + spare, used);
+  if (made)
+    return made;
+  return make_error(errc::out_of_memory,
+                    fmt::format("{} for the {} is not there: {} in use; {}", size_text(used), text_of(what),
+                                size_text(store_.bytes_used()), render(made.error())));
+}
+
+caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {
+  auto& held = store_.at(token);
+  if (held.use_count() == 1)
+    return held;
+  auto copy = room_for(what);
+  if (!copy)
+    return copy;
+  std::memcpy((*copy)->data, held->data, held->bytes);
+  store_.replace(token, *copy);
+  return copy;
+}
+
+caf::error rank_computation::compute(pending& x) {
+  switch (x.what) {
+    case op::load_weights: return load(x);
+    case op::input: return input(x);
+    case op::forward: return forward(x);
+    case op::backward:
+    case op::backward_input:
+    case op::backward_weight: return backward(x);
+    case op::loss: return loss(x);
+    case op::add: return add(x);
+    case op::slice: return slice(x);
+    case op::update: return update(x);
+    case op::finish: return finish(x);
+    case op::offload:
+    case op::fetch: return move(x);
+    default: return make_error(errc::invalid_argument, refused(x, "it needs other ranks"));
+  }
+}
+
+// -- what is kept --
+
+std::vector<kept_part> rank_computation::missing(const pending& x) const {
+  std::vector<kept_part> result;
+  for (size_t i = 0; x.what == op::load_weights && kept_.step() > 0 && i < x.results.size(); ++i) {
+    const auto wanted = part_of(x.results[i]);
+    if (kept_.find(wanted) == nullptr && (wanted.kind == value_kind::weight || job_.update.state_arrays() > 0))
+      result.push_back(wanted);
+  }
+  return result;
+}
+
+caf::error rank_computation::restore(const kept_part& what, std::span<const std::byte> bytes) {
+  auto room = room_for(value_tag{.kind = what.kind, .layer = what.layer, .part = what.part, .tensor = what.tensor});
+  if (!room)
+    return room.error();
+  std::memcpy((*room)->data, bytes.data(), std::min<size_t>(bytes.size(), (*room)->bytes));
+  kept_.restore(what, std::move(*room));
+  return caf::none;
+}
+
+caf::error rank_computation::load(pending& x) {
+  for (size_t i = 0; i < x.results.size(); ++i) {
+    const auto& tag = x.results[i];
+    auto found = kept_.find(part_of(tag));
+    if (found == nullptr) {
+      auto made = room_for(tag);
+      if (!made)
+        return made.error();
+      found = std::move(*made);
+      std::memset(found->data, 0, found->bytes);
+      if (tag.kind == value_kind::weight)
+        set_first_weights(job_, tag.layer, tag.tensor, tag.part, found->data);
+      kept_.restore(part_of(tag), found);
+    }
+    x.memory[i] = store_.hold(std::move(found));
+  }
+  return caf::none;
+}
+
+caf::error rank_computation::update(pending& x) {
+  const auto state_tag = value_tag{.kind = value_kind::optimizer_state,
+                                   .layer = x.argument.layer,
+                                   .part = x.argument.part,
+                                   .tensor = x.argument.tensor};
+  auto w = own(x.memory[0], x.argument), state = own(x.memory[1], state_tag);
+  if (!w || !state)
+    return w ? state.error() : w.error();
+  job_.update.update(job_.as, kept_.step() + 1, elements(job_, x.argument), (*w)->data, (*state)->data, data(x, 2));
+  kept_.stage(part_of(state_tag), *state);
+  return caf::none;
+}
+
+caf::error rank_computation::finish(pending& x) {
+  kept_.stage(part_of(x.argument), store_.at(x.memory[0]));
+  return caf::none;
+}
+
+// -- samples and layers --
+
+caf::error rank_computation::input(pending& x) {
+  auto room = room_for(x.results[0]);
+  if (!room)
+    return room.error();
+  const auto samples = x.results[0].samples.first();
+  std::vector<float> inputs(elements(job_, x.results[0]));
+  job_.data->fill(kept_.step(), samples, inputs, {});
+  convert(job_.as, inputs, (*room)->data);
+  x.memory[0] = store_.hold(std::move(*room));
+  return caf::none;
+}
+
+caf::error rank_computation::forward(pending& x) {
+  auto room = room_for(x.results[0]);
+  if (!room)
+    return room.error();
+  job_.layers[x.argument.layer]->forward({job_.as, x.argument.samples.count(), x.argument.tensor}, data(x, 0),
+                                         data(x, 1), (*room)->data);
+  x.memory[0] = store_.hold(std::move(*room));
+  return caf::none;
+}
+
+caf::error rank_computation::backward(pending& x) {
+  const auto *input = data(x, 0), *w = data(x, 1), *by_output = data(x, 2);
+  std::byte *by_weight = nullptr, *by_input = nullptr;
+  for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
+    auto room = room_for(x.results[i]);
+    if (!room)
+      return room.error();
+    (x.results[i].kind == value_kind::weight_gradient ? by_weight : by_input) = (*room)->data;
+    x.memory[i] = store_.hold(std::move(*room));
+  }
+  job_.layers[x.argument.layer]->backward({job_.as, x.argument.samples.count(), x.argument.tensor}, input, w, by_output,
+                                          by_weight, by_input);
+  return caf::none;
+}
+
+caf::error rank_computation::loss(pending& x) {
+  auto room = room_for(x.results[0]);
+  if (!room)
+    return room.error();
+  const auto samples = x.argument.samples.first();
+  std::vector<uint32_t> labels(samples.count());
+  job_.data->fill(kept_.step(), samples, {}, labels);
+  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch, (*room)->data));
+  x.memory[0] = store_.hold(std::move(*room));
+  return caf::none;
+}
+
+// -- values --
+
+caf::error rank_computation::add(pending& x) {
+  if (x.memory[0] == 0) // the sum was empty, and is the value itself now
+    return caf::none;
+  auto sum = own(x.memory[0], x.argument);
+  if (!sum)
+    return sum.error();
+  if (job_.as == precision::float32)
+    add_as<float>((*sum)->data, data(x, 1), elements(job_, x.argument));
+  else
+    add_as<double>((*sum)->data, data(x, 1), elements(job_, x.argument));
+  return caf::none;
+}
+
+caf::error rank_computation::slice(pending& x) {
+  auto room = room_for(x.results[0]);
+  if (!room)
+    return room.error();
+  const auto bytes = bytes_of(x.results[0]), begin = bytes * x.results[0].part.index, all = bytes_of(x.argument);
+  const auto there = begin < all ? std::min(bytes, all - begin) : 0;
+  std::memcpy((*room)->data, data(x, 0) + std::min(begin, all), there);
+  std::memset((*room)->data + there, 0, bytes - there);
+  x.memory[0] = store_.hold(std::move(*room));
+  return caf::none;
+}
+
+caf::error rank_computation::move(pending& x) {
+  const auto& from = store_.at(x.memory[0]);
+  block_pointer to;
+  if (x.what == op::offload) {
+    to = store_.make_on_host(from->bytes);
+  } else if (auto room = room_for(x.results[0])) {
+    to = std::move(*room);
+  } else {
+    return room.error();
+  }
+  std::memcpy(to->data, from->data, std::min(from->bytes, to->bytes));
+  x.memory[0] = store_.hold(std::move(to));
+  return caf::none;
+}
+
+// -- communication --
+
+caf::expected<rank_computation::transfer> rank_computation::prepare(const pending& x) {
+  const auto shows = x.what != op::receive && (x.what != op::broadcast || x.peer == x.rank);
+  transfer result;
+  if (shows)
+    result.count = elements(job_, x.argument);
+  if (shows && x.what != op::all_reduce)
+    result.input = store_.at(x.memory[0]);
+  auto shard_of_it = x.argument;
+  shard_of_it.part = {0, x.among.count};
+  if (of_activation(x.argument.kind))
+    shard_of_it.has = form::sequence;
+  auto whole_of_it = x.argument;
+  whole_of_it.part = {};
+  whole_of_it.has = form::whole;
+  switch (x.what) {
+    case op::all_reduce: {
+      auto own_block = own(x.memory[0], x.argument);
+      if (!own_block)
+        return own_block.error();
+      result.input = result.output = std::move(*own_block);
+      if (x.argument.kind == value_kind::weight_gradient && x.argument.has == form::summand) {
+        result.count = job_.layers[x.argument.layer]->replicated();
+        result.offset = bytes_of(x.argument) - result.count * training::bytes_of(job_.as);
+      }
+      return result;
+    }
+    case op::reduce_scatter:
+    case op::all_gather: {
+      const auto& made = x.what == op::all_gather ? whole_of_it : shard_of_it;
+      auto room = room_for(made);
+      if (!room)
+        return room.error();
+      result.output = std::move(*room);
+      result.count = elements(job_, shard_of_it);
+      return result;
+    }
+    case op::broadcast: result.output = result.input; return result;
+    case op::send:
+    case op::receive: return result;
+    default:
+      return make_error(errc::invalid_argument, refused(x, "these layers have no positions to be exchanged for heads"));
+  }
+}
+
+void rank_computation::complete(pending& x, block_pointer result) {
+  if (result != nullptr)
+    x.memory[0] = store_.hold(std::move(result));
+}
+
+} // namespace ringmaster::training

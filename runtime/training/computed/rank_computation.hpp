@@ -1,0 +1,69 @@
+#pragma once
+
+#include "runtime/training/computed/kept_values.hpp"
+#include "runtime/training/computed/training_job.hpp"
+#include "runtime/training/layers/softmax_loss.hpp"
+
+namespace ringmaster::training {
+
+/// The numbers behind one rank's operations, in its device's memory. Whoever carries out its strategy, in one thread or
+/// as an actor, has operations that need no other rank computed here, and has values that go to others or come from
+/// them laid out here.
+class rank_computation {
+public:
+  rank_computation(const training_job& job, value_store& store) : job_(job), store_(store) {}
+
+  kept_values& kept() { return kept_; }
+  const loss_sums& losses() const { return losses_; }
+
+  /// Errors: those of kept_values::begin.
+  caf::error begin_step(uint64_t step);
+  /// Whether a part that the operation loads is neither kept nor a first weight, and has to come from elsewhere: which.
+  std::vector<kept_part> missing(const pending& x) const;
+  /// Errors: out_of_memory.
+  caf::error restore(const kept_part& what, std::span<const std::byte> bytes);
+
+  /// Of an operation that is no communication: it has ended, and its results are there.
+  /// Errors: out_of_memory, with what was to be held.
+  caf::error compute(pending& x);
+
+  /// What a communication reads and writes.
+  struct transfer {
+    block_pointer input;
+    uint64_t offset = 0; ///< Bytes of the input before it; in place of the output's, too.
+    uint64_t count = 0;  ///< Elements: of a block where the collective has blocks, else of the whole.
+    block_pointer
+      output; ///< The input where it is in place; null where it is only known when the other ranks are there.
+  };
+  /// Errors: out_of_memory; invalid_argument for what these layers cannot do.
+  caf::expected<transfer> prepare(const pending& x);
+  /// Room for what comes from others. Errors: out_of_memory.
+  caf::expected<block_pointer> room_for(const value_tag& what);
+  /// The communication has ended: the result is in the block, null where there is none.
+  void complete(pending& x, block_pointer result);
+
+private:
+  uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
+  const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }
+  /// The argument's block, for the operation alone. Errors: out_of_memory.
+  caf::expected<block_pointer> own(uint64_t token, const value_tag& what);
+  caf::error give(pending& x, size_t result, const kept_part& part);
+
+  caf::error load(pending& x);
+  caf::error input(pending& x);
+  caf::error forward(pending& x);
+  caf::error backward(pending& x);
+  caf::error loss(pending& x);
+  caf::error add(pending& x);
+  caf::error slice(pending& x);
+  caf::error update(pending& x);
+  caf::error finish(pending& x);
+  caf::error move(pending& x);
+
+  const training_job& job_;
+  value_store& store_;
+  kept_values kept_;
+  loss_sums losses_;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,90 @@
+#include "runtime/training/computed/training_job.hpp"
+
+#include "runtime/schedule/schedule.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// A number that looks random, of a place (Steele, Lea and Flood's SplitMix64, 2014).
+uint64_t mixed(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// In [-1, 1).
+double spread(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-52 - 1;
+}
+
+uint64_t ceiling(uint64_t x, uint64_t by) {
+  return (x + by - 1) / by;
+}
+
+/// Adds a parameter's runs on a rank, a row each where columns are cut.
+void add_runs(std::vector<parameter_run>& all, uint32_t index, const parameter& whole, shard tensor, uint64_t local) {
+  const auto mine = part_of(whole, tensor);
+  if (whole.tensor != cut::columns || tensor.whole()) {
+    const auto first_row = whole.tensor == cut::rows ? block_of({}, whole.rows, tensor.count, tensor.index).offset : 0;
+    all.push_back({index, local, first_row * whole.columns, mine.elements()});
+    return;
+  }
+  const auto first = block_of({}, whole.columns, tensor.count, tensor.index).offset;
+  for (uint64_t row = 0; row < whole.rows; ++row)
+    all.push_back({index, local + row * mine.columns, row * whole.columns + first, mine.columns});
+}
+
+} // namespace
+
+uint64_t whole_elements(const training_job& job, const value_tag& x) {
+  if (!of_activation(x.kind)) {
+    const auto arrays = x.kind == value_kind::optimizer_state ? job.update.state_arrays() : 1;
+    return arrays * job.layers[x.layer]->elements(x.tensor);
+  }
+  const auto& layers = job.layers;
+  return x.samples.count() * (x.layer < layers.size() ? layers[x.layer]->inputs() : layers.back()->outputs());
+}
+
+uint64_t elements(const training_job& job, const value_tag& x) {
+  if (x.has == form::summand)
+    return whole_elements(job, x);
+  const auto arrays = x.kind == value_kind::optimizer_state ? std::max(job.update.state_arrays(), 1u) : 1;
+  return arrays * ceiling(whole_elements(job, x) / arrays, x.part.count);
+}
+
+std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard part) {
+  std::vector<parameter_run> all, result;
+  uint64_t local = 0;
+  for (uint32_t i = 0; i < of.parameters().size(); ++i) {
+    add_runs(all, i, of.parameters()[i], tensor, local);
+    local += part_of(of.parameters()[i], tensor).elements();
+  }
+  const auto each = ceiling(local, part.count), begin = each * part.index, end = begin + each;
+  for (auto& x : all) {
+    const auto from = std::max(x.local, begin), to = std::min(x.local + x.count, end);
+    if (from < to)
+      result.push_back({x.parameter, from - begin, x.global + from - x.local, to - from});
+  }
+  return result;
+}
+
+void set_first_weights(const training_job& job, uint32_t layer, shard tensor, shard part, std::byte* w) {
+  const auto& of = *job.layers[layer];
+  for (auto& run : parameter_runs(of, tensor, part)) {
+    const auto& its = of.parameters()[run.parameter];
+    const auto place = mixed(mixed(mixed(job.seed) + layer) + run.parameter);
+    for (uint64_t i = 0; i < run.count; ++i) {
+      const auto x = its.mean + its.bound * spread(mixed(place + run.global + i));
+      if (job.as == precision::float32)
+        reinterpret_cast<float*>(w)[run.local + i] = static_cast<float>(x);
+      else
+        reinterpret_cast<double*>(w)[run.local + i] = x;
+    }
+  }
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "runtime/training/layers/layer.hpp"
+#include "runtime/training/layers/optimizer.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+
+#include <memory>
+
+namespace ringmaster::training {
+
+/// Where samples come from. Thread-safe; the same answer whoever asks, and whenever.
+class batch_source {
+public:
+  virtual ~batch_source() = default;
+
+  /// Of step `step`'s global batch, counted from 0, these samples: an input each of as many elements as the first layer
+  /// takes, and a label. Either may be empty: it is not wanted.
+  virtual void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const = 0;
+};
+
+/// What is trained, and how; all ranks have the same one.
+struct training_job {
+  model shape; ///< As the strategy sees it.
+  const known_strategy* strategy = nullptr;
+  precision as = precision::float32;
+  model_layers layers;
+  optimizer update;
+  uint64_t seed = 0; ///< Of the first weights.
+  std::shared_ptr<const batch_source> data;
+
+  uint64_t classes() const { return layers.back()->outputs(); }
+};
+
+/// Elements of a value's whole, on a tensor-parallel rank: of which it may be a shard.
+uint64_t whole_elements(const training_job& job, const value_tag& x);
+/// Elements of a value. Shards are all as long, the last one's end is padding.
+uint64_t elements(const training_job& job, const value_tag& x);
+
+/// A run of elements of a layer's parameters that lie one behind the other both on a rank and in the whole layer.
+struct parameter_run {
+  uint32_t parameter = 0;
+  uint64_t local = 0;  ///< From the beginning of what the rank has.
+  uint64_t global = 0; ///< From the beginning of the parameter.
+  uint64_t count = 0;
+};
+
+/// What of a layer a rank has, which has shard `part` of the tensor shard's parameters; padding is in none of them.
+std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard part);
+
+/// A layer's first weights: each element depends on the seed and its place in the model only, so ranks need not tell
+/// each other.
+void set_first_weights(const training_job& job, uint32_t layer, shard tensor, shard part, std::byte* w);
+
+} // namespace ringmaster::training

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "runtime/memory/range_allocator.hpp"
+#include "runtime/training/executor.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+
+namespace ringmaster::training {
+
+/// Where a value lies. Who holds it last gives the memory back.
+struct value_block {
+  std::byte* data = nullptr;
+  uint64_t address = 0; ///< On the device; 0: on the host.
+  uint64_t bytes = 0;
+};
+using block_pointer = std::shared_ptr<value_block>;
+
+/// The values of one rank, in a range of its device's memory. A value's token leads to its block; several may share
+/// one, as long as none changes it. Not thread-safe; it outlives its blocks.
+class value_store {
+public:
+  /// The range [address, address + memory.size()) of a device, and where this process has it.
+  value_store(std::span<std::byte> memory, uint64_t address);
+
+  /// A block, its bytes behind `used` zeroed. Errors: out_of_memory, with what is free.
+  caf::expected<block_pointer> make(uint64_t bytes, uint64_t used);
+  block_pointer make_on_host(uint64_t bytes);
+
+  /// A new token for it.
+  uint64_t hold(block_pointer x);
+  const block_pointer& at(uint64_t token) const { return held_.at(token); }
+  void replace(uint64_t token, block_pointer x) { held_.at(token) = std::move(x); }
+  void release(uint64_t token) noexcept { held_.erase(token); }
+
+  uint64_t bytes_used() const { return free_->used(); }
+  uint64_t bytes_peak() const { return peak_; }
+
+private:
+  std::span<std::byte> memory_;
+  uint64_t address_;
+  std::shared_ptr<range_allocator> free_;
+  uint64_t peak_ = 0;
+  std::map<uint64_t, block_pointer> held_;
+  uint64_t tokens_ = 0;
+};
+
+} // namespace ringmaster::training

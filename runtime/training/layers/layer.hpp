@@ -1,0 +1,79 @@
+#pragma once
+
+#include "runtime/training/value.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// What numbers are held and computed in.
+enum class precision : uint8_t { float32, float64 };
+
+constexpr uint64_t bytes_of(precision x) {
+  return x == precision::float32 ? 4 : 8;
+}
+
+/// How tensor-parallel ranks share a parameter, a matrix by which row vectors are multiplied from the left (Shoeybi et
+/// al., Megatron-LM, 2019).
+enum class cut : uint8_t {
+  replicated, ///< All of them have it. What a rank finds of its gradient is a summand.
+  columns,    ///< Each has a block of its columns.
+  rows        ///< Each has a block of its rows.
+};
+
+/// Row-major. A vector has one row.
+struct parameter {
+  std::string name;
+  uint64_t rows = 1;
+  uint64_t columns = 1;
+  cut tensor = cut::replicated;
+  double bound = 0; ///< At first uniform in [mean - bound, mean + bound).
+  double mean = 0;
+
+  uint64_t elements() const { return rows * columns; }
+};
+
+/// What of a parameter one of the ranks that share it has.
+parameter part_of(parameter whole, shard tensor);
+
+/// For how many samples and on which tensor-parallel rank.
+struct pass {
+  precision as = precision::float32;
+  uint64_t samples = 0;
+  shard tensor{};
+};
+
+/// A layer, as strategies cut a model in: y = f(x, w). It keeps nothing; memory is whoever calls it's. x and y are
+/// [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are the parameters' parts of the
+/// tensor-parallel rank, flat and one behind the other in the order of `parameters()`, those replicated last.
+/// With a tensor shard, y is a summand of the output, and a gradient by x one of that.
+class layer {
+public:
+  virtual ~layer() = default;
+
+  /// "linear 784x128".
+  virtual std::string name() const = 0;
+  virtual uint64_t inputs() const = 0;
+  virtual uint64_t outputs() const = 0;
+  /// Of the whole layer; those that are replicated come last.
+  virtual std::span<const parameter> parameters() const = 0;
+  /// Whether so many ranks can share it; else why not.
+  virtual std::string cannot_share(uint32_t ranks) const;
+
+  virtual void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const = 0;
+  /// Either result may be null: it is not wanted.
+  virtual void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                        std::byte* by_weight, std::byte* by_input) const = 0;
+
+  /// Elements of all of a tensor-parallel rank's parameters, and of those of them that are replicated.
+  uint64_t elements(shard tensor) const;
+  uint64_t replicated() const;
+};
+
+using model_layers = std::vector<std::unique_ptr<const layer>>;
+
+} // namespace ringmaster::training

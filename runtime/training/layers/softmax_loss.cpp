@@ -1,0 +1,42 @@
+#include "runtime/training/layers/softmax_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+template <class T>
+loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> labels, uint64_t global_batch,
+                  T* by_output) {
+  loss_sums result;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto* y = outputs + i * classes;
+    const auto largest = std::max_element(y, y + classes);
+    double sum = 0;
+    for (uint64_t j = 0; j < classes; ++j)
+      sum += std::exp(static_cast<double>(y[j] - *largest));
+    result.loss += std::log(sum) - static_cast<double>(y[labels[i]] - *largest);
+    result.right += static_cast<uint64_t>(largest - y) == labels[i] ? 1 : 0;
+    for (uint64_t j = 0; by_output != nullptr && j < classes; ++j) {
+      const auto share = std::exp(static_cast<double>(y[j] - *largest)) / sum - (j == labels[i] ? 1 : 0);
+      by_output[i * classes + j] = static_cast<T>(share / static_cast<double>(global_batch));
+    }
+  }
+  result.samples = labels.size();
+  return result;
+}
+
+} // namespace
+
+loss_sums softmax_loss(precision as, uint64_t classes, const std::byte* outputs, std::span<const uint32_t> labels,
+                       uint64_t global_batch, std::byte* by_output) {
+  if (as == precision::float32)
+    return loss_as(classes, reinterpret_cast<const float*>(outputs), labels, global_batch,
+                   reinterpret_cast<float*>(by_output));
+  return loss_as(classes, reinterpret_cast<const double*>(outputs), labels, global_batch,
+                 reinterpret_cast<double*>(by_output));
+}
+
+} // namespace ringmaster::training
