@@ -179,6 +179,10 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
   // CLIENT: this node's devices leave their communicators, and then it ends.
   caf::replies_to<proto::DrainRequest>::with<proto::DrainResponse>,
+  // RANK that trains: how to reach this device, and where its memory lies.
+  caf::replies_to<gpu_sim::DeviceId>::with<device_handle>,
+  // TRAINING: for the journal.
+  caf::reacts_to<proto::TrainingStep>,
   // CLIENT: to one device; passed on.
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::BeginSendRequest>::with<gpu_sim::BeginSendResponse>,

@@ -140,5 +140,6 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::DrainResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeDrained))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::TrainingStep))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

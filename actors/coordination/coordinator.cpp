@@ -163,6 +163,15 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::ClusterStatusRequest&) { return state.cluster_status(); },
     journal_call<proto::JournalFlushResponse, proto::JournalFlushRequest>(state),
     journal_call<proto::JournalTailResponse, proto::JournalTailRequest>(state),
+    [&state](const DeviceId& id) -> caf::result<device_handle> {
+      auto found = state.devices.known(device_id{id.value()});
+      return found ? caf::result<device_handle>{(*found)->handle} : caf::result<device_handle>{found.error()};
+    },
+    [&state](proto::TrainingStep& x) {
+      proto::Record record;
+      *record.mutable_training_step() = std::move(x);
+      state.journal(std::move(record));
+    },
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {

@@ -8,9 +8,9 @@ namespace {
 
 using proto::Record;
 
-constexpr std::array<std::string_view, 12> kinds{"coordinator", "node",      "device", "communicator",
-                                                 "epoch",       "operation", "rank",   "checkpoint",
-                                                 "call",        "command",   "fault",  "unknown"};
+constexpr std::array<std::string_view, 13> kinds{"coordinator", "node",     "device",     "communicator", "epoch",
+                                                 "operation",   "rank",     "checkpoint", "call",         "command",
+                                                 "fault",       "training", "unknown"};
 
 operation_key key(uint64_t communicator, uint64_t sequence) {
   return {communicator_id{communicator}, sequence_number{sequence}};
@@ -45,6 +45,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kOperationsMet: return "call";
     case Record::kCommandEnded: return "command";
     case Record::kFaultInjected: return "fault";
+    case Record::kTrainingStep: return "training";
     case Record::EVENT_NOT_SET: break;
   }
   return "unknown";

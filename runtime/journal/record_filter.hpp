@@ -22,7 +22,7 @@ struct operation_key {
 /// What kind of thing a record is about: one of record_kinds().
 std::string_view kind_of(const proto::Record& record);
 /// "coordinator", "node", "device", "communicator", "epoch", "operation", "rank", "checkpoint", "command", "fault",
-/// and "unknown" for what a later version wrote.
+/// "training", and "unknown" for what a later version wrote.
 std::span<const std::string_view> record_kinds();
 
 /// The operation that the record belongs to, if any.

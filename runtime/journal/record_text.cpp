@@ -135,6 +135,13 @@ std::string text(const proto::CommandEnded& x) {
   return fmt::format("{}: {} of {} in {}", where, plain(x.kind()), bytes_text(x.bytes()), took);
 }
 
+std::string text(const proto::TrainingStep& x) {
+  return fmt::format("training {} by {}: step {} over {}, samples {} to {} of epoch {}, loss {:.4f}{}", x.run(),
+                     x.strategy(), x.step(), counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
+                     x.first_sample(), x.first_sample() + std::max<uint64_t>(x.samples(), 1) - 1, x.epoch(), x.loss(),
+                     x.attempts() > 1 ? fmt::format(", at attempt {}", x.attempts()) : "");
+}
+
 std::string text(const proto::NodeClock& x) {
   return fmt::format("the clock of node {} is {} {} the coordinator's, give or take {}", x.node_id(),
                      duration_text(static_cast<uint64_t>(std::abs(x.offset_ns()))),
@@ -202,6 +209,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kFaultInjected:
       return fmt::format("device {:#x}: fault on purpose{}", record.fault_injected().device_id(),
                          because(record.fault_injected().what()));
+    case Record::kTrainingStep: return text(record.training_step());
     case Record::EVENT_NOT_SET: break;
   }
   return "an event that a later version wrote";

@@ -33,6 +33,15 @@ uint64_t range_set::count() const {
   return result;
 }
 
+std::vector<range> range_set::all() const {
+  std::vector<range> result;
+  if (!empty())
+    result.push_back(first());
+  for (auto& each : rest())
+    result.push_back(each);
+  return result;
+}
+
 bool range_set::contains(range x) const {
   auto holds = [x](range y) { return y.begin <= x.begin && x.end <= y.end; };
   return holds(first()) || std::ranges::any_of(rest(), holds);

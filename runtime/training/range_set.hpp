@@ -38,6 +38,8 @@ public:
 
   bool empty() const { return begin_ == end_; }
   range first() const { return {begin_, end_}; }
+  /// Its ranges, ascending.
+  std::vector<range> all() const;
   uint64_t count() const;
   bool contains(range x) const;
   /// False, and nothing changes, where the sets share a number.

@@ -15,8 +15,6 @@ struct kept_part {
   shard tensor{};
 
   friend bool operator<(const kept_part& a, const kept_part& b) { return a.sorted_by() < b.sorted_by(); }
-
-private:
   std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, value_kind> sorted_by() const {
     return {layer, tensor.count, tensor.index, part.count, part.index, kind};
   }
@@ -47,6 +45,8 @@ public:
   /// The step that begins with what is kept.
   uint64_t step() const { return step_; }
   const parts& kept() const { return kept_; }
+  /// What the step that begins with it has made so far.
+  const parts& made() const { return staged_; }
 
 private:
   uint64_t step_ = 0;

@@ -12,14 +12,6 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Floats as what numbers are held in.
-void convert(precision as, std::span<const float> from, std::byte* to) {
-  if (as == precision::float32)
-    std::memcpy(to, from.data(), from.size_bytes());
-  else
-    std::copy(from.begin(), from.end(), reinterpret_cast<double*>(to));
-}
-
 template <class T>
 void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
   auto* to = reinterpret_cast<T*>(sum);
@@ -89,6 +81,15 @@ std::vector<kept_part> rank_computation::missing(const pending& x) const {
   return result;
 }
 
+std::optional<std::span<const std::byte>> rank_computation::part(uint64_t step, const kept_part& what) const {
+  const auto& all = step == kept_.step() ? kept_.kept() : kept_.made();
+  auto found = all.find(what);
+  if (step > kept_.step() + 1 || step < kept_.step() || found == all.end())
+    return std::nullopt;
+  const value_tag tag{.kind = what.kind, .layer = what.layer, .part = what.part, .tensor = what.tensor};
+  return std::span{found->second->data, bytes_of(tag)};
+}
+
 caf::error rank_computation::restore(const kept_part& what, std::span<const std::byte> bytes) {
   auto room = room_for(value_tag{.kind = what.kind, .layer = what.layer, .part = what.part, .tensor = what.tensor});
   if (!room)
@@ -125,7 +126,7 @@ caf::error rank_computation::update(pending& x) {
   auto w = own(x.memory[0], x.argument), state = own(x.memory[1], state_tag);
   if (!w || !state)
     return w ? state.error() : w.error();
-  job_.update.update(job_.as, kept_.step() + 1, elements(job_, x.argument), (*w)->data, (*state)->data, data(x, 2));
+  update_weights(job_, x.argument, kept_.step() + 1, (*w)->data, (*state)->data, data(x, 2));
   kept_.stage(part_of(state_tag), *state);
   return caf::none;
 }
@@ -144,22 +145,32 @@ caf::error rank_computation::input(pending& x) {
   const auto samples = x.results[0].samples.first();
   std::vector<float> inputs(elements(job_, x.results[0]));
   job_.data->fill(kept_.step(), samples, inputs, {});
-  convert(job_.as, inputs, (*room)->data);
+  set_numbers(job_.as, inputs, (*room)->data);
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
+}
+
+pass rank_computation::pass_of(const pending& x) const {
+  const auto &input = store_.at(x.memory[0]), &w = store_.at(x.memory[1]);
+  return {.as = job_.as,
+          .samples = x.argument.samples.count(),
+          .tensor = x.argument.tensor,
+          .global_batch = job_.shape.global_batch,
+          .weights = w->number,
+          .keepsake = &input->keepsake};
 }
 
 caf::error rank_computation::forward(pending& x) {
   auto room = room_for(x.results[0]);
   if (!room)
     return room.error();
-  job_.layers[x.argument.layer]->forward({job_.as, x.argument.samples.count(), x.argument.tensor}, data(x, 0),
-                                         data(x, 1), (*room)->data);
+  job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }
 
 caf::error rank_computation::backward(pending& x) {
+  const auto at = pass_of(x);
   const auto *input = data(x, 0), *w = data(x, 1), *by_output = data(x, 2);
   std::byte *by_weight = nullptr, *by_input = nullptr;
   for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
@@ -169,8 +180,7 @@ caf::error rank_computation::backward(pending& x) {
     (x.results[i].kind == value_kind::weight_gradient ? by_weight : by_input) = (*room)->data;
     x.memory[i] = store_.hold(std::move(*room));
   }
-  job_.layers[x.argument.layer]->backward({job_.as, x.argument.samples.count(), x.argument.tensor}, input, w, by_output,
-                                          by_weight, by_input);
+  job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input);
   return caf::none;
 }
 
@@ -179,9 +189,9 @@ caf::error rank_computation::loss(pending& x) {
   if (!room)
     return room.error();
   const auto samples = x.argument.samples.first();
-  std::vector<uint32_t> labels(samples.count());
+  std::vector<uint32_t> labels(samples.count() * job_.labels_each);
   job_.data->fill(kept_.step(), samples, {}, labels);
-  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch, (*room)->data));
+  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch * job_.labels_each, (*room)->data));
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }

@@ -20,6 +20,8 @@ public:
   caf::error begin_step(uint64_t step);
   /// Whether a part that the operation loads is neither kept nor a first weight, and has to come from elsewhere: which.
   std::vector<kept_part> missing(const pending& x) const;
+  /// What is kept of it from the beginning of that step, or was made by the one before; none: it is not here.
+  std::optional<std::span<const std::byte>> part(uint64_t step, const kept_part& what) const;
   /// Errors: out_of_memory.
   caf::error restore(const kept_part& what, std::span<const std::byte> bytes);
 
@@ -44,6 +46,7 @@ public:
 
 private:
   uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
+  pass pass_of(const pending& x) const;
   const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }
   /// The argument's block, for the operation alone. Errors: out_of_memory.
   caf::expected<block_pointer> own(uint64_t token, const value_tag& what);

@@ -87,4 +87,41 @@ void set_first_weights(const training_job& job, uint32_t layer, shard tensor, sh
   }
 }
 
+namespace {
+
+template <class T>
+void approach(double momentum, uint64_t count, std::byte* x, const std::byte* to) {
+  auto* values = reinterpret_cast<T*>(x);
+  auto* latest = reinterpret_cast<const T*>(to);
+  for (uint64_t i = 0; i < count; ++i)
+    values[i] += static_cast<T>(momentum) * (latest[i] - values[i]);
+}
+
+} // namespace
+
+void update_weights(const training_job& job, const value_tag& what, uint64_t number, std::byte* w, std::byte* state,
+                    const std::byte* gradient) {
+  const auto& of = *job.layers[what.layer];
+  const auto all = elements(job, what), each = bytes_of(job.as);
+  std::vector<std::byte> statistics; // the optimizer goes over all of it
+  for (auto& run : parameter_runs(of, what.tensor, what.part)) {
+    const auto& its = of.parameters()[run.parameter];
+    if (!its.is_statistic)
+      continue;
+    if (statistics.empty())
+      statistics.assign(w, w + all * each);
+    auto* at = statistics.data() + run.local * each;
+    if (job.as == precision::float32)
+      approach<float>(its.momentum, run.count, at, gradient + run.local * each);
+    else
+      approach<double>(its.momentum, run.count, at, gradient + run.local * each);
+  }
+  job.update.update(job.as, number, all, w, state, gradient);
+  if (statistics.empty())
+    return;
+  for (auto& run : parameter_runs(of, what.tensor, what.part))
+    if (of.parameters()[run.parameter].is_statistic)
+      std::copy_n(statistics.data() + run.local * each, run.count * each, w + run.local * each);
+}
+
 } // namespace ringmaster::training

@@ -14,7 +14,7 @@ public:
   virtual ~batch_source() = default;
 
   /// Of step `step`'s global batch, counted from 0, these samples: an input each of as many elements as the first layer
-  /// takes, and a label. Either may be empty: it is not wanted.
+  /// takes, and `labels_each` labels. Either may be empty: it is not wanted.
   virtual void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const = 0;
 };
 
@@ -28,7 +28,10 @@ struct training_job {
   uint64_t seed = 0; ///< Of the first weights.
   std::shared_ptr<const batch_source> data;
 
-  uint64_t classes() const { return layers.back()->outputs(); }
+  /// Of a sample: one, or as many as it has positions.
+  uint32_t labels_each = 1;
+
+  uint64_t classes() const { return layers.back()->outputs() / labels_each; }
 };
 
 /// Elements of a value's whole, on a tensor-parallel rank: of which it may be a shard.
@@ -50,5 +53,10 @@ std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard p
 /// A layer's first weights: each element depends on the seed and its place in the model only, so ranks need not tell
 /// each other.
 void set_first_weights(const training_job& job, uint32_t layer, shard tensor, shard part, std::byte* w);
+
+/// Step `number`, from 1 on, of what `what` says of a layer's weight: the optimizer's for parameters, for statistics
+/// their own. In place; the state is of the same shard.
+void update_weights(const training_job& job, const value_tag& what, uint64_t number, std::byte* w, std::byte* state,
+                    const std::byte* gradient);
 
 } // namespace ringmaster::training

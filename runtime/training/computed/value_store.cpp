@@ -25,7 +25,7 @@ caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used) {
     all->free(x->address);
     delete x;
   };
-  return block_pointer{new value_block{data, *address, bytes}, give_back};
+  return block_pointer{new value_block{data, *address, bytes, ++blocks_, {}}, give_back};
 }
 
 block_pointer value_store::make_on_host(uint64_t bytes) {
@@ -33,7 +33,7 @@ block_pointer value_store::make_on_host(uint64_t bytes) {
     delete[] x->data;
     delete x;
   };
-  return {new value_block{new std::byte[bytes], 0, bytes}, give_back};
+  return {new value_block{new std::byte[bytes], 0, bytes, ++blocks_, {}}, give_back};
 }
 
 uint64_t value_store::hold(block_pointer x) {

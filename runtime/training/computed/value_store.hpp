@@ -14,6 +14,8 @@ struct value_block {
   std::byte* data = nullptr;
   uint64_t address = 0; ///< On the device; 0: on the host.
   uint64_t bytes = 0;
+  uint64_t number = 0;            ///< No other block's.
+  std::shared_ptr<void> keepsake; ///< What a layer's forward has left with its input.
 };
 using block_pointer = std::shared_ptr<value_block>;
 
@@ -43,7 +45,7 @@ private:
   std::shared_ptr<range_allocator> free_;
   uint64_t peak_ = 0;
   std::map<uint64_t, block_pointer> held_;
-  uint64_t tokens_ = 0;
+  uint64_t tokens_ = 0, blocks_ = 0;
 };
 
 } // namespace ringmaster::training

@@ -4,7 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace ringmaster::training {
+
+void set_numbers(precision as, std::span<const float> from, std::byte* to) {
+  if (as == precision::float32)
+    std::memcpy(to, from.data(), from.size_bytes());
+  else
+    std::ranges::copy(from, reinterpret_cast<double*>(to));
+}
 
 parameter part_of(parameter whole, shard tensor) {
   if (whole.tensor == cut::rows)

@@ -8,7 +8,7 @@ namespace ringmaster::training {
 namespace {
 
 template <class T>
-loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> labels, uint64_t global_batch,
+loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> labels, uint64_t of_all,
                   T* by_output) {
   loss_sums result;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -21,7 +21,7 @@ loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> 
     result.right += static_cast<uint64_t>(largest - y) == labels[i] ? 1 : 0;
     for (uint64_t j = 0; by_output != nullptr && j < classes; ++j) {
       const auto share = std::exp(static_cast<double>(y[j] - *largest)) / sum - (j == labels[i] ? 1 : 0);
-      by_output[i * classes + j] = static_cast<T>(share / static_cast<double>(global_batch));
+      by_output[i * classes + j] = static_cast<T>(share / static_cast<double>(of_all));
     }
   }
   result.samples = labels.size();
@@ -31,11 +31,11 @@ loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> 
 } // namespace
 
 loss_sums softmax_loss(precision as, uint64_t classes, const std::byte* outputs, std::span<const uint32_t> labels,
-                       uint64_t global_batch, std::byte* by_output) {
+                       uint64_t of_all, std::byte* by_output) {
   if (as == precision::float32)
-    return loss_as(classes, reinterpret_cast<const float*>(outputs), labels, global_batch,
+    return loss_as(classes, reinterpret_cast<const float*>(outputs), labels, of_all,
                    reinterpret_cast<float*>(by_output));
-  return loss_as(classes, reinterpret_cast<const double*>(outputs), labels, global_batch,
+  return loss_as(classes, reinterpret_cast<const double*>(outputs), labels, of_all,
                  reinterpret_cast<double*>(by_output));
 }
 

@@ -7,7 +7,7 @@ namespace ringmaster::training {
 /// Of some samples.
 struct loss_sums {
   double loss = 0; ///< Cross-entropies, added up; in nats.
-  uint64_t samples = 0;
+  uint64_t samples = 0; ///< Labels, where a sample has several.
   uint64_t right = 0; ///< Whose label has the largest output.
 
   void add(const loss_sums& x) {
@@ -17,9 +17,9 @@ struct loss_sums {
   }
 };
 
-/// Softmax with cross-entropy: outputs are [samples x classes], a label is below `classes`. The gradient by the outputs
-/// of the mean over `global_batch` samples, of which these are some; null: not wanted.
+/// Softmax with cross-entropy: outputs are [labels x classes], a label is below `classes`. The gradient by the outputs
+/// of the mean over `of_all` labels, of which these are some; null: not wanted.
 loss_sums softmax_loss(precision as, uint64_t classes, const std::byte* outputs, std::span<const uint32_t> labels,
-                       uint64_t global_batch, std::byte* by_output);
+                       uint64_t of_all, std::byte* by_output);
 
 } // namespace ringmaster::training

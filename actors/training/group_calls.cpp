@@ -1,0 +1,164 @@
+#include "actors/training/group_calls.hpp"
+
+#include "actors/calls/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+proto::CollectiveKind kind_of(op x) {
+  switch (x) {
+    case op::all_reduce: return proto::ALL_REDUCE;
+    case op::all_gather: return proto::ALL_GATHER;
+    case op::reduce_scatter: return proto::REDUCE_SCATTER;
+    case op::broadcast: return proto::BROADCAST;
+    default: return proto::SEND_RECV;
+  }
+}
+
+/// Who takes part: a pair that sends is one group, whoever sends.
+group group_of(const exchange_desk::exchange& x) {
+  const auto& first = x.front().about;
+  if (first.what != op::send)
+    return first.among;
+  const auto low = std::min(first.rank, first.peer), high = std::max(first.rank, first.peer);
+  return {low, 2, high - low};
+}
+
+proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group among, precision as) {
+  const auto& first = x.front().about;
+  proto::CollectiveRequest result;
+  auto& what = *result.mutable_collective();
+  what.set_kind(kind_of(first.what));
+  what.set_algorithm("auto");
+  what.set_datatype(as == precision::float32 ? proto::FLOAT32 : proto::FLOAT64);
+  what.set_op(gpu_sim::SUM);
+  what.set_count(x.front().count);
+  const bool in_place = first.what == op::all_reduce || first.what == op::broadcast;
+  for (uint32_t i = 0; i < among.count; ++i) {
+    result.add_inputs(0);
+    if (!in_place)
+      result.add_outputs(0);
+  }
+  for (auto& each : x) {
+    const auto i = static_cast<int>(among.index_of(each.about.rank));
+    const bool shows = each.about.what != op::receive;
+    result.set_inputs(i, !shows ? 0 : in_place ? each.output : each.input);
+    if (!in_place)
+      result.set_outputs(i, each.about.what == op::send ? 0 : each.output);
+  }
+  if (first.what == op::send) {
+    what.set_root(among.index_of(first.rank));
+    what.set_peer(among.index_of(first.peer));
+  } else if (first.what == op::broadcast) {
+    const auto root = among.index_of(first.peer);
+    what.set_root(root);
+    what.set_count(x[root].count);
+  }
+  return result;
+}
+
+} // namespace
+
+void group_calls::run(const exchange_desk::exchange& x, done_function done) {
+  const auto among = group_of(x);
+  auto& its = lines_[{among.first, among.count, among.stride}];
+  its.waiting.push_back({request_of(x, among, settings_.as), std::move(done)});
+  if (its.ranks == 0)
+    open(its, among);
+  else if (!its.busy)
+    next(its);
+}
+
+void group_calls::open(line& to, group among) {
+  to.ranks = among.count;
+  to.busy = true;
+  gpu_sim::CommInitRequest request;
+  for (uint32_t i = 0; i < among.count; ++i)
+    request.add_deviceids(settings_.devices[among.rank(i)].value);
+  request.set_numdevices(among.count);
+  request.set_policy(proto::ABORT);
+  request.set_deterministic(settings_.deterministic);
+  self_->request(settings_.coordinator, settings_.limit, request)
+    .then(
+      [this, keep = shared_from_this(), &to](const gpu_sim::CommInitResponse& y) {
+        if (auto problem = error_in(y))
+          return ended(to, problem);
+        to.communicator = communicator_id{y.commid()};
+        if (ending_)
+          destroy(to.communicator, [] {});
+        else
+          next(to);
+      },
+      [this, keep = shared_from_this(), &to](const caf::error& problem) { ended(to, problem); });
+}
+
+void group_calls::next(line& of) {
+  of.busy = !of.waiting.empty();
+  if (!of.busy)
+    return;
+  auto request = std::move(of.waiting.front().request);
+  request.set_comm_id(of.communicator.value);
+  request.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
+  proto::CommWaitRequest wait;
+  wait.set_comm_id(of.communicator.value);
+  wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
+  const auto patience = 2 * settings_.limit;
+  auto refused = std::make_shared<caf::error>(); // the two go together, and are answered in their order
+  self_->request(settings_.coordinator, patience, std::move(request))
+    .then([refused](const proto::CollectiveResponse& y) { *refused = error_in(y); },
+          [refused](const caf::error& problem) { *refused = problem; });
+  self_->request(settings_.coordinator, patience, std::move(wait))
+    .then([this, keep = shared_from_this(), &of,
+           refused](const gpu_sim::GetCommStatusResponse& y) { ended(of, *refused ? *refused : check(of, y)); },
+          [this, keep = shared_from_this(), &of, refused](const caf::error& problem) {
+            ended(of, *refused ? *refused : problem);
+          });
+}
+
+caf::error group_calls::check(const line& of, const gpu_sim::GetCommStatusResponse& x) const {
+  if (x.status() == gpu_sim::FAILED)
+    return error_from_wire(x.code(), x.error());
+  if (x.status() == gpu_sim::IN_PROGRESS)
+    return make_error(errc::timed_out, x.error());
+  if (static_cast<uint32_t>(x.devices_size()) != of.ranks)
+    return make_error(errc::device_lost, fmt::format("the operation was made over {} of {} ranks: {}", x.devices_size(),
+                                                     of.ranks, x.asyncerror()));
+  return caf::none;
+}
+
+void group_calls::ended(line& of, const caf::error& problem) {
+  auto done = std::move(of.waiting.front().done);
+  of.waiting.pop_front();
+  if (!problem && !ending_)
+    next(of); // before `done`, which may end all of this
+  done(problem);
+}
+
+void group_calls::destroy(communicator_id which, std::function<void()> done) {
+  proto::CommDestroyRequest request;
+  request.set_comm_id(which.value);
+  self_->request(settings_.coordinator, 2 * settings_.limit, request)
+    .then([done](const proto::CommDestroyResponse&) { done(); }, [done](const caf::error&) { done(); });
+}
+
+void group_calls::end(std::function<void()> done) {
+  ending_ = true;
+  auto left = std::make_shared<size_t>(1);
+  auto one_ended = [left, done] {
+    if (--*left == 0)
+      done();
+  };
+  for (auto& [where, each] : lines_)
+    if (each.communicator != communicator_id{}) {
+      ++*left;
+      destroy(each.communicator, one_ended);
+    }
+  one_ended();
+}
+
+} // namespace ringmaster::training

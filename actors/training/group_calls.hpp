@@ -1,0 +1,63 @@
+#pragma once
+
+#include "actors/training/interfaces.hpp"
+#include "runtime/training/computed/exchange_desk.hpp"
+#include "runtime/training/layers/layer.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace ringmaster::training {
+
+struct group_call_settings {
+  coordinator_actor coordinator;
+  std::vector<device_id> devices; ///< By rank.
+  precision as = precision::float32;
+  bool deterministic = false;
+  caf::timespan limit = std::chrono::seconds{30}; ///< For an operation.
+};
+
+/// The communicators of a step's groups, of the world and of pairs that send: each is made when it is first needed, and
+/// does one operation after the other. They give up when a device is lost, for a sum that misses a rank is worth
+/// nothing. Lives in the actor that asks for it; answers that are under way keep it.
+class group_calls : public std::enable_shared_from_this<group_calls> {
+public:
+  using done_function = std::function<void(const caf::error&)>;
+
+  group_calls(trainer_actor::pointer self, group_call_settings settings)
+    : self_(self), settings_(std::move(settings)) {}
+  group_calls(const group_calls&) = delete;
+
+  /// Moves the data; every rank's addresses are there. Errors: what the communicator says, device_lost among it, and an
+  /// answer that is not of all ranks.
+  void run(const exchange_desk::exchange& x, done_function done);
+  /// When no stream touches memory for any of them any more.
+  void end(std::function<void()> done);
+
+private:
+  struct call {
+    proto::CollectiveRequest request;
+    done_function done;
+  };
+  struct line {
+    communicator_id communicator;
+    uint32_t ranks = 0;
+    bool busy = false; ///< Being made, or with an operation under way.
+    std::deque<call> waiting;
+  };
+
+  void open(line& to, group among);
+  void next(line& of);
+  void destroy(communicator_id which, std::function<void()> done);
+  void ended(line& of, const caf::error& problem);
+  caf::error check(const line& of, const gpu_sim::GetCommStatusResponse& x) const;
+
+  trainer_actor::pointer self_;
+  group_call_settings settings_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, line> lines_;
+  bool ending_ = false;
+};
+
+} // namespace ringmaster::training

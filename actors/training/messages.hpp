@@ -1,0 +1,206 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/training/computed/exchange_desk.hpp"
+#include "runtime/training/computed/kept_values.hpp"
+#include "runtime/training/layers/softmax_loss.hpp"
+
+#include <caf/meta/type_name.hpp>
+
+// What the actors of a training run tell each other. `attempt` counts the times that any step was begun, from 1: what
+// carries an older one is dropped.
+
+namespace ringmaster::training {
+
+/// RANK -> TRAINER: I can begin, or cannot and why.
+struct rank_ready {
+  device_id device;
+  std::string error;
+  uint32_t code = 0; ///< Of the error, as error_from_wire takes it.
+};
+
+/// TRAINER -> RANK: begin this step as that rank of so many.
+struct step_order {
+  uint64_t attempt = 0;
+  uint64_t step = 0;
+  uint32_t rank = 0;
+  uint32_t world_size = 0;
+  bool forget = false; ///< What it keeps is of no use: everything comes from elsewhere.
+};
+
+/// RANK -> TRAINER: I have come to a communication, and show what I have.
+struct rank_arrival {
+  uint64_t attempt = 0;
+  uint64_t number = 0;
+  op what{};
+  bool aside = false;
+  uint32_t rank = 0;
+  uint32_t peer = 0;
+  group among{};
+  value_tag argument;
+  uint64_t count = 0;
+  uint64_t input = 0;
+  uint64_t output = 0;
+};
+
+/// TRAINER -> RANK: make room for this value, which comes to you. The answer is a room_found.
+struct room_wanted {
+  uint64_t attempt = 0;
+  uint64_t number = 0;
+  value_tag what;
+};
+struct room_found {
+  uint64_t attempt = 0;
+  uint64_t number = 0;
+  uint32_t rank = 0;
+  uint64_t address = 0;
+};
+
+/// TRAINER -> RANK: the communication has ended, and this is what you have now.
+struct exchange_ended {
+  uint64_t attempt = 0;
+  uint64_t number = 0;
+  value_tag result;
+};
+
+/// RANK -> TRAINER: I have no part like this, of what the step begins with. The answer is a part_found.
+struct part_wanted {
+  uint64_t attempt = 0;
+  uint32_t rank = 0;
+  kept_part what;
+};
+struct part_found {
+  uint64_t attempt = 0;
+  kept_part what;
+  byte_block data;
+};
+
+/// TRAINER -> RANK: give me what you keep of it from the beginning of that step. The answer is its bytes; none: it has
+/// not got it.
+struct part_request {
+  uint64_t step = 0;
+  kept_part what;
+};
+
+/// RANK -> TRAINER: the step is done, as far as I am concerned.
+struct rank_ended {
+  uint64_t attempt = 0;
+  uint32_t rank = 0;
+  loss_sums losses;
+  uint64_t bytes_peak = 0;
+  uint64_t computed_ns = 0;    ///< Of the step, spent in layers and sums; the rest it has waited.
+  std::vector<kept_part> made; ///< Parts of the beginning of the next step.
+};
+
+/// RANK -> TRAINER: it cannot be done, by anybody.
+struct rank_failed {
+  uint64_t attempt = 0;
+  uint32_t rank = 0;
+  std::string why;
+};
+
+/// TRAINER -> RANK: give up whatever attempt is under way. The answer says that it has, by this number.
+struct step_abandoned {
+  uint64_t attempt = 0;
+};
+
+// Each crosses the network, field by field.
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, shard& x) {
+  return f(x.index, x.count);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, group& x) {
+  return f(x.first, x.count, x.stride);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, range& x) {
+  return f(x.begin, x.end);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, loss_sums& x) {
+  return f(x.loss, x.samples, x.right);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, kept_part& x) {
+  auto kind = static_cast<uint8_t>(x.kind);
+  return f(caf::meta::type_name("kept_part"), kind, x.layer, x.part, x.tensor,
+           caf::meta::load_callback([&]() -> caf::error {
+             x.kind = static_cast<value_kind>(kind);
+             return caf::none;
+           }));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, value_tag& x) {
+  auto kind = static_cast<uint8_t>(x.kind), has = static_cast<uint8_t>(x.has);
+  bool on_host = x.on_host;
+  auto samples = x.samples.all();
+  return f(caf::meta::type_name("value_tag"), kind, has, on_host, x.step, x.layer, x.part, x.tensor, samples,
+           caf::meta::load_callback([&]() -> caf::error {
+             x.kind = static_cast<value_kind>(kind);
+             x.has = static_cast<form>(has);
+             x.on_host = on_host;
+             x.samples = {};
+             for (auto& each : samples)
+               x.samples.add(range_set{each});
+             return caf::none;
+           }));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
+  return f(caf::meta::type_name("rank_ready"), x.device, x.error, x.code);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, step_order& x) {
+  return f(caf::meta::type_name("step_order"), x.attempt, x.step, x.rank, x.world_size, x.forget);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_arrival& x) {
+  auto what = static_cast<uint8_t>(x.what);
+  return f(caf::meta::type_name("rank_arrival"), x.attempt, x.number, what, x.aside, x.rank, x.peer, x.among,
+           x.argument, x.count, x.input, x.output, caf::meta::load_callback([&]() -> caf::error {
+             x.what = static_cast<op>(what);
+             return caf::none;
+           }));
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, room_wanted& x) {
+  return f(caf::meta::type_name("room_wanted"), x.attempt, x.number, x.what);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, room_found& x) {
+  return f(caf::meta::type_name("room_found"), x.attempt, x.number, x.rank, x.address);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, exchange_ended& x) {
+  return f(caf::meta::type_name("exchange_ended"), x.attempt, x.number, x.result);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, part_wanted& x) {
+  return f(caf::meta::type_name("part_wanted"), x.attempt, x.rank, x.what);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, part_found& x) {
+  return f(caf::meta::type_name("part_found"), x.attempt, x.what, x.data);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, part_request& x) {
+  return f(caf::meta::type_name("part_request"), x.step, x.what);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
+  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.computed_ns, x.made);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
+  return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, x.why);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, step_abandoned& x) {
+  return f(caf::meta::type_name("step_abandoned"), x.attempt);
+}
+} // namespace ringmaster::training

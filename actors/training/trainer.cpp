@@ -1,0 +1,298 @@
+#include "actors/training/trainer.hpp"
+
+#include "actors/training/training_rank.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+// -- ranks come and go --
+
+void trainer_state::start(trainer_settings settings) {
+  settings_ = std::move(settings);
+  wanted_ = static_cast<uint32_t>(settings_.devices.size());
+  image_ = std::move(settings_.from);
+  step_ = image_.step;
+  serves_image_ = !image_.parts.empty();
+  self->set_down_handler([this](const caf::down_msg& x) { rank_down(x); });
+  for (auto device : settings_.devices)
+    add(device);
+  news_ = self->clock().now();
+  self->delayed_send(self, look_every, atom::tick_v);
+}
+
+void trainer_state::add(device_id device) {
+  rank_settings its;
+  its.job = settings_.job;
+  its.coordinator = settings_.coordinator;
+  its.trainer = self;
+  its.device = device;
+  its.memory_bytes = settings_.memory_bytes;
+  member added{.device = device};
+  added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
+  self->monitor(added.handle);
+  members_.push_back(std::move(added));
+}
+
+void trainer_state::ready(const rank_ready& x) {
+  const auto problem = x.error.empty() ? caf::error{} : error_from_wire(x.code, x.error);
+  auto found = std::ranges::find(members_, x.device, &member::device);
+  if (found == members_.end() || now_ == phase::over)
+    return;
+  if (problem && now_ == phase::gathering)
+    return end_run(problem);
+  if (problem) {
+    settings_.watcher.note(fmt::format("device {:#x} cannot join: {}", x.device.value, render(problem)));
+    self->demonitor(found->handle.address());
+    self->send_exit(found->handle, caf::exit_reason::user_shutdown);
+    members_.erase(found);
+    return;
+  }
+  found->ready = true;
+  news_ = self->clock().now();
+  if (now_ == phase::gathering)
+    gathered();
+  else
+    joins_ = true;
+}
+
+void trainer_state::gathered() {
+  if (std::ranges::all_of(members_, &member::ready))
+    begin_step();
+}
+
+void trainer_state::rank_down(const caf::down_msg& x) {
+  auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle.address() == x.source; });
+  if (found == members_.end() || now_ == phase::over)
+    return;
+  const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
+  const auto what = fmt::format("{} is lost: {}", ringmaster::text_of(found->device), render(x.reason));
+  lost_.insert(found->device);
+  members_.erase(found);
+  if (now_ == phase::gathering) {
+    settings_.watcher.note(what);
+    return gathered();
+  }
+  if (now_ == phase::stepping && takes_part) {
+    --world_;
+    return recover(what);
+  }
+  settings_.watcher.note(what);
+}
+
+// -- a step --
+
+uint32_t trainer_state::world_size() const {
+  const auto ready = std::ranges::find(members_, false, &member::ready) - members_.begin();
+  for (auto n = static_cast<uint32_t>(ready); n > 0; --n)
+    if (!settings_.job->strategy->check(settings_.job->shape, n))
+      return n;
+  return 0;
+}
+
+void trainer_state::begin_step() {
+  now_ = phase::stepping;
+  world_ = world_size();
+  if (world_ == 0) {
+    const auto there = static_cast<uint32_t>(members_.size());
+    const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
+                                : settings_.job->strategy->check(settings_.job->shape, there);
+    return end_run(make_error(errc::too_few_devices, fmt::format("step {} cannot be run by {}: {}", step_,
+                                                                 counted(there, "rank"), render(why))));
+  }
+  if (++attempts_ > settings_.attempts_max)
+    return end_run(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}", step_,
+                                                         settings_.attempts_max, latest_problem_)));
+  ++attempt_;
+  if (!calls_) {
+    group_call_settings its;
+    its.coordinator = settings_.coordinator;
+    for (uint32_t i = 0; i < world_; ++i)
+      its.devices.push_back(members_[i].device);
+    its.as = settings_.job->as;
+    its.deterministic = settings_.deterministic;
+    its.limit = settings_.operation_limit;
+    calls_ = std::make_shared<group_calls>(self, std::move(its));
+  }
+  desk_ = {};
+  open_.clear();
+  rooms_.clear();
+  report_ = {};
+  news_ = self->clock().now();
+  for (uint32_t i = 0; i < world_; ++i) {
+    auto& its = members_[i];
+    its.losses.reset();
+    self->send(its.handle, step_order{attempt_, step_, i, world_, its.made.empty()});
+  }
+}
+
+void trainer_state::arrived(rank_arrival& x) {
+  if (!is_current(x.attempt))
+    return;
+  news_ = self->clock().now();
+  arrival mine;
+  mine.about.what = x.what;
+  mine.about.aside = x.aside;
+  mine.about.rank = x.rank;
+  mine.about.peer = x.peer;
+  mine.about.among = x.among;
+  mine.about.argument = std::move(x.argument);
+  mine.number = x.number;
+  mine.count = x.count;
+  mine.input = x.input;
+  mine.output = x.output;
+  auto all = desk_.arrive(std::move(mine));
+  if (!all)
+    return end_run(all.error());
+  if (*all)
+    exchange(std::move(**all));
+}
+
+void trainer_state::exchange(exchange_desk::exchange all) {
+  const auto id = ++exchanges_;
+  size_t awaited = 0;
+  for (auto& each : all)
+    if (each.output == 0 && each.about.what != op::send) {
+      ++awaited;
+      rooms_[{each.about.rank, each.number}] = id;
+      self->send(members_[each.about.rank].handle, room_wanted{attempt_, each.number, each.about.results[0]});
+    }
+  if (awaited == 0)
+    run(std::move(all));
+  else
+    open_[id] = {std::move(all), awaited};
+}
+
+void trainer_state::room_found(const training::room_found& x) {
+  if (!is_current(x.attempt))
+    return;
+  news_ = self->clock().now();
+  auto id = rooms_.extract({x.rank, x.number}).mapped();
+  auto& its = open_.at(id);
+  for (auto& each : its.all)
+    if (each.about.rank == x.rank)
+      each.output = x.address;
+  if (--its.rooms_awaited == 0)
+    run(std::move(open_.extract(id).mapped().all));
+}
+
+void trainer_state::run(exchange_desk::exchange all) {
+  auto shared = std::make_shared<exchange_desk::exchange>(std::move(all));
+  auto done = [this, shared, attempt = attempt_](const caf::error& problem) {
+    if (!is_current(attempt))
+      return;
+    news_ = self->clock().now();
+    if (problem)
+      return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), counted(shared->size(), "rank"),
+                                 render(problem)));
+    for (auto& each : *shared)
+      self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0]});
+  };
+  if (shared->front().count == 0 && shared->front().about.what != op::broadcast)
+    done(caf::none); // of replicated parameters, where a layer has none
+  else
+    calls_->run(*shared, done);
+}
+
+void trainer_state::ended(const rank_ended& x) {
+  if (!is_current(x.attempt))
+    return;
+  news_ = self->clock().now();
+  if (!std::isfinite(x.losses.loss))
+    return end_run(make_error(errc::invalid_argument,
+                              fmt::format("the loss of rank {} in step {} is no number: a lower learning rate, or "
+                                          "inputs without infinities, would help",
+                                          x.rank, step_)));
+  report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
+  report_.computed_ns = std::max(report_.computed_ns, x.computed_ns);
+  members_[x.rank].losses = x.losses;
+  members_[x.rank].makes = x.made;
+  if (!std::all_of(members_.begin(), members_.begin() + world_, [](auto& y) { return y.losses.has_value(); }))
+    return;
+  for (auto& why : {desk_.waiting(), desk_.left_behind()})
+    if (!why.empty())
+      return end_run(make_error(errc::invalid_argument, why));
+  commit();
+}
+
+void trainer_state::failed(const rank_failed& x) {
+  if (is_current(x.attempt))
+    end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, x.why)));
+}
+
+void trainer_state::commit() {
+  loss_sums all; // in the order of ranks: the same bits each time
+  for (uint32_t i = 0; i < world_; ++i)
+    all.add(*members_[i].losses);
+  for (auto& each : members_)
+    each.made = std::exchange(each.makes, {});
+  serves_image_ = false;
+  const auto samples = static_cast<double>(std::max<uint64_t>(all.samples, 1));
+  report_.step = step_;
+  report_.loss = all.loss / samples;
+  report_.accuracy = static_cast<double>(all.right) / samples;
+  report_.ranks = world_;
+  report_.attempts = attempts_;
+  if (settings_.record) {
+    auto record = settings_.record(step_);
+    for (uint32_t i = 0; i < world_; ++i)
+      record.add_device_ids(members_[i].device.value);
+    record.set_strategy(std::string{settings_.job->strategy->name});
+    record.set_attempts(attempts_);
+    record.set_loss(report_.loss);
+    self->send(settings_.coordinator, std::move(record));
+  }
+  settings_.watcher.step_done(report_);
+  ++step_;
+  attempts_ = 0;
+  const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;
+  if (step_ == settings_.steps)
+    return finish();
+  if (shows || settings_.mirror)
+    take_image([this, shows](const caf::expected<model_image>& x) {
+      if (x && shows)
+        settings_.watcher.image(*x);
+    });
+  if (joins_)
+    recover("");
+  else
+    begin_step();
+}
+
+void trainer_state::end_run(const caf::error& problem) {
+  if (std::exchange(now_, phase::over) == phase::over)
+    return;
+  ++attempt_;
+  for (auto& each : members_) {
+    self->demonitor(each.handle.address());
+    self->send_exit(each.handle, caf::exit_reason::user_shutdown);
+  }
+  auto over = [this, problem] {
+    settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
+    self->quit();
+  };
+  if (calls_)
+    calls_->end(over);
+  else
+    over();
+}
+
+trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings) {
+  auto& state = self->state;
+  state.self = self;
+  state.start(std::move(settings));
+  return {[&state](const rank_ready& x) { state.ready(x); },
+          [&state](rank_arrival& x) { state.arrived(x); },
+          [&state](const room_found& x) { state.room_found(x); },
+          [&state](const part_wanted& x) { state.part_wanted(x); },
+          [&state](const rank_ended& x) { state.ended(x); },
+          [&state](const rank_failed& x) { state.failed(x); },
+          [&state](atom::tick) { state.tick(); },
+          [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
+}
+
+} // namespace ringmaster::training

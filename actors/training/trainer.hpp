@@ -1,0 +1,157 @@
+#pragma once
+
+#include "actors/training/group_calls.hpp"
+#include "actors/training/interfaces.hpp"
+#include "runtime/training/computed/model_parts.hpp"
+
+#include <functional>
+#include <optional>
+#include <set>
+
+namespace ringmaster::training {
+
+/// The whole model as it was before a step: its parts, together all of it.
+struct model_image {
+  uint64_t step = 0;
+  std::map<kept_part, byte_block> parts;
+};
+
+/// A step is done, once and for all.
+struct step_report {
+  uint64_t step = 0;
+  double loss = 0;     ///< Mean over its samples.
+  double accuracy = 0; ///< Part of them whose label had the largest output.
+  uint32_t ranks = 0;
+  uint32_t attempts = 1;
+  uint64_t bytes_peak = 0;  ///< Of the rank that held most at once, since it began.
+  uint64_t computed_ns = 0; ///< Of the rank that computed longest.
+};
+
+/// What a run tells those who watch. Called in the trainer's thread.
+struct training_watcher {
+  std::function<void(const step_report&)> step_done = [](auto&) {};
+  /// Something went wrong or somebody has come, and what was done about it, in a sentence.
+  std::function<void(const std::string&)> note = [](auto&) {};
+  /// Every `image_every` steps, beside the next one.
+  std::function<void(const model_image&)> image = [](auto&) {};
+  /// Once: the model behind the last step, or why there is none.
+  std::function<void(const caf::expected<model_image>&)> ended = [](auto&) {};
+};
+
+struct trainer_settings {
+  std::shared_ptr<const training_job> job;
+  coordinator_actor coordinator;
+  std::vector<device_id> devices; ///< In rank order.
+  uint64_t steps = 1;             ///< Until so many have been done.
+  bool deterministic = false;     ///< Sums are added in rank order.
+  bool mirror = false;            ///< The host keeps all parts as of each step.
+  bool takes_free_devices = true; ///< In place of those that were lost.
+  uint64_t image_every = 0;       ///< 0: never, but at the end.
+  model_image from;               ///< What it begins with; empty: first weights.
+  uint64_t memory_bytes = 0;      ///< Of each device; 0: all.
+  caf::timespan operation_limit = std::chrono::seconds{30};
+  caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
+  uint32_t attempts_max = 30;                        ///< Of one step.
+  bool detached = true; ///< Ranks have threads of their own; false under a test's scheduler.
+  std::function<proto::TrainingStep(uint64_t step)> record; ///< For the journal: which samples a step is of.
+  training_watcher watcher;
+};
+
+/// The state of the TRAINER. A step is done when all of its ranks have said so. Until then nobody has changed what it
+/// began with: when a rank is lost, the others give it up, and begin it again as a world of their own. Which step is
+/// next is decided here alone, so a rank that hears of the end late is no other than one that heard in time.
+class trainer_state {
+public:
+  static inline const char* name = "trainer";
+
+  trainer_actor::pointer self = nullptr;
+
+  void start(trainer_settings settings);
+  void ready(const rank_ready& x);
+  void arrived(rank_arrival& x);
+  void room_found(const training::room_found& x);
+  void part_wanted(const training::part_wanted& x);
+  void ended(const rank_ended& x);
+  void failed(const rank_failed& x);
+  void rank_down(const caf::down_msg& x);
+  void tick();
+  /// The attempt of that number has been given up by all.
+  void go_on(uint64_t attempt);
+
+private:
+  static constexpr caf::timespan look_every = std::chrono::seconds{1};
+
+  enum class phase : uint8_t {
+    gathering,  ///< Ranks start.
+    stepping,   ///< They work on a step.
+    recovering, ///< They give it up.
+    over
+  };
+  struct member {
+    device_id device;
+    rank_actor handle{};
+    bool ready = false;
+    std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
+    std::vector<kept_part> makes{};    ///< What it has said in this step, before all have.
+    std::vector<kept_part> made{};     ///< What it has of the model as it is before the step.
+  };
+  /// A communication whose ranks have come, but not all know where to put what comes.
+  struct open_exchange {
+    exchange_desk::exchange all;
+    size_t rooms_awaited = 0;
+  };
+
+  void add(device_id device);
+  void gathered();
+  void begin_step();
+  /// The most ranks that the strategy takes.
+  uint32_t world_size() const;
+  void exchange(exchange_desk::exchange all);
+  void run(exchange_desk::exchange all);
+  void commit();
+  void end_run(const caf::error& problem);
+
+  // trainer_recovery.cpp: when a step is given up, and what is kept.
+  void recover(const std::string& why);
+  void abandoned();
+  void recovered();
+  /// Whether all of the model is there as it is before the step, or as it once was; then back to that.
+  void find_model();
+  /// The whole model as it is before the step; beside whatever ranks do next.
+  void take_image(std::function<void(const caf::expected<model_image>&)> then);
+  using found_parts = std::map<kept_part, byte_block>;
+  void gather(const std::vector<model_parts::source>& wanted,
+              std::function<void(const caf::expected<found_parts>&)> then);
+  void give(const training::part_wanted& x, const found_parts& from);
+  void finish();
+  void look_for_devices();
+
+  /// Where they are, by index in members_.
+  model_parts parts() const;
+  bool is_current(uint64_t attempt) const { return now_ == phase::stepping && attempt == attempt_; }
+
+  trainer_settings settings_;
+  phase now_ = phase::gathering;
+  std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
+  uint32_t world_ = 0, wanted_ = 0;
+  uint64_t step_ = 0, attempt_ = 0;
+  uint32_t attempts_ = 0; ///< Of this step.
+  std::shared_ptr<group_calls> calls_;
+  exchange_desk desk_;
+  std::map<uint64_t, open_exchange> open_;
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> rooms_; ///< By rank and its number: whose exchange it is.
+  uint64_t exchanges_ = 0;
+  step_report report_;
+  caf::actor_clock::time_point news_;
+  std::set<device_id> lost_;
+  size_t abandoning_ = 0;
+  std::string latest_problem_;
+  model_image image_;         ///< The latest.
+  bool serves_image_ = false; ///< What ranks miss comes from it; else from each other.
+  bool joins_ = false;        ///< New ranks are ready: they come in behind this step.
+  bool looking_ = false;      ///< For devices.
+};
+
+trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);
+
+} // namespace ringmaster::training

@@ -1,0 +1,212 @@
+// What a TRAINER does when a rank is lost or comes: the attempt is given up, and the next one begins with what is left.
+#include "actors/training/trainer.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// So that whoever has failed is known to be lost before the next attempt, or most often.
+constexpr caf::timespan breath = std::chrono::milliseconds{20};
+
+} // namespace
+
+void trainer_state::recover(const std::string& why) {
+  now_ = phase::recovering;
+  if (!why.empty()) {
+    latest_problem_ = why;
+    settings_.watcher.note(fmt::format("step {} is given up: {}", step_, why));
+  }
+  ++attempt_;
+  abandoning_ = 1;
+  for (auto& each : members_) {
+    if (!each.ready)
+      continue;
+    ++abandoning_;
+    auto one_done = [this, attempt = attempt_] {
+      if (attempt == attempt_)
+        abandoned();
+    };
+    self->request(each.handle, settings_.patience, step_abandoned{attempt_})
+      .then([one_done](uint64_t) { one_done(); },
+            [this, one_done, handle = each.handle](const caf::error&) {
+              self->send_exit(handle, caf::exit_reason::kill); // it hangs, or is gone
+              one_done();
+            });
+  }
+  if (calls_) {
+    ++abandoning_;
+    calls_->end([this, attempt = attempt_] {
+      if (attempt == attempt_ && now_ == phase::recovering)
+        abandoned();
+    });
+  }
+  abandoned();
+}
+
+void trainer_state::abandoned() {
+  if (--abandoning_ > 0 || now_ != phase::recovering)
+    return;
+  calls_.reset();
+  self->delayed_send(self, breath, atom::resume_v, attempt_);
+}
+
+void trainer_state::go_on(uint64_t attempt) {
+  if (attempt != attempt_ || now_ != phase::recovering)
+    return;
+  joins_ = false;
+  find_model();
+  if (step_ == settings_.steps)
+    finish();
+  else
+    begin_step();
+}
+
+model_parts trainer_state::parts() const {
+  model_parts result{*settings_.job};
+  for (uint32_t i = 0; i < members_.size(); ++i)
+    for (auto& part : members_[i].made)
+      result.add(part, i);
+  return result;
+}
+
+void trainer_state::find_model() {
+  if (step_ == 0 || serves_image_)
+    return;
+  auto all = parts().whole();
+  if (all)
+    return;
+  const auto before = std::exchange(step_, image_.parts.empty() ? 0 : image_.step);
+  serves_image_ = step_ > 0;
+  attempts_ = 0;
+  for (auto& each : members_)
+    each.made.clear();
+  settings_.watcher.note(fmt::format("{}: back to {}; to be done again: {}", render(all.error()),
+                                     step_ == 0 ? "the first weights" : fmt::format("step {}", step_),
+                                     counted(before - step_, "step")));
+}
+
+void trainer_state::gather(const std::vector<model_parts::source>& wanted,
+                           std::function<void(const caf::expected<found_parts>&)> then) {
+  struct gathering {
+    found_parts found;
+    size_t left = 0;
+    caf::error problem;
+  };
+  auto all = std::make_shared<gathering>();
+  all->left = wanted.size();
+  for (auto& each : wanted) {
+    auto one_done = [all, then, what = each.what](const byte_block& x, const caf::error& problem) {
+      if (problem)
+        all->problem = problem;
+      all->found[what] = x;
+      if (--all->left == 0)
+        then(all->problem ? caf::expected<found_parts>{all->problem}
+                          : caf::expected<found_parts>{std::move(all->found)});
+    };
+    self->request(members_[each.owner].handle, settings_.patience, part_request{step_, each.what})
+      .then(
+        [one_done](const byte_block& x) {
+          one_done(x, x.size() != 0 ? caf::error{} : make_error(errc::device_lost, "a rank has not kept what it made"));
+        },
+        [one_done](const caf::error& problem) { one_done({}, problem); });
+  }
+}
+
+void trainer_state::take_image(std::function<void(const caf::expected<model_image>&)> then) {
+  auto all = parts().whole();
+  if (!all)
+    return then(all.error());
+  gather(*all, [this, then, step = step_](const caf::expected<found_parts>& x) {
+    if (!x)
+      return then(x.error());
+    image_ = {step, *x};
+    then(image_);
+  });
+}
+
+void trainer_state::finish() {
+  now_ = phase::stepping;
+  if (serves_image_) // the ranks that had made it are not all there any more, but the host has it
+    return end_run(caf::none);
+  take_image([this, attempt = ++attempt_](const caf::expected<model_image>& x) {
+    if (!is_current(attempt))
+      return;
+    if (!x)
+      return recover(render(x.error()));
+    if (settings_.image_every != 0)
+      settings_.watcher.image(*x);
+    end_run(caf::none);
+  });
+}
+
+void trainer_state::part_wanted(const training::part_wanted& x) {
+  if (!is_current(x.attempt))
+    return;
+  news_ = self->clock().now();
+  if (serves_image_)
+    return give(x, image_.parts);
+  auto sources = parts().sources_of(x.what);
+  if (!sources)
+    return end_run(make_error(errc::invalid_argument,
+                              fmt::format("step {}: nobody has finished the whole of layer {}", step_, x.what.layer)));
+  gather(*sources, [this, x](const caf::expected<found_parts>& found) {
+    if (!is_current(x.attempt))
+      return;
+    if (found)
+      give(x, *found);
+    else
+      recover(render(found.error()));
+  });
+}
+
+void trainer_state::give(const training::part_wanted& x, const found_parts& from) {
+  std::byte* to = nullptr;
+  const auto bytes = bytes_of(*settings_.job, x.what);
+  auto block = byte_block::uninitialized(bytes, to);
+  std::fill_n(to, bytes, std::byte{});
+  for (auto& [what, data] : from)
+    if (what.kind == x.what.kind && what.layer == x.what.layer)
+      copy_common(*settings_.job, what, data.bytes(), x.what, {to, bytes});
+  self->send(members_[x.rank].handle, part_found{x.attempt, x.what, std::move(block)});
+}
+
+void trainer_state::tick() {
+  if (now_ == phase::over)
+    return;
+  self->delayed_send(self, look_every, atom::tick_v);
+  look_for_devices();
+  if (self->clock().now() - news_ < settings_.patience)
+    return;
+  if (now_ == phase::gathering)
+    return end_run(make_error(errc::timed_out, "ranks do not become ready: their devices do not answer"));
+  if (now_ != phase::stepping)
+    return;
+  auto why = desk_.waiting();
+  recover(fmt::format("nothing has happened for {}{}", duration_text(static_cast<uint64_t>(settings_.patience.count())),
+                      why.empty() ? "" : ": " + why));
+}
+
+void trainer_state::look_for_devices() {
+  if (!settings_.takes_free_devices || members_.size() >= wanted_ || looking_)
+    return;
+  looking_ = true;
+  self->request(settings_.coordinator, settings_.operation_limit, proto::ClusterInfoRequest{})
+    .then(
+      [this](const proto::ClusterInfo& x) {
+        looking_ = false;
+        for (auto& each : x.devices()) {
+          const device_id id{each.metadata().deviceid().value()};
+          const bool known = std::ranges::find(members_, id, &member::device) != members_.end() || lost_.count(id) != 0;
+          if (!known && each.comm_ids().empty() && members_.size() < wanted_ && now_ != phase::over)
+            add(id);
+        }
+      },
+      [this](const caf::error&) { looking_ = false; });
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,238 @@
+#include "actors/training/training_rank.hpp"
+
+#include "actors/calls/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace ringmaster::training {
+
+training_rank_state::~training_rank_state() {
+  stop();
+}
+
+// -- before the first step --
+
+void training_rank_state::start(rank_settings settings) {
+  settings_ = std::move(settings);
+  gpu_sim::DeviceId id;
+  id.set_value(settings_.device.value);
+  self->request(settings_.coordinator, settings_.request_limit, id)
+    .then([this](const device_handle& x) { found(x); }, [this](const caf::error& problem) { ready(problem); });
+}
+
+void training_rank_state::found(const device_handle& x) {
+  if (!x.memory)
+    return ready(make_error(errc::unreachable,
+                            fmt::format("{} lets nobody reach its memory", text_of(settings_.device))));
+  auto memory = mapped_memory::reach(*x.memory, mapped_memory::access::write);
+  if (!memory)
+    return ready(memory.error());
+  memory_ = std::move(*memory);
+  self->link_to(caf::actor_cast<caf::actor>(x.device));
+  gpu_sim::DeviceId id;
+  id.set_value(settings_.device.value);
+  proto::AllocateRequest request;
+  const auto bytes = settings_.memory_bytes != 0 ? settings_.memory_bytes : x.memory->bytes;
+  request.set_bytes(bytes);
+  request.set_outlives_client(false);
+  self->request(settings_.coordinator, settings_.request_limit, id, request)
+    .then(
+      [this, bytes](const proto::AllocateResponse& y) {
+        if (auto problem = error_in(y))
+          ready(problem);
+        else
+          allocated(y.address(), bytes);
+      },
+      [this](const caf::error& problem) { ready(problem); });
+}
+
+void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) {
+  auto range = memory_->at(at.value(), bytes);
+  if (!range)
+    return ready(range.error());
+  store_.emplace(*range, at.value());
+  computation_.emplace(*settings_.job, *store_);
+  ready(caf::none);
+}
+
+void training_rank_state::ready(const caf::error& problem) {
+  self->send(settings_.trainer,
+             rank_ready{settings_.device, problem ? render(problem) : std::string{}, problem ? wire_code(problem) : 0});
+}
+
+// -- a step --
+
+void training_rank_state::begin(const step_order& x) {
+  stop();
+  order_ = x;
+  stopped_ = false;
+  computed_ = {};
+  if (x.forget)
+    computation_->kept().forget(x.step);
+  if (auto problem = computation_->begin_step(x.step))
+    return fail(x.rank, render(problem));
+  rank_.emplace(*this, x.rank, x.world_size, settings_.job->shape);
+  program_ = settings_.job->strategy->run(*rank_, settings_.job->shape);
+  run(program_.body());
+}
+
+void training_rank_state::run(std::coroutine_handle<> next) {
+  const auto begun = std::chrono::steady_clock::now();
+  try {
+    next.resume();
+  } catch (const std::exception& problem) {
+    fail(order_.rank, fmt::format("rank {}: the strategy has thrown an exception: {}", order_.rank, problem.what()));
+  }
+  computed_ += std::chrono::steady_clock::now() - begun;
+  if (stopped_ || !program_.body().done())
+    return;
+  rank_ended result{order_.attempt,
+                    order_.rank,
+                    computation_->losses(),
+                    store_->bytes_peak(),
+                    static_cast<uint64_t>(computed_.count()),
+                    {}};
+  for (auto& [what, block] : computation_->kept().made())
+    result.made.push_back(what);
+  self->send(settings_.trainer, std::move(result));
+}
+
+void training_rank_state::stop() {
+  stopped_ = true;
+  program_ = {};
+  rank_.reset();
+  open_.clear();
+  loading_ = nullptr;
+}
+
+uint64_t training_rank_state::abandon(uint64_t attempt) {
+  stop();
+  return attempt;
+}
+
+byte_block training_rank_state::part(const part_request& x) const {
+  auto found = computation_ ? computation_->part(x.step, x.what) : std::nullopt;
+  if (!found)
+    return {};
+  std::byte* to = nullptr;
+  auto block = byte_block::uninitialized(found->size(), to);
+  std::memcpy(to, found->data(), found->size());
+  return block;
+}
+
+void training_rank_state::fail(uint32_t rank, std::string why) {
+  if (std::exchange(stopped_, true))
+    return;
+  self->send(settings_.trainer, rank_failed{order_.attempt, rank, std::move(why)});
+}
+
+// -- its operations --
+
+bool training_rank_state::begin(pending& x) {
+  if (stopped_)
+    return false;
+  if (is_communication(x.what))
+    return exchange(x);
+  if (auto parts = computation_->missing(x); !parts.empty()) {
+    loading_ = &x;
+    parts_awaited_ = parts.size();
+    for (auto& part : parts)
+      self->send(settings_.trainer, part_wanted{order_.attempt, order_.rank, part});
+    return false;
+  }
+  if (auto problem = computation_->compute(x)) {
+    fail(x.rank, refused(x, render(problem)));
+    return false;
+  }
+  x.ended = true;
+  return true;
+}
+
+bool training_rank_state::await(pending& x) {
+  return !stopped_ && x.ended;
+}
+
+bool training_rank_state::exchange(pending& x) {
+  auto data = computation_->prepare(x);
+  if (!data) {
+    fail(x.rank, render(data.error()));
+    return false;
+  }
+  rank_arrival mine;
+  mine.attempt = order_.attempt;
+  mine.number = ++numbers_;
+  mine.what = x.what;
+  mine.aside = x.aside;
+  mine.rank = x.rank;
+  mine.peer = x.peer;
+  mine.among = x.among;
+  mine.argument = x.argument;
+  mine.count = data->count;
+  mine.input = data->input ? data->input->address + data->offset : 0;
+  mine.output = data->output ? data->output->address + data->offset : 0;
+  x.ended = x.what == op::send; // nobody waits for it
+  open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data)};
+  self->send(settings_.trainer, std::move(mine));
+  return x.ended;
+}
+
+void training_rank_state::make_room(const room_wanted& x) {
+  if (stopped_ || x.attempt != order_.attempt)
+    return;
+  auto& its = open_.at(x.number);
+  auto room = computation_->room_for(x.what);
+  if (!room)
+    return fail(order_.rank, refused(*its.of, render(room.error())));
+  its.data.output = std::move(*room);
+  self->send(settings_.trainer, room_found{x.attempt, x.number, order_.rank, its.data.output->address});
+}
+
+void training_rank_state::exchanged(const exchange_ended& x) {
+  if (stopped_ || x.attempt != order_.attempt)
+    return;
+  auto node = open_.extract(x.number);
+  auto* of = node.mapped().of;
+  if (of == nullptr)
+    return;
+  of->results[0] = x.result;
+  if (of->what == op::receive)
+    of->argument = x.result;
+  computation_->complete(*of, std::move(node.mapped().data.output));
+  end(*of);
+}
+
+void training_rank_state::restored(const part_found& x) {
+  if (stopped_ || x.attempt != order_.attempt || loading_ == nullptr)
+    return;
+  if (auto problem = computation_->restore(x.what, x.data.bytes()))
+    return fail(order_.rank, refused(*loading_, render(problem)));
+  if (--parts_awaited_ > 0)
+    return;
+  auto& load = *std::exchange(loading_, nullptr);
+  if (auto problem = computation_->compute(load))
+    return fail(order_.rank, refused(load, render(problem)));
+  end(load);
+}
+
+void training_rank_state::end(pending& x) {
+  x.ended = true;
+  if (x.waiter)
+    run(x.waiter);
+}
+
+rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_rank_state> self,
+                                        rank_settings settings) {
+  auto& state = self->state;
+  state.self = self;
+  state.start(std::move(settings));
+  return {[&state](const step_order& x) { state.begin(x); },
+          [&state](const exchange_ended& x) { state.exchanged(x); },
+          [&state](const room_wanted& x) { state.make_room(x); },
+          [&state](const part_found& x) { state.restored(x); },
+          [&state](const step_abandoned& x) { return state.abandon(x.attempt); },
+          [&state](const part_request& x) { return state.part(x); }};
+}
+
+} // namespace ringmaster::training

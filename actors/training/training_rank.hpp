@@ -1,0 +1,78 @@
+#pragma once
+
+#include "actors/training/interfaces.hpp"
+#include "runtime/memory/mapped_memory.hpp"
+#include "runtime/training/computed/rank_computation.hpp"
+
+#include <chrono>
+#include <optional>
+
+namespace ringmaster::training {
+
+struct rank_settings {
+  std::shared_ptr<const training_job> job;
+  coordinator_actor coordinator;
+  trainer_actor trainer;
+  device_id device;
+  uint64_t memory_bytes = 0; ///< Of the device, for values; 0: all of it.
+  caf::timespan request_limit = std::chrono::seconds{10};
+};
+
+/// The state of a RANK: the executor of its strategy's program. What needs no other rank is computed at once, in the
+/// actor's thread; for the rest it shows the trainer what it has, and goes on when the answer comes.
+class training_rank_state : public executor {
+public:
+  static inline const char* name = "training-rank";
+
+  ~training_rank_state() override;
+
+  rank_actor::pointer self = nullptr;
+
+  void start(rank_settings settings);
+  void begin(const step_order& x);
+  void exchanged(const exchange_ended& x);
+  void make_room(const room_wanted& x);
+  void restored(const part_found& x);
+  uint64_t abandon(uint64_t attempt);
+  byte_block part(const part_request& x) const;
+
+  // The strategy's program calls these.
+  bool begin(pending& x) override;
+  bool await(pending& x) override;
+  void fail(uint32_t rank, std::string why) override;
+  bool failed() const override { return stopped_; }
+  void release(uint32_t, uint64_t memory) noexcept override { store_->release(memory); }
+
+private:
+  struct open_exchange {
+    pending* of; ///< Null: nobody waits for it.
+    rank_computation::transfer data;
+  };
+
+  void found(const device_handle& x);
+  void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
+  void ready(const caf::error& problem);
+  bool exchange(pending& x);
+  void end(pending& x);
+  /// Goes on with the program at that place, and whatever is ready behind it.
+  void run(std::coroutine_handle<> next);
+  void stop();
+
+  rank_settings settings_;
+  std::shared_ptr<mapped_memory> memory_;
+  std::optional<value_store> store_;
+  std::optional<rank_computation> computation_;
+  step_order order_;
+  std::optional<rank> rank_;
+  strategy program_;
+  bool stopped_ = true; ///< Nothing of the step goes on.
+  std::map<uint64_t, open_exchange> open_;
+  uint64_t numbers_ = 0;
+  pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
+  size_t parts_awaited_ = 0;
+  std::chrono::nanoseconds computed_{0};
+};
+
+rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_rank_state> self, rank_settings settings);
+
+} // namespace ringmaster::training

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "runtime/training/computed/training_job.hpp"
+#include "runtime/training/data/data_set.hpp"
+#include "runtime/training/layers/softmax_loss.hpp"
+
+namespace ringmaster::training {
+
+/// What a model makes of the first `samples_max` samples of a set. `weights`: each layer's, whole. No layer learns.
+loss_sums evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights, const data_set& on,
+                   uint32_t samples_max = UINT32_MAX);
+
+} // namespace ringmaster::training

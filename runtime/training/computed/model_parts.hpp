@@ -1,0 +1,43 @@
+#pragma once
+
+#include "runtime/training/computed/kept_values.hpp"
+#include "runtime/training/computed/training_job.hpp"
+
+#include <optional>
+
+namespace ringmaster::training {
+
+/// Who has which parts of the model as it was before one step, and how others are put together of them.
+class model_parts {
+public:
+  explicit model_parts(const training_job& job) : job_(&job) {}
+
+  void add(const kept_part& what, uint32_t owner) { owners_.emplace(what, owner); }
+
+  struct source {
+    kept_part what;
+    uint32_t owner = 0;
+  };
+  /// Parts that all elements of this one are in; none: some are in no part.
+  std::optional<std::vector<source>> sources_of(const kept_part& wanted) const;
+  /// Parts that the whole model, and what the optimizer keeps, is in, as few as there need be; else what is missing:
+  /// "weight of layer 3".
+  caf::expected<std::vector<source>> whole() const;
+
+private:
+  const training_job* job_;
+  std::map<kept_part, uint32_t> owners_;
+};
+
+/// All of a layer's weight, or of its optimizer state.
+inline kept_part whole_part(value_kind kind, uint32_t layer) {
+  return {kind, layer, {}, {}};
+}
+
+uint64_t bytes_of(const training_job& job, const kept_part& x);
+
+/// Copies what two parts of one layer, and of one kind, have in common.
+void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
+                 std::span<std::byte> target);
+
+} // namespace ringmaster::training
