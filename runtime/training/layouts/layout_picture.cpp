@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -110,7 +111,8 @@ private:
     canvas_.rectangle(x, y, width, height, "none", {line_colour, 1}, 0);
     constexpr size_t letters_max = 12;
     write_small(x, y + weight_side + 14,
-                layer.name.size() > letters_max ? layer.name.substr(0, letters_max - 2) + ".." : layer.name, ink);
+                as_utf8(layer.name.size() > letters_max ? layer.name.substr(0, letters_max - 2) + ".." : layer.name),
+                ink);
     write_small(x, y + weight_side + 33, fmt::format("{}x{}", part.rows.count(), part.columns.count()), faint);
   }
 
