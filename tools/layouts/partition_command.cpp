@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/training/data/sample_partition.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
 
 #include <fmt/format.h>
@@ -46,25 +47,41 @@ std::string text_of(const partition_options& opts, const sample_partition& found
   return text + "nothing is left over\n";
 }
 
-void add_samples(json_writer& json, std::string_view name, std::span<const uint32_t> samples) {
-  json.list(name);
-  for (auto sample : samples)
-    json.value(sample);
-  json.end();
-}
+/// Writes all samples; of a large set that takes as long as to shuffle it.
+class partition_json {
+public:
+  partition_json(const partition_options& opts, const sample_partition& found, progress& shown)
+    : opts_(opts), found_(found), shown_(shown) {}
 
-std::string json_of(const partition_options& opts, const sample_partition& found) {
-  json_writer json;
-  json.object().member("samples", *opts.samples).member("seed", opts.seed).list("ranks");
-  for (uint32_t rank = 0; rank < found.ranks(); ++rank) {
-    json.object().member("rank", rank).member("count", found.of(rank).size());
-    add_samples(json, "samples", found.of(rank));
-    json.end();
+  std::string text() {
+    json_.object().member("samples", *opts_.samples).member("seed", opts_.seed).list("ranks");
+    for (uint32_t rank = 0; rank < found_.ranks(); ++rank) {
+      json_.object().member("rank", rank).member("count", found_.of(rank).size());
+      add("samples", found_.of(rank));
+      json_.end();
+    }
+    json_.end();
+    add("left_over", found_.left_over());
+    return json_.end().take() + "\n";
   }
-  json.end();
-  add_samples(json, "left_over", found.left_over());
-  return json.end().take() + "\n";
-}
+
+private:
+  void add(std::string_view name, std::span<const uint32_t> samples) {
+    json_.list(name);
+    for (auto sample : samples) {
+      json_.value(sample);
+      if (++written_ % (1 << 20) == 0)
+        shown_.at((1 + static_cast<double>(written_) / static_cast<double>(*opts_.samples)) / 2);
+    }
+    json_.end();
+  }
+
+  const partition_options& opts_;
+  const sample_partition& found_;
+  progress& shown_;
+  json_writer json_;
+  uint64_t written_ = 0;
+};
 
 class partition_call final : public command_call {
   void declare(option_table& table) override {
@@ -100,8 +117,10 @@ class partition_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    const sample_partition found{*opts_.samples, opts_.seed, counts_};
-    fmt::print(to.out, "{}", opts_.json ? json_of(opts_, found) : text_of(opts_, found));
+    progress shown{"partition"};
+    const auto whole = opts_.json ? 0.5 : 1; // the other half is writing
+    const sample_partition found{*opts_.samples, opts_.seed, counts_, [&](double part) { shown.at(part * whole); }};
+    shown.print(to.out, opts_.json ? partition_json{opts_, found, shown}.text() : text_of(opts_, found));
     return exit_ok;
   }
 

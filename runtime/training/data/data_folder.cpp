@@ -14,6 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a folder is looked through for, before it is taken for text.
+struct known_format {
+  std::string_view files; ///< For people.
+  bool (*lies_in)(const fs::path& folder);
+  caf::expected<opened_data> (*open)(const fs::path& folder);
+};
+constexpr known_format known_formats[] = {{idx_files, has_idx_images, open_idx_images},
+                                          {cifar_files, has_cifar_images, open_cifar_images}};
+
 /// Too short files stay: what they say is for others that read the folder.
 void remark_short_ones(const std::vector<text_file>& files, uint32_t window, std::vector<std::string>& remarks) {
   for (auto& file : files)
@@ -49,14 +58,16 @@ caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_o
   if (!fs::is_directory(folder, problem))
     return make_error(errc::io_error,
                       fmt::format("{}: it is no folder{}", folder.string(), problem ? ": " + problem.message() : ""));
-  if (has_idx_images(folder))
-    return open_idx_images(folder);
-  if (has_cifar_images(folder))
-    return open_cifar_images(folder);
+  std::string looked_for;
+  for (auto& format : known_formats) {
+    if (format.lies_in(folder))
+      return format.open(folder);
+    looked_for += fmt::format("{}; ", format.files);
+  }
   auto text = open_text(folder, opts);
   if (!text && code_of(text.error()) == errc::invalid_argument)
-    return invalid(fmt::format("{}; what is looked for in a folder: {}; {}; or else files of text",
-                               render(text.error()), idx_files, cifar_files));
+    return invalid(fmt::format("{}; what is looked for in a folder: {}or else files of text", render(text.error()),
+                               looked_for));
   return text;
 }
 

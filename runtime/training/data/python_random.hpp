@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <span>
 #include <utility>
@@ -18,11 +19,15 @@ public:
   uint64_t bits(uint32_t count);
   /// randrange(limit), limit > 0: as many bits as the limit has, until they are below it.
   uint64_t below(uint64_t limit);
-  /// shuffle(list): from the last place down, each with one that is not behind it (Fisher and Yates).
+  /// shuffle(list): from the last place down, each with one that is not behind it (Fisher and Yates). `watch`: told now
+  /// and then which part is done.
   template <class T>
-  void shuffle(std::span<T> list) {
-    for (size_t i = list.size(); i > 1; --i)
+  void shuffle(std::span<T> list, const std::function<void(double part)>& watch = {}) {
+    for (size_t i = list.size(); i > 1; --i) {
       std::swap(list[i - 1], list[below(i)]);
+      if (watch && i % (1 << 20) == 0)
+        watch(1 - static_cast<double>(i) / static_cast<double>(list.size()));
+    }
   }
 
 private:

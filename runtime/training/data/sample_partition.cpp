@@ -82,15 +82,16 @@ caf::expected<std::vector<uint64_t>> counts_by(uint64_t samples, std::span<const
   return result;
 }
 
-std::vector<uint32_t> shuffled_samples(uint32_t count, uint64_t seed, uint64_t high) {
+std::vector<uint32_t> shuffled_samples(uint32_t count, uint64_t seed, uint64_t high, const partition_watch& watch) {
   std::vector<uint32_t> result(count);
   std::iota(result.begin(), result.end(), 0);
-  python_random{seed, high}.shuffle(std::span{result});
+  python_random{seed, high}.shuffle(std::span{result}, watch);
   return result;
 }
 
-sample_partition::sample_partition(uint64_t samples, uint64_t seed, std::span<const uint64_t> counts)
-  : order_(shuffled_samples(static_cast<uint32_t>(samples), seed)), ends_{0} {
+sample_partition::sample_partition(uint64_t samples, uint64_t seed, std::span<const uint64_t> counts,
+                                   const partition_watch& watch)
+  : order_(shuffled_samples(static_cast<uint32_t>(samples), seed, 0, watch)), ends_{0} {
   for (auto count : counts)
     ends_.push_back(ends_.back() + count);
   assert(samples <= partitioned_samples_max && ends_.back() <= samples);

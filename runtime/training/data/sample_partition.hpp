@@ -3,6 +3,7 @@
 #include <caf/expected.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,14 +30,19 @@ caf::expected<std::vector<decimal_fraction>> parse_fractions(std::string_view te
 caf::expected<std::vector<uint64_t>> equal_counts(uint64_t samples, uint64_t ranks);
 caf::expected<std::vector<uint64_t>> counts_by(uint64_t samples, std::span<const decimal_fraction> fractions);
 
+/// Told now and then which part of an order is made.
+using partition_watch = std::function<void(double part)>;
+
 /// 0 to count - 1, in the order that CPython's random.Random(seed + (high << 64)).shuffle(list(range(count))) leaves.
-std::vector<uint32_t> shuffled_samples(uint32_t count, uint64_t seed, uint64_t high = 0);
+std::vector<uint32_t> shuffled_samples(uint32_t count, uint64_t seed, uint64_t high = 0,
+                                       const partition_watch& watch = {});
 
 /// Which sample goes to which rank: the shuffled samples, cut from the front.
 class sample_partition {
 public:
   /// `counts`: by rank; no more than `samples` together, which are `partitioned_samples_max` at most.
-  sample_partition(uint64_t samples, uint64_t seed, std::span<const uint64_t> counts);
+  sample_partition(uint64_t samples, uint64_t seed, std::span<const uint64_t> counts,
+                   const partition_watch& watch = {});
 
   uint32_t ranks() const noexcept { return static_cast<uint32_t>(ends_.size()) - 1; }
   std::span<const uint32_t> of(uint32_t rank) const {

@@ -45,6 +45,14 @@ TEST_CASE("partition: the figures of CPython's shuffle, cut from the front") {
   CHECK(list_of(many.of(0).first(10)) == samples{4564, 15975, 32972, 20607, 32086, 26368, 5375, 37584, 23693, 8375});
 }
 
+TEST_CASE("partition: a long shuffle tells how far it is, and is the same") {
+  constexpr uint32_t count = 3 << 20;
+  std::vector<double> parts;
+  const auto watched = shuffled_samples(count, 1, 0, [&](double part) { parts.push_back(part); });
+  CHECK(parts == std::vector<double>{0, 1 - 2. / 3, 1 - 1. / 3});
+  CHECK(watched == shuffled_samples(count, 1));
+}
+
 TEST_CASE("partition: what equal parts leave over is the end of the order") {
   const sample_partition ten{10, 1234, *equal_counts(10, 4)};
   CHECK(ten.ranks() == 4);
