@@ -10,6 +10,8 @@
 #include "tools/cluster/node_commands.hpp"
 #include "tools/cluster/status_command.hpp"
 #include "tools/demo/demo_command.hpp"
+#include "tools/layouts/layout_command.hpp"
+#include "tools/layouts/partition_command.hpp"
 #include "tools/options/program.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/prove/prove_command.hpp"
@@ -30,16 +32,16 @@ std::string configuration_line() {
 
 int main(int argc, char** argv) {
   using namespace ringmaster;
-  const program ringmaster{"ringmaster",
-                           "collective communication and training on simulated devices",
-                           {
-                             demo_command(),     bench_command(), chart_command(),       prove_command(),
-                             simulate_command(), plan_command(),  puzzles_command(),     draw_command(),
-                             explain_command(),  tune_command(),  coordinator_command(), node_command(),
-                             status_command(),   info_command(),  kill_command(),        hang_command(),
-                             slow_command(),     drain_command(), destroy_command(),     log_command(),
-                           },
-                           "`caf-run` starts a whole cluster.",
-                           configuration_line};
+  const program ringmaster{
+    "ringmaster",
+    "collective communication and training on simulated devices",
+    {
+      demo_command(),        bench_command(),  chart_command(),   prove_command(), simulate_command(), plan_command(),
+      partition_command(),   layout_command(), puzzles_command(), draw_command(),  explain_command(),  tune_command(),
+      coordinator_command(), node_command(),   status_command(),  info_command(),  kill_command(),     hang_command(),
+      slow_command(),        drain_command(),  destroy_command(), log_command(),
+    },
+    "`caf-run` starts a whole cluster.",
+    configuration_line};
   return ringmaster.run({argv + 1, argv + argc});
 }

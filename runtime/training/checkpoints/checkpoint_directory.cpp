@@ -1,0 +1,121 @@
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_parse.hpp"
+#include "runtime/training/checkpoints/durable_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view checkpoint_prefix = "step-", checkpoint_suffix = ".safetensors";
+
+std::string name_of(uint64_t step) {
+  return fmt::format("{}{:06}{}", checkpoint_prefix, step, checkpoint_suffix);
+}
+
+/// Nothing where it is no checkpoint's name.
+std::optional<uint64_t> step_of(const std::string& name) {
+  if (!name.starts_with(checkpoint_prefix) || !name.ends_with(checkpoint_suffix))
+    return std::nullopt;
+  const auto digits = name.substr(checkpoint_prefix.size(),
+                                  name.size() - checkpoint_prefix.size() - checkpoint_suffix.size());
+  auto step = parse_whole(digits, 0);
+  return step && name_of(*step) == name ? std::optional{*step} : std::nullopt;
+}
+
+caf::error refused_by_system(const fs::path& path, std::string_view what, const std::error_code& why) {
+  return make_error(errc::io_error, fmt::format("{}: {}: {}", path.string(), what, why.message()));
+}
+
+/// The names in a directory; none where it is not there.
+caf::expected<std::vector<std::string>> names_of(const fs::path& directory) {
+  std::vector<std::string> result;
+  std::error_code problem;
+  fs::directory_iterator at{directory, problem}, end;
+  for (; !problem && at != end; at.increment(problem))
+    result.push_back(at->path().filename().string());
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    return refused_by_system(directory, "cannot be read", problem);
+  return result;
+}
+
+} // namespace
+
+fs::path checkpoint_directory::file_of(uint64_t step) const {
+  return directory_ / name_of(step);
+}
+
+caf::expected<std::vector<uint64_t>> checkpoint_directory::steps() const {
+  auto names = names_of(directory_);
+  if (!names)
+    return std::move(names.error());
+  std::vector<uint64_t> result;
+  for (auto& name : *names)
+    if (auto step = step_of(name))
+      result.push_back(*step);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Of a process that ended while it was writing.
+caf::error checkpoint_directory::remove_drafts() const {
+  auto names = names_of(directory_);
+  if (!names)
+    return std::move(names.error());
+  for (auto& name : *names) {
+    std::error_code problem;
+    if (name.ends_with(draft_suffix) && step_of(name.substr(0, name.size() - std::string_view{draft_suffix}.size()))
+        && !fs::remove(directory_ / name, problem) && problem)
+      return refused_by_system(directory_ / name, "cannot be removed", problem);
+  }
+  return caf::none;
+}
+
+caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> tensors,
+                                      const tensor_metadata& metadata) const {
+  std::error_code problem;
+  if (fs::create_directories(directory_, problem); problem)
+    return refused_by_system(directory_, "cannot be made a directory", problem);
+  if (auto stuck = remove_drafts())
+    return stuck;
+  if (auto failure = write_safetensors(file_of(step), std::move(tensors), metadata))
+    return failure;
+  auto all = steps();
+  if (!all)
+    return std::move(all.error());
+  const auto up_to = static_cast<size_t>(std::ranges::upper_bound(*all, step) - all->begin());
+  for (size_t i = 0; i + std::max<size_t>(1, kept_) < up_to; ++i)
+    if (!fs::remove(file_of((*all)[i]), problem) && problem)
+      return refused_by_system(file_of((*all)[i]),
+                               fmt::format("step {} is saved, but this one cannot be removed", step), problem);
+  return caf::none;
+}
+
+caf::expected<std::optional<checkpoint_directory::checkpoint>> checkpoint_directory::newest() const {
+  auto all = steps();
+  if (!all)
+    return std::move(all.error());
+  std::vector<std::string> torn;
+  for (auto step = all->rbegin(); step != all->rend(); ++step) {
+    auto content = safetensors_file::read(file_of(*step));
+    if (content && !content->metadata().contains(digest_key))
+      content = malformed(fmt::format("{}: it has no {}, so nobody knows whether it is whole", file_of(*step).string(),
+                                      digest_key));
+    if (content)
+      return std::optional<checkpoint>{checkpoint{*step, std::move(*content), std::move(torn)}};
+    torn.push_back(render(content.error()));
+  }
+  if (!torn.empty())
+    return malformed(fmt::format("{}: no checkpoint can be used: {}", directory_.string(), fmt::join(torn, "; ")));
+  return std::optional<checkpoint>{};
+}
+
+} // namespace ringmaster::training

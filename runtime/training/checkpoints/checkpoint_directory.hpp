@@ -1,0 +1,51 @@
+#pragma once
+
+#include "runtime/training/checkpoints/safetensors.hpp"
+
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// A directory of checkpoints, a file a step: step-000123.safetensors. One process writes, any number read. A file has
+/// its name only when it is whole and on the disk; one that was damaged since is found by its digest.
+class checkpoint_directory {
+public:
+  struct checkpoint {
+    uint64_t step = 0;
+    safetensors_file content;
+    std::vector<std::string> torn; ///< Newer ones that cannot be used, and why, a sentence each.
+  };
+
+  /// `kept`: how many checkpoints stay, at least one.
+  checkpoint_directory(std::filesystem::path directory, uint32_t kept)
+    : directory_(std::move(directory)), kept_(kept) {}
+
+  /// Writes the checkpoint of a step, in place of an earlier one of that step, and then removes all but the newest of
+  /// this step and of those before; what later steps have left stays. Makes the directory where it is not there.
+  /// Errors: as of `write_safetensors`, and then all earlier ones are as they were; io_error also where one that is to
+  /// go cannot be removed.
+  caf::error save(uint64_t step, std::vector<stored_tensor> tensors, const tensor_metadata& metadata = {}) const;
+
+  /// The newest that is whole; nothing where there is none at all. Errors: corrupt where there are some, and none of
+  /// them can be used, with what is wrong with each; io_error.
+  caf::expected<std::optional<checkpoint>> newest() const;
+
+  /// Of the checkpoints, whole or not, ascending. Errors: io_error; a directory that is not there has none.
+  caf::expected<std::vector<uint64_t>> steps() const;
+
+  std::filesystem::path file_of(uint64_t step) const;
+
+private:
+  caf::error remove_drafts() const;
+
+  std::filesystem::path directory_;
+  uint32_t kept_;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,84 @@
+#include "runtime/training/checkpoints/durable_file.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/memory/open_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ringmaster::training {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How many bytes went; less than all of them where errno says why.
+size_t write_bytes(int descriptor, std::span<const std::byte> bytes) {
+  constexpr size_t once_max = size_t{1} << 30; // Linux takes no more in one call
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const auto count = ::write(descriptor, bytes.data() + done, std::min(once_max, bytes.size() - done));
+    if (count < 0 && errno != EINTR)
+      break;
+    done += static_cast<size_t>(std::max<ssize_t>(count, 0));
+  }
+  return done;
+}
+
+caf::error failed(const fs::path& file, const std::string& why) {
+  return make_error(errc::io_error,
+                    fmt::format("{}: cannot be written: {}; what was there before stays", file.string(), why));
+}
+
+/// Writes the draft and syncs it. Returns what went wrong, or nothing.
+std::string write_draft(const fs::path& draft, std::span<const std::span<const std::byte>> pieces) {
+  const open_file opened{::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (opened.descriptor < 0)
+    return std::strerror(errno);
+  size_t all = 0, done = 0;
+  for (auto piece : pieces)
+    all += piece.size();
+  for (auto piece : pieces) {
+    const auto count = write_bytes(opened.descriptor, piece);
+    done += count;
+    if (count < piece.size())
+      return fmt::format("{} after {} of {} bytes", std::strerror(errno), done, all);
+  }
+  return ::fsync(opened.descriptor) == 0 ? "" : std::strerror(errno);
+}
+
+/// A name is on the disk when its directory is.
+bool sync_directory(const fs::path& directory) {
+  const open_file opened{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  return opened.descriptor >= 0 && ::fsync(opened.descriptor) == 0;
+}
+
+} // namespace
+
+caf::error write_durably(const fs::path& file, std::span<const std::span<const std::byte>> pieces) {
+  auto draft = file;
+  draft += draft_suffix;
+  if (auto why = write_draft(draft, pieces); !why.empty()) {
+    ::unlink(draft.c_str());
+    return failed(file, why);
+  }
+  if (::rename(draft.c_str(), file.c_str()) != 0) {
+    const auto why = std::strerror(errno);
+    ::unlink(draft.c_str());
+    return failed(file, why);
+  }
+  const auto directory = file.has_parent_path() ? file.parent_path() : fs::path{"."};
+  if (!sync_directory(directory))
+    return make_error(errc::io_error,
+                      fmt::format("{}: is written, but may be gone after a power failure: its directory "
+                                  "cannot be synced: {}",
+                                  file.string(), std::strerror(errno)));
+  return caf::none;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,45 @@
+#include "runtime/training/data/byte_windows.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+byte_windows::byte_windows(std::vector<text_file> files, uint32_t window, uint32_t stride)
+  : files_(std::move(files)), window_(window), stride_(stride) {
+  for (auto& file : files_) {
+    const uint64_t bytes = file.bytes().size();
+    ends_.push_back(ends_.back() + (bytes > window_ ? (bytes - window_ - 1) / stride_ + 1 : 0));
+  }
+}
+
+caf::expected<std::shared_ptr<const byte_windows>> byte_windows::over(std::vector<text_file> files, uint32_t window,
+                                                                      uint32_t stride) {
+  for (auto length : {window, stride})
+    if (length == 0 || length > window_max)
+      return invalid(fmt::format("a window of text and the way to the next must be 1 to {} bytes, and one is {}",
+                                 window_max, length));
+  std::shared_ptr<const byte_windows> result{new byte_windows{std::move(files), window, stride}};
+  const auto count = result->ends_.back();
+  if (count == 0)
+    return invalid(fmt::format("no file has a window of {} bytes and one more to predict", window));
+  if (count > UINT32_MAX)
+    return invalid(fmt::format("{} windows are more than {}: let them begin further apart than {} bytes", count,
+                               UINT32_MAX, stride));
+  return result;
+}
+
+void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
+  const auto end = std::ranges::upper_bound(ends_, uint64_t{sample}); // of the file that it is in
+  const auto bytes = files_[static_cast<size_t>(end - ends_.begin()) - 1].bytes();
+  const auto* text = bytes.data() + (sample - *std::prev(end)) * stride_;
+  for (size_t i = 0; i < window_; ++i) {
+    input[i] = static_cast<float>(std::to_integer<uint8_t>(text[i]));
+    labels[i] = std::to_integer<uint8_t>(text[i + 1]);
+  }
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <caf/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// Of an image; of a piece of text 1 x 1 x its length.
+struct sample_shape {
+  uint32_t channels = 1, rows = 1, columns = 1;
+
+  uint64_t elements() const { return uint64_t{channels} * rows * columns; }
+  std::string text() const; ///< "1x28x28"
+  friend bool operator==(const sample_shape&, const sample_shape&) = default;
+};
+
+/// Samples and their labels, numbered from 0. Never changes, and any number of threads may read it at once.
+class data_set {
+public:
+  virtual ~data_set() = default;
+
+  /// What it is, for people: "CIFAR-10".
+  virtual std::string name() const = 0;
+  virtual uint32_t count() const = 0;
+  virtual sample_shape shape() const = 0;
+  /// Labels are 0 to this - 1.
+  virtual uint32_t label_count() const = 0;
+  /// How many labels a sample has.
+  virtual uint32_t labels_each() const { return 1; }
+
+  /// Writes these samples one behind the other: `shape().elements()` floats of each to `inputs`, channel by channel and
+  /// row by row, and `labels_each()` numbers to `labels`. Errors: size_mismatch where a span has another size,
+  /// out_of_range for a sample that there is not; then nothing is written.
+  caf::error fill(std::span<const uint32_t> samples, std::span<float> inputs, std::span<uint32_t> labels) const;
+
+private:
+  /// The same of one that is there.
+  virtual void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const = 0;
+};
+
+/// What a model learns from, and what it is tried on, which have no sample in common.
+struct opened_data {
+  std::shared_ptr<const data_set> training, held_out;
+  std::vector<std::string> remarks{}; ///< What was not taken, and why, a sentence each.
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,72 @@
+#include "runtime/training/data/file_bytes.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/memory/open_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <utility>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr size_t mapped_bytes_min = 1 << 20; ///< A process has some 65,000 mappings at most, and a folder more files.
+
+caf::error unreadable(const std::filesystem::path& file, const char* why) {
+  return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", file.string(), why));
+}
+
+/// Whether all of it came.
+bool read_whole(int descriptor, std::span<std::byte> target) {
+  while (!target.empty()) {
+    const auto count = ::read(descriptor, target.data(), target.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0) {
+      errno = count == 0 ? EIO : errno; // somebody has cut it
+      return false;
+    }
+    target = target.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+} // namespace
+
+caf::expected<file_bytes> file_bytes::of(const std::filesystem::path& file) {
+  const open_file opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; // a pipe would wait for its writer
+  struct stat found {};
+  if (opened.descriptor < 0 || ::fstat(opened.descriptor, &found) != 0)
+    return unreadable(file, std::strerror(errno));
+  if (!S_ISREG(found.st_mode))
+    return unreadable(file, "it is no regular file");
+  file_bytes result;
+  const auto size = static_cast<size_t>(found.st_size);
+  if (size >= mapped_bytes_min) {
+    auto* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
+    if (memory == MAP_FAILED)
+      return unreadable(file, std::strerror(errno));
+    result.mapped_ = {static_cast<const std::byte*>(memory), size};
+    return result;
+  }
+  result.read_.resize(size);
+  if (!read_whole(opened.descriptor, result.read_))
+    return unreadable(file, std::strerror(errno));
+  return result;
+}
+
+file_bytes::file_bytes(file_bytes&& other) noexcept
+  : mapped_(std::exchange(other.mapped_, {})), read_(std::move(other.read_)) {}
+
+file_bytes::~file_bytes() {
+  if (!mapped_.empty())
+    ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "runtime/training/data/data_set.hpp"
+
+#include <caf/expected.hpp>
+
+#include <filesystem>
+
+namespace ringmaster::training {
+
+/// MNIST's four files, and what is stored as they are (LeCun, Cortes and Burges): train-images-idx3-ubyte,
+/// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, which are what is held out. Numbers are
+/// big-endian: images begin with 0x00000803, their count, rows and columns, labels with 0x00000801 and their count.
+inline constexpr std::string_view idx_files = "train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+                                              "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (MNIST)";
+
+/// Whether one of them lies there, also where it is still packed.
+bool has_idx_images(const std::filesystem::path& folder);
+/// Errors: io_error for a file that is not there; corrupt, with file and byte and what would be right.
+caf::expected<opened_data> open_idx_images(const std::filesystem::path& folder);
+
+} // namespace ringmaster::training

@@ -1,0 +1,104 @@
+#include "runtime/training/data/text_folder.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
+#include "runtime/training/data/mixed_bits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t folder_files_max = 1 << 20;
+
+uint64_t number_of(std::string_view name, uint64_t seed) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (auto letter : name)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return mixed_bits(hash ^ mixed_bits(seed + 1));
+}
+
+bool is_below(uint64_t number, double part) {
+  return static_cast<double>(number) * 0x1p-64 < part;
+}
+
+/// The names of all files below the folder, sorted.
+caf::expected<std::vector<std::string>> names_in(const fs::path& folder) {
+  std::vector<std::string> result;
+  std::error_code problem;
+  fs::recursive_directory_iterator at{folder, fs::directory_options::skip_permission_denied, problem}, end;
+  for (; !problem && at != end; at.increment(problem)) {
+    std::error_code ignored;
+    if (at->path().filename().string().starts_with('.'))
+      at.disable_recursion_pending();
+    else if (at->is_regular_file(ignored))
+      result.push_back(at->path().lexically_relative(folder).generic_string());
+    if (result.size() > folder_files_max)
+      return invalid(fmt::format("{}: there are more than {} files; name a folder with the texts alone",
+                                 folder.string(), folder_files_max));
+  }
+  if (problem)
+    return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", folder.string(), problem.message()));
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Empty: it is text.
+std::string why_no_text(std::span<const std::byte> bytes) {
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  if (text.empty())
+    return "it is empty";
+  return text.find('\0') != text.npos || !is_utf8(text) ? "it is no text (UTF-8)" : "";
+}
+
+/// Gives each side one file at least.
+void divide(std::vector<text_file> files, uint64_t seed, double part, text_folder& target) {
+  auto number = [&](const text_file& x) { return number_of(x.name, seed); };
+  const auto [smallest, largest] = std::ranges::minmax_element(files, {}, number);
+  const auto *always = &*smallest, *never = &*largest;
+  for (auto& file : files) {
+    const auto out = &file == always || (&file != never && is_below(number(file), part));
+    (out ? target.held_out : target.training).push_back(std::move(file));
+  }
+}
+
+} // namespace
+
+bool is_held_out(std::string_view name, uint64_t seed, double part) {
+  return is_below(number_of(name, seed), part);
+}
+
+caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t seed, double held_out_part) {
+  if (!(held_out_part > 0 && held_out_part < 1))
+    return invalid(fmt::format("the part of the files that is held out must be between 0 and 1, and is {}",
+                               held_out_part));
+  auto names = names_in(folder);
+  if (!names)
+    return std::move(names.error());
+  text_folder result;
+  std::vector<text_file> files;
+  for (auto& name : *names) {
+    auto content = file_bytes::of(folder / name);
+    if (!content) {
+      result.skipped.push_back(render(content.error()));
+      continue;
+    }
+    if (auto why = why_no_text(content->bytes()); !why.empty())
+      result.skipped.push_back(fmt::format("{}: {}", name, why));
+    else
+      files.push_back({name, std::make_shared<const file_bytes>(std::move(*content))});
+  }
+  if (files.size() < 2)
+    return invalid(fmt::format("{}: there must be two files of text at least, since some are held out, and there {}",
+                               folder.string(), files.empty() ? "is none" : "is only " + files.front().name));
+  divide(std::move(files), seed, held_out_part, result);
+  return result;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,156 @@
+#include "messages/errc.hpp"
+#include "runtime/training/data/data_folder.hpp"
+#include "tests/runtime/training/data/small_images.hpp"
+#include "tests/support/text_search.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+void check_image_error(const image_folder& folder, errc code, std::string_view sentence) {
+  auto opened = open_data_folder(folder.path());
+  REQUIRE(!opened);
+  CHECK(code_of(opened.error()) == code);
+  CHECK_MESSAGE(contains(render(opened.error()), sentence), render(opened.error()));
+}
+
+/// Whole files, of which a test spoils one.
+struct idx_folder : image_folder {
+  idx_folder() { write_idx(12, 4); }
+};
+struct cifar_folder : image_folder {
+  cifar_folder() { write_cifar(); }
+};
+
+} // namespace
+
+TEST_CASE_FIXTURE(idx_folder, "image files: IDX images come as they are stored, divided by 255, in any order") {
+  auto opened = open_data_folder(path());
+  REQUIRE(opened);
+  auto& x = *opened->training;
+  CHECK(x.name() == "IDX images");
+  CHECK(x.count() == 12);
+  CHECK(opened->held_out->count() == 4);
+  CHECK(x.shape().text() == "1x2x3");
+  CHECK(x.label_count() == 10);
+  std::vector<float> inputs(12);
+  std::vector<uint32_t> labels(2), wanted{11, 2};
+  REQUIRE(!x.fill(wanted, inputs, labels));
+  CHECK(labels == std::vector<uint32_t>{1, 2});
+  CHECK(inputs[0] == 110.f / 255);
+  CHECK(inputs[11] == 25.f / 255);
+}
+
+TEST_CASE_FIXTURE(idx_folder, "image files: a span of another size and a sample that is not there are refused") {
+  auto opened = open_data_folder(path());
+  REQUIRE(opened);
+  std::vector<float> inputs(6, -1);
+  std::vector<uint32_t> labels(1), one{3}, two{3, 4}, beyond{12};
+  CHECK(code_of(opened->training->fill(two, inputs, labels)) == errc::size_mismatch);
+  auto problem = opened->training->fill(beyond, inputs, labels);
+  CHECK(code_of(problem) == errc::out_of_range);
+  CHECK(contains(render(problem), "no sample 12 of IDX images, which has 12"));
+  CHECK(inputs.front() == -1);
+  CHECK(!opened->training->fill(one, inputs, labels));
+}
+
+TEST_CASE_FIXTURE(idx_folder, "image files: what is wrong in IDX files is named by file and byte") {
+  SUBCASE("magic") {
+    overwrite("train-images-idx3-ubyte", 3, "\x04");
+    check_image_error(*this, errc::corrupt,
+                      "train-images-idx3-ubyte, byte 0: the magic number must be 0x00000803, and is 0x00000804");
+  }
+  SUBCASE("cut in the header") {
+    cut("t10k-labels-idx1-ubyte", 7);
+    check_image_error(*this, errc::corrupt, "t10k-labels-idx1-ubyte, byte 7: the file ends within its header");
+  }
+  SUBCASE("cut in an image") {
+    cut("train-images-idx3-ubyte", 16 + 12 * 6 - 1);
+    check_image_error(*this, errc::corrupt, "byte 87: the file ends here, and must have 16 bytes of header and 12 x 6");
+  }
+  SUBCASE("too long by whole images") {
+    overwrite("train-images-idx3-ubyte", 16 + 12 * 6, "sixsix");
+    check_image_error(*this, errc::corrupt, "byte 94: the file ends here");
+  }
+  SUBCASE("no image") {
+    overwrite("train-images-idx3-ubyte", 4, big_endian(0));
+    check_image_error(*this, errc::corrupt, "byte 4: the count must be 1 or more, and is 0");
+  }
+  SUBCASE("a side that cannot be") {
+    overwrite("train-images-idx3-ubyte", 12, big_endian(0xffffffff));
+    check_image_error(*this, errc::corrupt, "byte 12: the image's side must be 1 to 65536, and is 4294967295");
+  }
+  SUBCASE("fewer labels than images") {
+    write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + "\x01\x02");
+    check_image_error(*this, errc::corrupt, "train-labels-idx1-ubyte, byte 4: there must be 12 labels");
+  }
+  SUBCASE("label") {
+    overwrite("train-labels-idx1-ubyte", 8 + 5, "\x0a");
+    check_image_error(*this, errc::corrupt, "byte 13: the label of sample 5 must be 0 to 9, and is 10");
+  }
+  SUBCASE("other sides where they are held out") {
+    overwrite("t10k-images-idx3-ubyte", 8, big_endian(3) + big_endian(2));
+    check_image_error(*this, errc::corrupt, "t10k-images-idx3-ubyte, byte 8: images must be 1x2x3");
+  }
+  SUBCASE("not there") {
+    std::filesystem::remove(path() / "t10k-labels-idx1-ubyte");
+    check_image_error(*this, errc::io_error, "t10k-labels-idx1-ubyte: cannot be read: No such file");
+    write("t10k-labels-idx1-ubyte.gz", "packed");
+    check_image_error(*this, errc::io_error, "t10k-labels-idx1-ubyte.gz: it is packed; `gunzip");
+  }
+}
+
+TEST_CASE_FIXTURE(cifar_folder, "image files: CIFAR-10's batches are one behind the other") {
+  auto opened = open_data_folder(path());
+  REQUIRE(opened);
+  auto& x = *opened->training;
+  CHECK(x.name() == "CIFAR-10");
+  CHECK(x.count() == 10);
+  CHECK(x.shape().text() == "3x32x32");
+  std::vector<float> inputs(3 * 3072);
+  std::vector<uint32_t> labels(3), wanted{4, 9, 8};
+  REQUIRE(!x.fill(wanted, inputs, labels));
+  CHECK(labels == std::vector<uint32_t>{3, 9, 5});
+  CHECK(inputs[0] == 0);
+  CHECK(inputs[2 * 3072 + 1000] == static_cast<float>(1000 % 251) / 255);
+  std::vector<uint32_t> first{0};
+  REQUIRE(!opened->held_out->fill(first, std::span{inputs}.first(3072), std::span{labels}.first(1)));
+  CHECK(labels[0] == 6);
+}
+
+TEST_CASE_FIXTURE(cifar_folder, "image files: what is wrong in CIFAR-10's files is named by file and byte") {
+  SUBCASE("cut") {
+    cut("data_batch_2.bin", 3073 + 100);
+    check_image_error(*this, errc::corrupt, "data_batch_2.bin, byte 3173: the file ends within record 1");
+  }
+  SUBCASE("empty") {
+    cut("test_batch.bin", 0);
+    check_image_error(*this, errc::corrupt, "test_batch.bin, byte 0: the file ends within record 0");
+  }
+  SUBCASE("label") {
+    overwrite("data_batch_5.bin", 3073, "\x63");
+    check_image_error(*this, errc::corrupt,
+                      "data_batch_5.bin, byte 3073: the label of sample 1 must be 0 to 9, and is 99");
+  }
+  SUBCASE("not there") {
+    std::filesystem::remove(path() / "data_batch_3.bin");
+    check_image_error(*this, errc::io_error, "data_batch_3.bin: cannot be read: No such file");
+  }
+}
+
+TEST_CASE("image files: large files, which are mapped, hold the same") {
+  image_folder folder;
+  constexpr uint32_t count = 200'000; // of 6 bytes
+  folder.write_idx(count, 4);
+  auto opened = open_data_folder(folder.path());
+  REQUIRE(opened);
+  std::vector<float> inputs(6);
+  std::vector<uint32_t> labels(1), last{count - 1};
+  REQUIRE(!opened->training->fill(last, inputs, labels));
+  CHECK(labels[0] == (count - 1) % 10);
+  CHECK(inputs[5] == static_cast<float>((10 * (count - 1) + 5) % 256) / 255);
+}

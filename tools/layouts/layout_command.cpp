@@ -1,0 +1,95 @@
+#include "tools/layouts/layout_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/layouts/layout_picture.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/layouts/layout_text.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace ringmaster {
+
+namespace {
+
+using training::tensor_layout;
+
+struct layout_options {
+  std::optional<uint32_t> ranks;
+  uint32_t tensor = 1;
+  std::vector<training::cut_layer> layers;
+  uint64_t samples = 0;
+  std::string svg;
+  bool json = false;
+};
+
+class layout_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& x = opts_;
+    auto add_layer = [&x](const std::string& text) -> caf::error {
+      auto layer = training::parse_layer(text);
+      if (!layer)
+        return std::move(layer.error());
+      x.layers.push_back(std::move(*layer));
+      return caf::none;
+    };
+    table.about(
+      "Which rank has which part of each layer, and of the data: T neighbours, a tensor group, share every "
+      "layer, and each such group has a slice of the samples. Ranks of the same tensor index are a data group: "
+      "they have the same part, and add up its gradients. rank = data index x T + tensor index.");
+    table.form("--ranks N --tensor T --layer NAME:INxOUT:columns|rows ... [options]");
+    table.number("--ranks", x.ranks, 1, tensor_layout::ranks_max).says("N", "the world size, a multiple of T").needed();
+    table.number("--tensor", x.tensor, 1, tensor_layout::ranks_max).says("T", "ranks that share each layer");
+    table.value("--layer", add_layer)
+      .says("LAYER",
+            "its name, inputs x outputs, and which of its weight's sides is cut, such as hidden:768x256:columns; "
+            "may be given again, and further ones may stand behind it")
+      .many();
+    table.positional("LAYER", add_layer).many();
+    table.number("--samples", x.samples, 1)
+      .says("N", "of the data, which is cut exactly")
+      .otherwise("only which slice");
+    table.file("--svg", x.svg).says("FILE", "writes a picture to FILE, as SVG, in place of the text");
+    table.flag("--json", x.json).says("one object with every rank");
+    table.add_example("ringmaster layout --ranks 8 --tensor 4 --layer hidden:768x256:columns --layer out:256x10:rows",
+                      "two layers over 4 ranks each, two slices of the data");
+  }
+
+  caf::error check() override {
+    if (!opts_.ranks)
+      return invalid("it takes --ranks N; see ringmaster layout --help");
+    if (opts_.json && !opts_.svg.empty())
+      return invalid("it takes one of --json and --svg FILE");
+    auto made = tensor_layout::of(*opts_.ranks, opts_.tensor, std::move(opts_.layers), opts_.samples);
+    if (!made)
+      return std::move(made.error());
+    layout_ = std::move(*made);
+    return caf::none;
+  }
+
+  caf::expected<int> run(const console& to) override {
+    if (opts_.svg.empty()) {
+      fmt::print(to.out, "{}", opts_.json ? json_of(*layout_) : text_of(*layout_));
+      return exit_ok;
+    }
+    auto picture = training::picture_of(*layout_);
+    if (!picture)
+      return std::move(picture.error());
+    if (auto problem = write_output_file(opts_.svg, *picture, "the picture"))
+      return problem;
+    fmt::print(to.out, "Wrote {}.\n", opts_.svg);
+    return exit_ok;
+  }
+
+  layout_options opts_;
+  std::optional<tensor_layout> layout_;
+};
+
+} // namespace
+
+tool_command layout_command() {
+  return tool_command::of<layout_call>("layout", "which rank has which part of each layer and of the data");
+}
+
+} // namespace ringmaster
