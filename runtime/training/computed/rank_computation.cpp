@@ -191,7 +191,8 @@ caf::error rank_computation::loss(pending& x) {
   const auto samples = x.argument.samples.first();
   std::vector<uint32_t> labels(samples.count() * job_.labels_each);
   job_.data->fill(kept_.step(), samples, {}, labels);
-  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch * job_.labels_each, (*room)->data));
+  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch * job_.labels_each,
+                           (*room)->data));
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }

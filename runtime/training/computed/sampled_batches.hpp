@@ -11,7 +11,8 @@ namespace ringmaster::training {
 /// A data set's samples in the order that a sampler gives them, step after step.
 class sampled_batches final : public batch_source {
 public:
-  sampled_batches(std::shared_ptr<const data_set> from, sampler order) : from_(std::move(from)), order_(std::move(order)) {}
+  sampled_batches(std::shared_ptr<const data_set> from, sampler order)
+    : from_(std::move(from)), order_(std::move(order)) {}
 
   void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override;
 

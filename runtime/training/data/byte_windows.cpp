@@ -36,10 +36,10 @@ void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<u
   const auto end = std::ranges::upper_bound(ends_, uint64_t{sample}); // of the file that it is in
   const auto bytes = files_[static_cast<size_t>(end - ends_.begin()) - 1].bytes();
   const auto* text = bytes.data() + (sample - *std::prev(end)) * stride_;
-  for (size_t i = 0; i < window_; ++i) {
+  for (size_t i = 0; i < input.size(); ++i)
     input[i] = static_cast<float>(std::to_integer<uint8_t>(text[i]));
+  for (size_t i = 0; i < labels.size(); ++i)
     labels[i] = std::to_integer<uint8_t>(text[i + 1]);
-  }
 }
 
 } // namespace ringmaster::training

@@ -14,7 +14,8 @@ caf::error data_set::fill(std::span<const uint32_t> samples, std::span<float> in
                           std::span<uint32_t> labels) const {
   const auto elements = shape().elements();
   const auto each = labels_each();
-  if (inputs.size() != samples.size() * elements || labels.size() != samples.size() * each)
+  const auto fits = [](size_t room, size_t wanted) { return room == 0 || room == wanted; };
+  if (!fits(inputs.size(), samples.size() * elements) || !fits(labels.size(), samples.size() * each))
     return make_error(
       errc::size_mismatch,
       fmt::format("{} samples of {} have {} x {} inputs and {} x {} labels; there is room for {} and {}",
@@ -25,7 +26,8 @@ caf::error data_set::fill(std::span<const uint32_t> samples, std::span<float> in
       return make_error(errc::out_of_range,
                         fmt::format("there is no sample {} of {}, which has {}", sample, name(), count()));
   for (size_t i = 0; i < samples.size(); ++i)
-    fill_one(samples[i], inputs.subspan(i * elements, elements), labels.subspan(i * each, each));
+    fill_one(samples[i], inputs.empty() ? inputs : inputs.subspan(i * elements, elements),
+             labels.empty() ? labels : labels.subspan(i * each, each));
   return caf::none;
 }
 

@@ -10,7 +10,8 @@ void stored_images::fill_one(uint32_t sample, std::span<float> input, std::span<
   const auto& image = images_[sample];
   for (size_t i = 0; i < input.size(); ++i)
     input[i] = static_cast<float>(std::to_integer<uint8_t>(image.pixels[i])) / 255;
-  labels.front() = image.label;
+  if (!labels.empty())
+    labels.front() = image.label;
 }
 
 caf::expected<uint8_t> label_at(const std::filesystem::path& file, std::span<const std::byte> bytes, size_t offset,

@@ -83,6 +83,10 @@ double bell(uint64_t bits) {
 void synthetic_digits::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
   split_mix random{mixed_bits(seed_ + 1) ^ mixed_bits(uint64_t{first_} + sample)};
   const auto digit = static_cast<uint32_t>(random.next() % 10);
+  if (!labels.empty())
+    labels.front() = digit;
+  if (input.empty())
+    return;
   const hand writer{random};
   sheet paper;
   for (auto& line : strokes_of(digit))
@@ -92,7 +96,6 @@ void synthetic_digits::fill_one(uint32_t sample, std::span<float> input, std::sp
     const auto value = std::clamp(writer.ink * paper.pixels()[i] + writer.noise * bell(random.next()), 0., 1.);
     input[i] = static_cast<float>(std::floor(value * 255 + .5)) / 255; // as a file of bytes would have it
   }
-  labels.front() = digit;
 }
 
 caf::expected<opened_data> make_synthetic_digits(uint64_t seed, uint32_t training, uint32_t held_out) {

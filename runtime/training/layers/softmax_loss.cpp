@@ -8,8 +8,7 @@ namespace ringmaster::training {
 namespace {
 
 template <class T>
-loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> labels, uint64_t of_all,
-                  T* by_output) {
+loss_sums loss_as(uint64_t classes, const T* outputs, std::span<const uint32_t> labels, uint64_t of_all, T* by_output) {
   loss_sums result;
   for (size_t i = 0; i < labels.size(); ++i) {
     const auto* y = outputs + i * classes;

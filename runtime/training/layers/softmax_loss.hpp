@@ -6,9 +6,9 @@ namespace ringmaster::training {
 
 /// Of some samples.
 struct loss_sums {
-  double loss = 0; ///< Cross-entropies, added up; in nats.
+  double loss = 0;      ///< Cross-entropies, added up; in nats.
   uint64_t samples = 0; ///< Labels, where a sample has several.
-  uint64_t right = 0; ///< Whose label has the largest output.
+  uint64_t right = 0;   ///< Whose label has the largest output.
 
   void add(const loss_sums& x) {
     loss += x.loss;
