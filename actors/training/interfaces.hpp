@@ -19,6 +19,8 @@ using trainer_actor = caf::typed_actor<
   // RANK: I can begin; what I come to; what came of a step.
   caf::reacts_to<rank_ready>, caf::reacts_to<rank_arrival>, caf::reacts_to<room_found>, caf::reacts_to<part_wanted>,
   caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>,
+  // CLIENT: end before the end.
+  caf::reacts_to<atom::expire>,
   // INTERNAL: look whether anything has happened since; go on behind an attempt that was given up.
   caf::reacts_to<atom::tick>, caf::reacts_to<atom::resume, uint64_t>>;
 

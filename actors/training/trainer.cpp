@@ -291,6 +291,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const part_wanted& x) { state.part_wanted(x); },
           [&state](const rank_ended& x) { state.ended(x); },
           [&state](const rank_failed& x) { state.failed(x); },
+          [&state](atom::expire) { state.end_run(make_error(errc::aborted, "the run was told to end")); },
           [&state](atom::tick) { state.tick(); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }

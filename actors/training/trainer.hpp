@@ -75,6 +75,8 @@ public:
   void failed(const rank_failed& x);
   void rank_down(const caf::down_msg& x);
   void tick();
+  /// `problem`: none, where all steps are done.
+  void end_run(const caf::error& problem);
   /// The attempt of that number has been given up by all.
   void go_on(uint64_t attempt);
 
@@ -109,7 +111,6 @@ private:
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
   void commit();
-  void end_run(const caf::error& problem);
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);

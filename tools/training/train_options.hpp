@@ -1,8 +1,8 @@
 #pragma once
 
 #include "runtime/training/pictures/train_trace.hpp"
-#include "runtime/training/strategies/strategies.hpp"
 #include "tools/training/known_cost_models.hpp"
+#include "tools/training/strategy_options.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <memory>
@@ -12,10 +12,7 @@
 namespace ringmaster {
 
 /// What `ringmaster simulate train` is told. Must not move once it has been added to a table; may be copied then.
-struct train_options {
-  const training::known_strategy* which = nullptr;
-  training::model trained{.layers = 32, .global_batch = 32};
-  uint32_t ranks = 8;
+struct train_options : strategy_options {
   const known_cost_model* cost_kind = &known_cost_models().front();
   const training::cost_model* costs = nullptr;
   std::shared_ptr<const training::cost_model> own_costs;
@@ -25,10 +22,6 @@ struct train_options {
   std::string trace;
   std::optional<uint64_t> trace_bytes_max;
   std::string svg;
-  bool all = false;
-  bool one_of_all = false;             ///< A line of the table.
-  std::optional<uint64_t> micro_batch; ///< As told.
-  std::optional<uint32_t> chunks;      ///< The same.
 
   void add_to(option_table& table);
   /// Whether they go together, and, but for all strategies, `check_one`. Errors: invalid_argument.

@@ -88,6 +88,6 @@ public:
   uint64_t replicated() const;
 };
 
-using model_layers = std::vector<std::unique_ptr<const layer>>;
+using model_layers = std::vector<std::shared_ptr<const layer>>; ///< They keep nothing, so copies share them.
 
 } // namespace ringmaster::training

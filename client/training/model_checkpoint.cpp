@@ -1,0 +1,110 @@
+#include "client/training/model_checkpoint.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr std::string_view adam_arrays[] = {"adam.m.", "adam.v."};
+
+std::string name_of(uint32_t layer, const parameter& x) {
+  return fmt::format("layers.{}.{}", layer, x.name);
+}
+
+std::string_view type_of(precision x) {
+  return x == precision::float32 ? "F32" : "F64";
+}
+
+/// Calls it for every tensor of the model: its name, the part it is of, where in that it begins, and the parameter.
+template <class Function>
+void for_each_tensor(const training_job& job, Function f) {
+  for (uint32_t l = 0; l < job.layers.size(); ++l) {
+    const auto& of = *job.layers[l];
+    for (uint32_t array = 0; array <= job.update.state_arrays(); ++array) {
+      auto at = array == 0 ? 0 : (array - 1) * of.elements({}) * bytes_of(job.as);
+      const auto part = whole_part(array == 0 ? value_kind::weight : value_kind::optimizer_state, l);
+      for (auto& x : of.parameters()) {
+        f(array == 0 ? name_of(l, x) : std::string{adam_arrays[array - 1]} + name_of(l, x), part, at, x);
+        at += x.elements() * bytes_of(job.as);
+      }
+    }
+  }
+}
+
+std::vector<uint64_t> shape_of(const parameter& x) {
+  return x.rows == 1 ? std::vector{x.columns} : std::vector{x.rows, x.columns};
+}
+
+/// The model's layers in their order.
+std::string described(const training_job& job) {
+  std::string result;
+  for (auto& each : job.layers)
+    result += (result.empty() ? "" : ", ") + each->name();
+  return result;
+}
+
+} // namespace
+
+caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const model_image& x) {
+  std::map<kept_part, std::vector<std::byte>> whole;
+  for (auto& [what, data] : x.parts) {
+    const auto of = whole_part(what.kind, what.layer);
+    auto& bytes = whole[of];
+    bytes.resize(bytes_of(job, of));
+    copy_common(job, what, data.bytes(), of, bytes);
+  }
+  std::vector<stored_tensor> tensors;
+  for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {
+    const auto bytes = std::span<const std::byte>{whole[part]}.subspan(at, its.elements() * bytes_of(job.as));
+    tensors.push_back({std::move(name), std::string{type_of(job.as)}, shape_of(its), bytes});
+  });
+  return to.save(x.step, std::move(tensors),
+                 {{"step", std::to_string(x.step)},
+                  {"model", described(job)},
+                  {"optimizer", std::string{name_of(job.update.kind)}},
+                  {"seed", std::to_string(job.seed)}});
+}
+
+caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
+                                                               const training_job& job) {
+  auto newest = from.newest();
+  if (!newest)
+    return std::move(newest.error());
+  if (!*newest)
+    return std::optional<found_checkpoint>{};
+  auto& content = (*newest)->content;
+  const auto file = from.file_of((*newest)->step).string();
+  auto said = content.metadata().find("model");
+  if (said != content.metadata().end() && said->second != described(job))
+    return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, described(job)));
+  found_checkpoint result;
+  result.torn = (*newest)->torn;
+  result.image.step = (*newest)->step;
+  std::map<kept_part, std::vector<std::byte>> whole;
+  caf::error problem;
+  for_each_tensor(job, [&](const std::string& name, const kept_part& part, uint64_t at, const parameter& its) {
+    auto* found = content.find(name);
+    if (found == nullptr || found->type != type_of(job.as) || found->shape != shape_of(its)) {
+      problem = malformed(fmt::format("{} does not go with this model, its optimizer ({}) and its precision: the "
+                                      "tensor {} must be {} of {} x {}",
+                                      file, name_of(job.update.kind), name, type_of(job.as), its.rows, its.columns));
+      return;
+    }
+    auto& bytes = whole[part];
+    bytes.resize(bytes_of(job, part));
+    std::ranges::copy(found->bytes, bytes.begin() + static_cast<ptrdiff_t>(at));
+  });
+  if (problem)
+    return problem;
+  for (auto& [part, bytes] : whole)
+    result.image.parts.emplace(part, byte_block::of(std::move(bytes)));
+  return std::optional{std::move(result)};
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "actors/training/trainer.hpp"
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
+
+namespace ringmaster::training {
+
+/// Writes the model as it is before a step: each parameter whole, "layers.3.weight", and what Adam keeps for it,
+/// "adam.m.layers.3.weight" and "adam.v. ...". How it was cut among ranks is not in it: any strategy, on any number of
+/// ranks, goes on from it. Errors: those of checkpoint_directory::save.
+caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const model_image& x);
+
+struct found_checkpoint {
+  model_image image;
+  std::vector<std::string> torn; ///< Newer ones that cannot be used, and why.
+};
+
+/// The newest one; nothing where there is none. Errors: those of checkpoint_directory::newest; corrupt, where it is of
+/// another model, optimizer or precision, saying which.
+caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
+                                                               const training_job& job);
+
+} // namespace ringmaster::training

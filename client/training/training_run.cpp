@@ -1,0 +1,261 @@
+#include "client/training/training_run.hpp"
+
+#include "client/client.hpp"
+#include "client/training/model_checkpoint.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/evaluation.hpp"
+#include "runtime/training/computed/sampled_batches.hpp"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace ringmaster::training {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// What the trainer's thread has to say, for the program's.
+class event_queue {
+public:
+  void put(std::function<void()> x) {
+    {
+      std::scoped_lock lock{guard_};
+      events_.push_back(std::move(x));
+    }
+    there_.notify_one();
+  }
+  /// The next one, or null after a tenth of a second.
+  std::function<void()> take() {
+    std::unique_lock lock{guard_};
+    if (!there_.wait_for(lock, std::chrono::milliseconds{100}, [this] { return !events_.empty(); }))
+      return nullptr;
+    auto result = std::move(events_.front());
+    events_.pop_front();
+    return result;
+  }
+
+private:
+  std::mutex guard_;
+  std::condition_variable there_;
+  std::deque<std::function<void()>> events_;
+};
+
+/// Each layer's whole weights.
+std::vector<std::vector<std::byte>> weights_of(const training_job& job, const model_image& x) {
+  std::vector<std::vector<std::byte>> result(job.layers.size());
+  for (auto& [what, data] : x.parts) {
+    if (what.kind != value_kind::weight)
+      continue;
+    const auto whole = whole_part(what.kind, what.layer);
+    result[what.layer].resize(bytes_of(job, whole));
+    copy_common(job, what, data.bytes(), whole, result[what.layer]);
+  }
+  return result;
+}
+
+caf::error check(const run_settings& x) {
+  const auto& first = *x.job.layers.front();
+  const auto& data = *x.data.training;
+  if (first.inputs() != data.shape().elements())
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),
+                                  data.name(), data.shape().elements(), data.shape().text()));
+  if (x.job.classes() < data.label_count())
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(),
+                                  x.job.classes(), data.name(), data.label_count()));
+  if (auto problem = x.job.strategy->check(x.job.shape, x.ranks))
+    return problem;
+  const auto tensor = x.job.strategy->shape(x.job.shape, x.ranks).tensor;
+  for (size_t l = 0; tensor > 1 && l < x.job.layers.size(); ++l)
+    if (auto why = x.job.layers[l]->cannot_share(tensor); !why.empty())
+      return make_error(errc::invalid_argument,
+                        fmt::format("{} ranks cannot share layer {}, {}: {}", tensor, l, x.job.layers[l]->name(), why));
+  return caf::none;
+}
+
+class running {
+public:
+  running(caf::actor_system& system, coordinator_actor coordinator, run_settings settings, const run_watcher& watcher)
+    : system_(system), coordinator_(std::move(coordinator)), settings_(std::move(settings)), watcher_(watcher),
+      directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
+
+  caf::error prepare();
+  caf::expected<run_outcome> run();
+
+private:
+  caf::error resume();
+  caf::error find_devices(trainer_settings& to);
+  proto::TrainingStep record(uint64_t step) const;
+  void step_done(const step_report& x);
+  void image_taken(const model_image& x);
+
+  caf::actor_system& system_;
+  coordinator_actor coordinator_;
+  run_settings settings_;
+  const run_watcher& watcher_;
+  checkpoint_directory directory_;
+  std::shared_ptr<const training_job> job_;
+  model_image from_;
+  run_outcome outcome_;
+  event_queue events_;
+  std::optional<caf::expected<model_image>> ended_;
+  step_report latest_;
+  double loss_ = 0, accuracy_ = 0; ///< Sums of the epoch's steps.
+  uint64_t counted_ = 0;
+  clock::time_point epoch_began_;
+};
+
+caf::error running::prepare() {
+  if (auto problem = check(settings_))
+    return problem;
+  auto& job = settings_.job;
+  sampler_options order;
+  order.samples = settings_.data.training->count();
+  order.global_batch = static_cast<uint32_t>(job.shape.global_batch);
+  order.seed = job.seed;
+  auto made = sampler::of(order);
+  if (!made)
+    return std::move(made.error());
+  outcome_.steps_an_epoch = made->steps_an_epoch();
+  outcome_.steps = outcome_.steps_an_epoch * settings_.epochs;
+  job.labels_each = settings_.data.training->labels_each();
+  job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
+  job_ = std::make_shared<training_job>(std::move(job));
+  return settings_.resume ? resume() : caf::none;
+}
+
+caf::error running::resume() {
+  auto found = load_checkpoint(directory_, *job_);
+  if (!found)
+    return std::move(found.error());
+  if (!*found) {
+    watcher_.note(fmt::format("{} has no checkpoint yet: it begins with the first weights",
+                              settings_.checkpoints.string()));
+    return caf::none;
+  }
+  for (auto& why : (*found)->torn)
+    watcher_.note(why);
+  from_ = std::move((*found)->image);
+  outcome_.began_at = from_.step;
+  watcher_.note(fmt::format("goes on at step {} of {}, from {}", from_.step, outcome_.steps,
+                            directory_.file_of(from_.step).string()));
+  if (from_.step >= outcome_.steps)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} has done all {} already: more epochs are needed to go on",
+                                  directory_.file_of(from_.step).string(), counted(outcome_.steps, "step")));
+  return caf::none;
+}
+
+caf::error running::find_devices(trainer_settings& to) {
+  client user{system_, coordinator_};
+  auto there = user.devices(settings_.ranks, std::chrono::seconds{10});
+  if (!there)
+    return std::move(there.error());
+  for (auto& each : there->devices())
+    if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
+      to.devices.push_back(device_id{each.metadata().deviceid().value()});
+  if (to.devices.size() == settings_.ranks)
+    return caf::none;
+  return make_error(errc::too_few_devices,
+                    fmt::format("{} of the {} that {} need are free", to.devices.size(),
+                                counted(settings_.ranks, "device"), counted(settings_.ranks, "rank")));
+}
+
+proto::TrainingStep running::record(uint64_t step) const {
+  proto::TrainingStep result;
+  const auto batch = job_->shape.global_batch;
+  result.set_step(step);
+  result.set_seed(job_->seed);
+  result.set_epoch(step / outcome_.steps_an_epoch);
+  result.set_first_sample(step % outcome_.steps_an_epoch * batch);
+  result.set_samples(batch);
+  result.set_data_samples(settings_.data.training->count());
+  return result;
+}
+
+void running::step_done(const step_report& x) {
+  latest_ = x;
+  outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
+  loss_ += x.loss;
+  accuracy_ += x.accuracy;
+  ++counted_;
+  watcher_.step_done(x);
+}
+
+void running::image_taken(const model_image& x) {
+  if (!settings_.checkpoints.empty())
+    if (auto problem = save_checkpoint(directory_, *job_, x))
+      watcher_.note(fmt::format("no checkpoint of step {}, training goes on: {}", x.step, render(problem)));
+  epoch_report report;
+  const auto steps = static_cast<double>(std::max<uint64_t>(counted_, 1));
+  const std::chrono::duration<double> took = clock::now() - epoch_began_;
+  report.epoch = x.step / outcome_.steps_an_epoch;
+  report.steps = x.step;
+  report.loss = loss_ / steps;
+  report.accuracy = accuracy_ / steps;
+  report.samples_a_second = static_cast<double>(counted_ * job_->shape.global_batch) / took.count();
+  report.ranks = latest_.ranks;
+  const auto weights = weights_of(*job_, x);
+  const std::vector<std::span<const std::byte>> views(weights.begin(), weights.end());
+  report.held_out = evaluate(*job_, views, *settings_.data.held_out, settings_.held_out_max);
+  loss_ = accuracy_ = 0;
+  counted_ = 0;
+  epoch_began_ = clock::now();
+  outcome_.epochs.push_back(report);
+  watcher_.epoch_done(report);
+}
+
+caf::expected<run_outcome> running::run() {
+  trainer_settings its;
+  its.job = job_;
+  its.coordinator = coordinator_;
+  its.steps = outcome_.steps;
+  its.deterministic = settings_.deterministic;
+  its.mirror = settings_.mirror;
+  its.image_every = outcome_.steps_an_epoch;
+  its.from = std::move(from_);
+  its.memory_bytes = settings_.memory_bytes;
+  its.record = [this, began = clock::now()](uint64_t step) {
+    auto x = record(step);
+    x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
+    return x;
+  };
+  its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
+  its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
+  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }); };
+  its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
+  if (auto problem = find_devices(its))
+    return problem;
+  epoch_began_ = clock::now();
+  auto handle = system_.spawn(trainer, std::move(its));
+  bool stopped = false;
+  while (!ended_) {
+    if (auto event = events_.take())
+      event();
+    if (!stopped && !ended_ && watcher_.stops()) {
+      stopped = true;
+      caf::anon_send(handle, atom::expire_v);
+    }
+  }
+  if (!*ended_)
+    return std::move(ended_->error());
+  outcome_.image = std::move(**ended_);
+  return std::move(outcome_);
+}
+
+} // namespace
+
+caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
+                                 const run_watcher& watcher) {
+  running mine{system, std::move(coordinator), std::move(settings), watcher};
+  if (auto problem = mine.prepare())
+    return problem;
+  return mine.run();
+}
+
+} // namespace ringmaster::training

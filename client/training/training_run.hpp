@@ -1,0 +1,64 @@
+#pragma once
+
+#include "actors/training/trainer.hpp"
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
+#include "runtime/training/data/data_set.hpp"
+#include "runtime/training/layers/softmax_loss.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <chrono>
+#include <filesystem>
+
+namespace ringmaster::training {
+
+/// What a program trains, and how long. The model and its strategy are the job's; its data is set here.
+struct run_settings {
+  training_job job;
+  opened_data data;
+  uint32_t ranks = 1;
+  uint64_t epochs = 1;
+  bool deterministic = false;
+  bool mirror = false;               ///< See trainer_settings.
+  std::filesystem::path checkpoints; ///< A directory; empty: none are written.
+  uint32_t checkpoints_kept = 3;
+  bool resume = false;                ///< From the newest of them.
+  uint32_t held_out_max = UINT32_MAX; ///< Samples that an epoch is tried on.
+  uint64_t memory_bytes = 0;          ///< Of each device, for values; 0: all.
+};
+
+/// Behind an epoch.
+struct epoch_report {
+  uint64_t epoch = 0; ///< From 1 on: how many are done.
+  uint64_t steps = 0; ///< Since the beginning.
+  double loss = 0;    ///< Mean over the epoch's samples, as they were trained.
+  double accuracy = 0;
+  loss_sums held_out;
+  double samples_a_second = 0;
+  uint32_t ranks = 0;
+};
+
+struct run_watcher {
+  std::function<void(const step_report&)> step_done = [](auto&) {};
+  std::function<void(const epoch_report&)> epoch_done = [](auto&) {};
+  std::function<void(const std::string&)> note = [](auto&) {};
+  /// Asked some ten times a second: whether to end before the end.
+  std::function<bool()> stops = [] { return false; };
+};
+
+struct run_outcome {
+  uint64_t steps = 0, steps_an_epoch = 0;
+  uint64_t began_at = 0; ///< The step that it was resumed at.
+  std::vector<epoch_report> epochs;
+  uint64_t bytes_peak = 0; ///< Of a rank.
+  model_image image;       ///< The model behind the last step.
+};
+
+/// Trains on free devices of a cluster, and returns when that is done; the watcher is called in this thread. Every wait
+/// has a limit: a rank that does not answer is replaced, or the run ends and says why.
+/// Errors: invalid_argument for a model that does not go with the data or the strategy; too_few_devices; those of the
+/// checkpoints; aborted where the watcher stops it; what the trainer ends with.
+caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
+                                 const run_watcher& watcher = {});
+
+} // namespace ringmaster::training

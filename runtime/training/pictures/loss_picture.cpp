@@ -1,0 +1,91 @@
+#include "runtime/training/pictures/loss_picture.hpp"
+
+#include "runtime/drawing/svg_canvas.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double width = 760, height = 420, left = 70, right = 24, top = 56, bottom = 48;
+constexpr std::string_view each_colour = "#b8cbe6", mean_colour = "#1f5fa8", held_colour = "#c4541a",
+                           lost_colour = "#a02020", grid_colour = "#dddddd";
+
+/// From steps and losses to places in the picture.
+struct loss_frame {
+  double first, last, low, high;
+
+  double x(double step) const { return left + (step - first) / std::max(last - first, 1.) * (width - left - right); }
+  double y(double loss) const { return top + (high - loss) / (high - low) * (height - top - bottom); }
+};
+
+loss_frame frame_of(const loss_curve& x) {
+  loss_frame result{static_cast<double>(x.first), static_cast<double>(x.first + x.steps.size()), 0, 0};
+  for (auto each : x.steps)
+    if (std::isfinite(each))
+      result.high = std::max(result.high, each);
+  for (auto& each : x.held_out)
+    result.high = std::max(result.high, each.loss);
+  if (result.high <= 0)
+    result.high = 1;
+  return result;
+}
+
+/// 1, 2 or 5 times a power of ten, some five of which fill the range.
+double tick_of(double range) {
+  const auto power = std::pow(10, std::floor(std::log10(range / 5)));
+  for (auto x : {1., 2., 5.})
+    if (range / (x * power) <= 6)
+      return x * power;
+  return 10 * power;
+}
+
+void draw_axes(svg_canvas& to, const loss_frame& at) {
+  for (double loss = 0; loss <= at.high; loss += tick_of(at.high)) {
+    to.line(left, at.y(loss), width - right, at.y(loss), {grid_colour, 1});
+    to.text(left - 8, at.y(loss), 12, fmt::format("{:.3g}", loss), svg_canvas::anchor::end, svg_canvas::ink, false);
+  }
+  const auto step = std::max(tick_of(std::max(at.last - at.first, 1.)), 1.);
+  for (auto s = std::ceil(at.first / step) * step; s <= at.last; s += step)
+    to.text(at.x(s), height - bottom + 16, 12, fmt::format("{:.0f}", s), svg_canvas::anchor::middle, svg_canvas::ink,
+            false);
+  to.text((left + width - right) / 2, height - 12, 13, "step", svg_canvas::anchor::middle, svg_canvas::ink, false);
+}
+
+} // namespace
+
+std::string picture_of(const loss_curve& x) {
+  svg_canvas to;
+  const auto at = frame_of(x);
+  to.text(left, 20, 15, x.title, svg_canvas::anchor::start, svg_canvas::ink, true);
+  to.text(left, 40, 12, "loss: each step, their running mean; dots: on what was held out; red: a step was begun again",
+          svg_canvas::anchor::start, svg_canvas::ink, false);
+  draw_axes(to, at);
+  for (auto step : x.given_up)
+    to.line(at.x(static_cast<double>(step)), top, at.x(static_cast<double>(step)), height - bottom,
+            {lost_colour, 1.5, "4 3"});
+  // No more lines than there are pixels: of several steps in one the largest and the smallest.
+  const auto stride = std::max<size_t>(x.steps.size() / 700, 1);
+  double mean = x.steps.empty() ? 0 : x.steps.front(), before = mean;
+  for (size_t i = 0; i < x.steps.size(); i += stride) {
+    const auto end = std::min(i + stride, x.steps.size());
+    const auto [low, high] = std::minmax_element(x.steps.begin() + static_cast<ptrdiff_t>(i),
+                                                 x.steps.begin() + static_cast<ptrdiff_t>(end));
+    const auto place = at.x(static_cast<double>(x.first + i));
+    to.line(place, at.y(*low), place, at.y(*high) - 1, {each_colour, 1});
+    before = mean;
+    for (size_t j = i; j < end; ++j)
+      mean += (x.steps[j] - mean) / std::min<double>(static_cast<double>(j + 1), 20);
+    to.line(at.x(static_cast<double>(x.first + (i < stride ? 0 : i - stride))), at.y(before), place, at.y(mean),
+            {mean_colour, 2});
+  }
+  for (auto& each : x.held_out)
+    to.circle(at.x(static_cast<double>(each.step)), at.y(each.loss), 4, held_colour, {"none", 0});
+  return to.finish(width, height);
+}
+
+} // namespace ringmaster::training

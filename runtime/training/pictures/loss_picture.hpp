@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// What a training run has measured, step by step.
+struct loss_curve {
+  std::string title;
+  std::vector<double> steps; ///< The loss of each step, the first one is number `first`.
+  uint64_t first = 0;
+  struct held_out_point {
+    uint64_t step = 0;
+    double loss = 0;
+  };
+  std::vector<held_out_point> held_out;
+  std::vector<uint64_t> given_up; ///< Steps that had to be begun again.
+};
+
+/// The loss over the steps as SVG: each step's, their running mean, what was held out as dots, and a line where a step
+/// was given up.
+std::string picture_of(const loss_curve& x);
+
+} // namespace ringmaster::training

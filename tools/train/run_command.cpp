@@ -1,0 +1,119 @@
+#include "tools/train/run_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/pictures/loss_picture.hpp"
+#include "tools/clients/cluster_connection.hpp"
+#include "tools/console/ending_signals.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/options/configured_call.hpp"
+#include "tools/train/run_report.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+class run_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    opts_.add_to(table);
+    join_options(table);
+  }
+
+  caf::error check() override {
+    if (is_told("device.count") && cfg_.values().device.count < opts_.ranks)
+      return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
+                                 counted(opts_.ranks, "rank")));
+    return opts_.check();
+  }
+
+  caf::expected<int> run(const console& to) override {
+    auto what = opts_.settings();
+    if (!what)
+      return std::move(what.error());
+    if (!opts_.json)
+      fmt::print(to.out, "{}", beginning_text(opts_, *what));
+    for (auto& each : what->data.remarks)
+      fmt::print(to.err, "ringmaster train: {}\n", each);
+    block_ending_signals();
+    auto all = cfg_.values();
+    if (!is_told("device.count"))
+      all.device.count = opts_.ranks;
+    if (all.log.level == "info")
+      all.log.level = "warn";
+    caf::actor_system system{cfg_};
+    auto home = open_cluster("ringmaster train", system, all, to.err);
+    if (!home)
+      return std::move(home.error());
+    began_ = std::chrono::steady_clock::now();
+    progress line{"train"};
+    auto found = train(system, (*home)->coordinator(), *what, watcher(to, line, *what));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
+    if (!found)
+      return std::move(found.error());
+    if (auto problem = draw(*found))
+      return problem;
+    if (opts_.json)
+      fmt::print(to.out, "{}", json_text(opts_, *what, *found, steps_, notes_, took.count()));
+    else
+      fmt::print(to.out, "{}", ending_text(*found, took.count()));
+    return exit_ok;
+  }
+
+  run_watcher watcher(const console& to, progress& line, const run_settings& what) {
+    run_watcher result;
+    const auto an_epoch = what.data.training->count() / what.job.shape.global_batch;
+    const auto whole = static_cast<double>(std::max<uint64_t>(an_epoch * what.epochs, 1));
+    result.step_done = [this, &line, whole](const step_report& x) {
+      steps_.push_back(x);
+      line.at(static_cast<double>(x.step + 1) / whole);
+    };
+    result.epoch_done = [this, &to, &line](const epoch_report& x) {
+      if (!opts_.json)
+        line.print(to.out, epoch_text(x, opts_.epochs));
+    };
+    result.note = [this, &to, &line](const std::string& x) {
+      notes_.push_back(x);
+      if (!opts_.json)
+        line.print(to.out, "  " + x + "\n");
+    };
+    result.stops = [] { return ending_signal() != 0; };
+    return result;
+  }
+
+  caf::error draw(const run_outcome& found) const {
+    if (opts_.svg.empty())
+      return caf::none;
+    loss_curve curve;
+    curve.title = fmt::format("{} by {}, {}", opts_.model->name, opts_.which->name, counted(opts_.ranks, "rank"));
+    curve.first = found.began_at;
+    curve.steps.resize(found.steps - found.began_at);
+    for (auto& each : steps_) {
+      if (each.step < found.began_at)
+        continue;
+      curve.steps[each.step - found.began_at] = each.loss; // the latest, where some were done again
+      if (each.attempts > 1)
+        curve.given_up.push_back(each.step);
+    }
+    for (auto& each : found.epochs)
+      curve.held_out.push_back({each.steps, each.held_out.loss / static_cast<double>(each.held_out.samples)});
+    return write_output_file(opts_.svg, picture_of(curve), "the picture");
+  }
+
+  run_options opts_;
+  std::vector<step_report> steps_;
+  std::vector<std::string> notes_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+} // namespace
+
+tool_command train_for_real_command() {
+  return tool_command::of<run_call>("train", "trains a model on simulated devices, also when some of them die");
+}
+
+} // namespace ringmaster

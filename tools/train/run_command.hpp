@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tools/options/tool_command.hpp"
+
+namespace ringmaster {
+
+/// `ringmaster train`: trains the models that are registered (trained_models.hpp).
+tool_command train_for_real_command();
+
+} // namespace ringmaster

@@ -1,0 +1,168 @@
+#include "tools/train/run_options.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_parse.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/sampled_batches.hpp"
+#include "runtime/training/data/data_folder.hpp"
+#include "runtime/training/data/synthetic_digits.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+constexpr uint32_t ranks_max = 64;
+constexpr uint64_t size_max = 1 << 20;
+
+caf::expected<double> parse_rate(const std::string& text) {
+  char* end = nullptr;
+  const auto x = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || !std::isfinite(x) || x < 0)
+    return invalid(fmt::format("\"{}\" is no number from 0 on, such as 0.001", text));
+  return x;
+}
+
+/// "128" or "256-64".
+caf::expected<std::vector<uint64_t>> parse_sizes(const std::string& text) {
+  std::vector<uint64_t> result;
+  for (size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find('-', at), text.size());
+    auto one = parse_whole(text.substr(at, end - at), 1, size_max);
+    if (!one)
+      return invalid(fmt::format("\"{}\" are no sizes such as 256-64: {}", text, render(one.error())));
+    result.push_back(*one);
+    at = end + 1;
+  }
+  return result;
+}
+
+std::string known_model_lines() {
+  std::string result;
+  for (auto& x : trained_models())
+    result += fmt::format("  {:<19} {}\n", x.name, x.what);
+  return result;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> result;
+  for (auto& x : trained_models())
+    result.emplace_back(x.name);
+  return result;
+}
+
+} // namespace
+
+void run_options::add_to(option_table& table) {
+  ranks = 2;
+  trained.global_batch = 64;
+  table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
+              "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
+              "others begin that again. The models:\n\n"
+              + known_model_lines() + "\nThe strategies:\n\n" + known_strategies());
+  table
+    .parsed("--model", model,
+            [](const std::string& text) -> caf::expected<const trained_model*> {
+              if (auto* found = trained_model_of(text))
+                return found;
+              return invalid(fmt::format("there is no model \"{}\" here; there are {}{}", text,
+                                         fmt::join(model_names(), ", "),
+                                         trained_models().size() == 1 ? "; others need libtorch: ./run train" : ""));
+            })
+    .says("M", "one of these")
+    .offers(model_names())
+    .otherwise(std::string{model->name});
+  strategy_options::add_to(table, ranks_max);
+  table.option_named("--strategy").says("S", "one of these").otherwise("ddp");
+  table.parsed("--sizes", wishes.sizes, parse_sizes)
+    .says("N-N", "of the layers between input and output, of mlp")
+    .otherwise("128");
+  table.file("--data", data)
+    .says("DIR", "a folder with MNIST's files or CIFAR-10's")
+    .otherwise("digits that a seeded generator draws");
+  table.number("--samples", samples, 10, 1 << 24).says("N", "of drawn digits; a sixth as many are held out");
+  table.number("--epochs", epochs, 1, 1'000'000).says("E", "how often each sample is learned from");
+  table
+    .parsed("--optimizer", by.kind,
+            [](const std::string& text) -> caf::expected<optimizer_kind> {
+              for (auto x : {optimizer_kind::sgd, optimizer_kind::adam, optimizer_kind::adamw})
+                if (name_of(x) == text)
+                  return x;
+              return invalid(fmt::format("there is no optimizer \"{}\"; there are sgd, adam and adamw", text));
+            })
+    .says("O", "sgd, adam or adamw")
+    .offers({"sgd", "adam", "adamw"})
+    .otherwise("adam");
+  table.parsed("--lr", by.rate, parse_rate).says("X", "the learning rate").otherwise("0.001");
+  table.parsed("--weight-decay", by.weight_decay, parse_rate).says("X", "how far weights shrink").otherwise("0");
+  table.number("--seed", seed, 0).says("N", "of the first weights, the samples' order and what is drawn");
+  table.word("--precision", precision_name, {"float32", "float64"}).says("P", "float32 or float64");
+  table.flag("--deterministic", deterministic).says("sums are added in the order of ranks: the same bits each time");
+  table.flag("--mirror", mirror)
+    .says("the host keeps every part of the model as of each step, so that none is lost with a device that had a part "
+          "alone, as under zero1 to zero3, tensor and pipelines");
+  table.file("--checkpoint", checkpoint)
+    .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
+  table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
+  table.flag("--json", json).says("one object instead of the text");
+  table.file("--svg", svg).says("FILE", "a picture of the loss");
+  table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
+}
+
+caf::error run_options::check() {
+  if (all)
+    return invalid("--strategy all is of simulate train: here it is one, such as ddp");
+  if (which == nullptr)
+    which = strategy_of("ddp");
+  if (resume && checkpoint.empty())
+    return invalid("--resume needs --checkpoint DIR, where it is to go on from");
+  if (trained.global_batch < ranks && which->shares == sharing::none)
+    return invalid(fmt::format("--global-batch {}: there is none for each of {} ranks; at least {} would be",
+                               trained.global_batch, ranks, ranks));
+  return caf::none;
+}
+
+caf::expected<run_settings> run_options::settings() {
+  run_settings result;
+  auto opened = data.empty() ? make_synthetic_digits(seed, samples, std::max(samples / 6, 1u)) : open_data_folder(data);
+  if (!opened)
+    return std::move(opened.error());
+  result.data = std::move(*opened);
+  if (data.empty()) {
+    result.data.training = std::make_shared<remembered_data>(result.data.training);
+    result.data.held_out = std::make_shared<remembered_data>(result.data.held_out);
+  }
+  auto layers = model->make(*result.data.training, wishes);
+  if (!layers)
+    return std::move(layers.error());
+  auto& job = result.job;
+  trained.layers = static_cast<uint32_t>(layers->size());
+  trained.uneven = true;
+  if (auto problem = which->check(trained, ranks))
+    return problem;
+  if (auto problem = choose())
+    return problem;
+  for (auto& each : *layers)
+    trained.replicated = trained.replicated || each->replicated() > 0;
+  job.shape = trained;
+  job.strategy = which;
+  job.as = precision_name == "float64" ? precision::float64 : precision::float32;
+  job.layers = std::move(*layers);
+  job.update = by;
+  job.seed = seed;
+  result.ranks = ranks;
+  result.epochs = epochs;
+  result.deterministic = deterministic;
+  result.mirror = mirror;
+  result.checkpoints = checkpoint;
+  result.resume = resume;
+  return result;
+}
+
+} // namespace ringmaster

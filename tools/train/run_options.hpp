@@ -1,0 +1,30 @@
+#pragma once
+
+#include "client/training/training_run.hpp"
+#include "tools/train/trained_models.hpp"
+#include "tools/training/strategy_options.hpp"
+
+namespace ringmaster {
+
+/// What `ringmaster train` is told. Must not move once it has been added to a table.
+struct run_options : strategy_options {
+  const trained_model* model = &trained_models().front();
+  model_wishes wishes{{128}};
+  std::string data;        ///< A folder; empty: drawn digits.
+  uint32_t samples = 8000; ///< Of drawn digits; as many as an epoch has.
+  uint64_t epochs = 3;
+  training::optimizer by{.kind = training::optimizer_kind::adam};
+  uint64_t seed = 1234;
+  bool deterministic = false, mirror = false, resume = false, json = false;
+  std::string checkpoint, svg;
+  std::string precision_name = "float32";
+
+  void add_to(option_table& table);
+  /// Errors: invalid_argument.
+  caf::error check();
+  /// With the data read, and the model made for it. Errors: those of the data and of the model; invalid_argument where
+  /// the strategy cannot train it.
+  caf::expected<training::run_settings> settings();
+};
+
+} // namespace ringmaster

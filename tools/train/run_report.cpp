@@ -1,0 +1,89 @@
+#include "tools/train/run_report.hpp"
+
+#include "runtime/text/json_writer.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+uint64_t parameters_of(const model_layers& layers) {
+  uint64_t result = 0;
+  for (auto& each : layers)
+    result += each->elements({});
+  return result;
+}
+
+double accuracy_of(const loss_sums& x) {
+  return x.samples == 0 ? 0 : static_cast<double>(x.right) / static_cast<double>(x.samples);
+}
+
+double loss_of(const loss_sums& x) {
+  return x.samples == 0 ? 0 : x.loss / static_cast<double>(x.samples);
+}
+
+} // namespace
+
+std::string beginning_text(const run_options& x, const run_settings& what) {
+  std::string layers;
+  for (auto& each : what.job.layers)
+    layers += (layers.empty() ? "" : ", ") + each->name();
+  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out; {} parameters in {}: {}\n\n", x.model->name,
+                     x.which->name, counted(x.ranks, "rank"), counted(what.data.training->count(), "sample"),
+                     what.data.training->name(), what.data.held_out->count(), parameters_of(what.job.layers),
+                     counted(what.job.layers.size(), "layer"), layers);
+}
+
+std::string epoch_text(const epoch_report& x, uint64_t epochs) {
+  return fmt::format(
+    "epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: loss {:.4f}, accuracy {:.4f}  {} samples/s on {}\n",
+    x.epoch, fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, loss_of(x.held_out), accuracy_of(x.held_out),
+    count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
+}
+
+std::string ending_text(const run_outcome& x, double seconds) {
+  return fmt::format("\n{} in {:.1f} s; a rank held at most {}.\n", counted(x.steps - x.began_at, "step"), seconds,
+                     bytes_text(x.bytes_peak));
+}
+
+std::string json_text(const run_options& x, const run_settings& what, const run_outcome& found,
+                      const std::vector<step_report>& steps, const std::vector<std::string>& notes, double seconds) {
+  json_writer json;
+  json.object()
+    .member("model", x.model->name)
+    .member("strategy", x.which->name)
+    .member("ranks", x.ranks)
+    .member("data", what.data.training->name())
+    .member("parameters", parameters_of(what.job.layers))
+    .member("steps", found.steps)
+    .member("began_at", found.began_at)
+    .member("seconds", seconds)
+    .member("peak_bytes", found.bytes_peak);
+  json.list("epochs");
+  for (auto& each : found.epochs)
+    json.object()
+      .member("epoch", each.epoch)
+      .member("loss", each.loss)
+      .member("accuracy", each.accuracy)
+      .member("held_out_loss", loss_of(each.held_out))
+      .member("held_out_accuracy", accuracy_of(each.held_out))
+      .member("samples_per_second", each.samples_a_second)
+      .member("ranks", each.ranks)
+      .end();
+  json.end();
+  json.list("step_losses");
+  for (auto& each : steps)
+    json.value(each.loss);
+  json.end();
+  json.list("notes");
+  for (auto& each : notes)
+    json.value(each);
+  json.end();
+  return json.end().take() + "\n";
+}
+
+} // namespace ringmaster

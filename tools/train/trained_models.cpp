@@ -1,0 +1,41 @@
+#include "tools/train/trained_models.hpp"
+
+#include "runtime/training/layers/plain_layers.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
+  std::vector<uint64_t> sizes{data.shape().elements()};
+  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
+  sizes.push_back(uint64_t{data.label_count()} * data.labels_each());
+  return perceptron(sizes);
+}
+
+std::vector<trained_model>& known_models() {
+  static std::vector<trained_model> all{{"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron}};
+  return all;
+}
+
+} // namespace
+
+std::span<const trained_model> trained_models() {
+  return known_models();
+}
+
+const trained_model* trained_model_of(std::string_view name) {
+  auto& all = known_models();
+  auto found = std::ranges::find(all, name, &trained_model::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+void register_trained_model(const trained_model& added) {
+  known_models().push_back(added);
+}
+
+} // namespace ringmaster
