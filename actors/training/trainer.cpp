@@ -55,9 +55,9 @@ void trainer_state::ready(const rank_ready& x) {
   found->ready = true;
   news_ = self->clock().now();
   if (now_ == phase::gathering)
-    gathered();
-  else
-    joins_ = true;
+    return gathered();
+  settings_.watcher.note(fmt::format("{} has joined, from the next step on", ringmaster::text_of(x.device)));
+  joins_ = true;
 }
 
 void trainer_state::gathered() {

@@ -57,7 +57,19 @@ std::vector<std::vector<std::byte>> weights_of(const training_job& job, const mo
   return result;
 }
 
+caf::expected<sampler> order_of(const run_settings& x) {
+  sampler_options order;
+  order.samples = x.data.training->count();
+  order.global_batch = static_cast<uint32_t>(x.job.shape.global_batch);
+  order.seed = x.job.seed;
+  return sampler::of(order);
+}
+
+} // namespace
+
 caf::error check(const run_settings& x) {
+  if (auto order = order_of(x); !order)
+    return std::move(order.error());
   const auto& first = *x.job.layers.front();
   const auto& data = *x.data.training;
   if (first.inputs() != data.shape().elements())
@@ -78,6 +90,8 @@ caf::error check(const run_settings& x) {
   return caf::none;
 }
 
+namespace {
+
 class running {
 public:
   running(caf::actor_system& system, coordinator_actor coordinator, run_settings settings, const run_watcher& watcher)
@@ -92,6 +106,7 @@ private:
   caf::error find_devices(trainer_settings& to);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
+  void kill_one();
   void image_taken(const model_image& x);
 
   caf::actor_system& system_;
@@ -101,6 +116,7 @@ private:
   checkpoint_directory directory_;
   std::shared_ptr<const training_job> job_;
   model_image from_;
+  std::vector<device_id> devices_; ///< That it began with.
   run_outcome outcome_;
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
@@ -114,13 +130,7 @@ caf::error running::prepare() {
   if (auto problem = check(settings_))
     return problem;
   auto& job = settings_.job;
-  sampler_options order;
-  order.samples = settings_.data.training->count();
-  order.global_batch = static_cast<uint32_t>(job.shape.global_batch);
-  order.seed = job.seed;
-  auto made = sampler::of(order);
-  if (!made)
-    return std::move(made.error());
+  auto made = order_of(settings_);
   outcome_.steps_an_epoch = made->steps_an_epoch();
   outcome_.steps = outcome_.steps_an_epoch * settings_.epochs;
   job.labels_each = settings_.data.training->labels_each();
@@ -185,6 +195,18 @@ void running::step_done(const step_report& x) {
   accuracy_ += x.accuracy;
   ++counted_;
   watcher_.step_done(x);
+  if (settings_.kill_at == x.step + 1)
+    kill_one();
+}
+
+void running::kill_one() {
+  settings_.kill_at.reset();
+  client user{system_, coordinator_};
+  proto::FaultRequest death;
+  death.set_kind(proto::FaultRequest::KILL);
+  const auto victim = devices_.back();
+  if (auto problem = user.inject(victim, death))
+    watcher_.note(fmt::format("device {:#x} was to be killed: {}", victim.value, render(problem)));
 }
 
 void running::image_taken(const model_image& x) {
@@ -231,6 +253,7 @@ caf::expected<run_outcome> running::run() {
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
   if (auto problem = find_devices(its))
     return problem;
+  devices_ = its.devices;
   epoch_began_ = clock::now();
   auto handle = system_.spawn(trainer, std::move(its));
   bool stopped = false;

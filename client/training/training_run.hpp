@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 namespace ringmaster::training {
 
@@ -25,6 +26,7 @@ struct run_settings {
   bool resume = false;                ///< From the newest of them.
   uint32_t held_out_max = UINT32_MAX; ///< Samples that an epoch is tried on.
   uint64_t memory_bytes = 0;          ///< Of each device, for values; 0: all.
+  std::optional<uint64_t> kill_at;    ///< When this step has begun, one of its devices is killed on purpose.
 };
 
 /// Behind an epoch.
@@ -53,6 +55,9 @@ struct run_outcome {
   uint64_t bytes_peak = 0; ///< Of a rank.
   model_image image;       ///< The model behind the last step.
 };
+
+/// Whether data, model, strategy and ranks go together; `train` asks it first. Errors: invalid_argument.
+caf::error check(const run_settings& x);
 
 /// Trains on free devices of a cluster, and returns when that is done; the watcher is called in this thread. Every wait
 /// has a limit: a rank that does not answer is replaced, or the run ends and says why.

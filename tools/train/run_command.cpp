@@ -35,6 +35,8 @@ class run_call final : public configured_call {
     auto what = opts_.settings();
     if (!what)
       return std::move(what.error());
+    if (auto problem = training::check(*what))
+      return problem;
     if (!opts_.json)
       fmt::print(to.out, "{}", beginning_text(opts_, *what));
     for (auto& each : what->data.remarks)
@@ -58,7 +60,7 @@ class run_call final : public configured_call {
     if (auto problem = draw(*found))
       return problem;
     if (opts_.json)
-      fmt::print(to.out, "{}", json_text(opts_, *what, *found, steps_, notes_, took.count()));
+      fmt::print(to.out, "{}", run_json(opts_, *what, *found, steps_, notes_, took.count()));
     else
       fmt::print(to.out, "{}", ending_text(*found, took.count()));
     return exit_ok;

@@ -62,6 +62,7 @@ std::vector<std::string> model_names() {
 void run_options::add_to(option_table& table) {
   ranks = 2;
   trained.global_batch = 64;
+  data_option = "--data-ranks";
   table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
               "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
               "others begin that again. The models:\n\n"
@@ -110,6 +111,8 @@ void run_options::add_to(option_table& table) {
   table.file("--checkpoint", checkpoint)
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
+  table.number("--kill", kill_at, 1)
+    .says("STEP", "kills the last rank's device when that step has begun, to see what becomes of it");
   table.flag("--json", json).says("one object instead of the text");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
   table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
@@ -162,6 +165,7 @@ caf::expected<run_settings> run_options::settings() {
   result.mirror = mirror;
   result.checkpoints = checkpoint;
   result.resume = resume;
+  result.kill_at = kill_at;
   return result;
 }
 

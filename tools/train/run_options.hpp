@@ -17,6 +17,7 @@ struct run_options : strategy_options {
   uint64_t seed = 1234;
   bool deterministic = false, mirror = false, resume = false, json = false;
   std::string checkpoint, svg;
+  std::optional<uint64_t> kill_at;
   std::string precision_name = "float32";
 
   void add_to(option_table& table);

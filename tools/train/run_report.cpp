@@ -50,8 +50,8 @@ std::string ending_text(const run_outcome& x, double seconds) {
                      bytes_text(x.bytes_peak));
 }
 
-std::string json_text(const run_options& x, const run_settings& what, const run_outcome& found,
-                      const std::vector<step_report>& steps, const std::vector<std::string>& notes, double seconds) {
+std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
+                     const std::vector<step_report>& steps, const std::vector<std::string>& notes, double seconds) {
   json_writer json;
   json.object()
     .member("model", x.model->name)

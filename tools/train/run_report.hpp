@@ -11,8 +11,8 @@ std::string beginning_text(const run_options& x, const training::run_settings& w
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
-std::string json_text(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
-                      const std::vector<training::step_report>& steps, const std::vector<std::string>& notes,
-                      double seconds);
+std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
+                     const std::vector<training::step_report>& steps, const std::vector<std::string>& notes,
+                     double seconds);
 
 } // namespace ringmaster

@@ -69,7 +69,7 @@ caf::error cut_option(strategy_options& x) {
     x.micro_batch.reset();
   if (x.one_of_all && !takes_chunks)
     x.chunks.reset();
-  auto refused = [&](const char* option, std::string why) {
+  auto refused = [&](std::string_view option, std::string why) {
     return make_error(errc::invalid_argument,
                       fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
@@ -91,7 +91,7 @@ caf::error cut_option(strategy_options& x) {
 caf::error unused_option(const strategy_options& x) {
   auto& m = x.trained;
   const auto shape = x.which->shape(m, x.ranks);
-  auto refused = [&](const char* option, std::string why) {
+  auto refused = [&](std::string_view option, std::string why) {
     return make_error(errc::invalid_argument,
                       fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
@@ -99,15 +99,15 @@ caf::error unused_option(const strategy_options& x) {
     return refused("--tensor", shape.tensor == 1 ? "has no tensor-parallel ones"
                                                  : fmt::format("has {} tensor-parallel ones", shape.tensor));
   if (m.data != 0 && m.data != shape.data)
-    return refused("--data", shape.data == 1 ? "has no data-parallel ones"
-                                             : fmt::format("has {} data-parallel ones", shape.data));
+    return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
+                                                  : fmt::format("has {} data-parallel ones", shape.data));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
   if (m.zero > 0 && shape.data == 1)
-    return refused("--zero", "has no data-parallel ones that could share a stage: give --data");
+    return refused("--zero", fmt::format("has no data-parallel ones that could share a stage: give {}", x.data_option));
   if (m.zero > 0 && m.zero < 3 && x.which->gathers == sharded::a_stage)
     return refused("--zero", "shares a stage as ZeRO's stage 3 does");
   return caf::none;
@@ -139,7 +139,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
   table.number("--tensor", trained.tensor, 1, 65536)
     .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
     .otherwise("as the strategy likes, 1 in pipelines");
-  table.number("--data", trained.data, 1, 65536)
+  table.number(data_option, trained.data, 1, 65536)
     .says("D", "ranks, or groups of them, that have other samples; the rest are a pipeline's stages")
     .otherwise("the same");
   table.flag("--sequence-parallel", trained.sequence_parallel)

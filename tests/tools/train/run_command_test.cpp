@@ -1,0 +1,133 @@
+// `ringmaster train` in this process: real threads, real memory, drawn digits.
+#include "runtime/text/json_value.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/train/run_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome train_digits(std::vector<std::string> more) {
+  std::vector<std::string> args{"--samples", "600", "--deterministic", "--lr", "0.01"};
+  args.insert(args.end(), more.begin(), more.end());
+  return run_command(train_for_real_command(), args);
+}
+
+/// The numbers of a list in the command's JSON.
+std::vector<double> list_of(const outcome& x, const std::string& name) {
+  auto json = parse_json(x.out);
+  REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
+  std::vector<double> result;
+  for (size_t i = 0; i < json->keys.size(); ++i)
+    if (json->keys[i].name == name)
+      for (auto& each : json->entries[i].entries)
+        result.push_back(each.number);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a model learns, and says how well") {
+  auto found = train_digits({"--epochs", "4", "--ranks", "2", "--sizes", "32"});
+  CHECK(found.code == exit_ok);
+  CHECK(found.err == "");
+  CHECK(
+    found.out.find("Training mlp by ddp on 2 ranks: 600 samples of synthetic digits\n100 held out; 25450 parameters")
+    == 0);
+  CHECK(found.out.find("\nepoch 4/4  loss 0.") != std::string::npos);
+  CHECK(found.out.find("36 steps in ") != std::string::npos);
+}
+
+TEST_CASE("whatever the strategy and the number of ranks, the losses are those of one rank") {
+  const std::vector<std::string> model{"--sizes", "32-24-16",    "--global-batch", "30",
+                                       "--json",  "--precision", "float64"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), model.begin(), model.end());
+    return list_of(train_digits(std::move(more)), "step_losses");
+  };
+  const auto alone = with({"--ranks", "1"});
+  REQUIRE(alone.size() == 60);
+  for (auto& how : std::vector<std::vector<std::string>>{{"--ranks", "4"},
+                                                         {"--ranks", "3", "--strategy", "zero3", "--micro-batch", "4"},
+                                                         {"--ranks", "4", "--strategy", "zb-h1", "--micro-batch", "5"},
+                                                         {"--ranks", "4", "--strategy", "tensor", "--tensor", "2"}}) {
+    const auto found = with(how);
+    REQUIRE(found.size() == alone.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      CHECK(found[i] == doctest::Approx(alone[i]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a device that is killed costs its step, no more") {
+  auto whole = list_of(train_digits({"--ranks", "3", "--epochs", "2", "--json", "--precision", "float64"}),
+                       "step_losses");
+  auto found = train_digits({"--ranks", "3", "--epochs", "2", "--json", "--precision", "float64", "--kill", "7"});
+  CHECK(found.code == exit_ok);
+  CHECK(found.out.find("is lost: killed on request") != std::string::npos);
+  const auto losses = list_of(found, "step_losses");
+  REQUIRE(losses.size() == whole.size());
+  for (size_t i = 0; i < whole.size(); ++i)
+    CHECK(losses[i] == doctest::Approx(whole[i]).epsilon(1e-9));
+}
+
+TEST_CASE("what was trained goes on from its checkpoint, under another strategy") {
+  temporary_directory dir;
+  const auto place = (dir.path() / "model").string();
+  const std::vector<std::string> common{"--json", "--precision", "float64", "--checkpoint", place};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return train_digits(std::move(more));
+  };
+  const auto whole = list_of(train_digits({"--epochs", "4", "--json", "--precision", "float64"}), "step_losses");
+  with({"--epochs", "2"});
+  const auto rest = list_of(with({"--epochs", "4", "--resume", "--strategy", "zero2", "--ranks", "3"}), "step_losses");
+  REQUIRE(whole.size() == 36);
+  REQUIRE(rest.size() == 18);
+  for (size_t i = 0; i < rest.size(); ++i)
+    CHECK(rest[i] == doctest::Approx(whole[18 + i]).epsilon(1e-9));
+
+  auto other = with({"--epochs", "9", "--resume", "--sizes", "16"});
+  CHECK(other.code == exit_failed);
+  CHECK(other.err.find(
+          "step-000036.safetensors is of another model: linear 784x128, relu linear 128x10; this one is linear "
+          "784x16, relu linear 16x10")
+        != std::string::npos);
+  auto done = with({"--epochs", "4", "--resume"});
+  CHECK(done.code == exit_usage);
+  CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);
+}
+
+TEST_CASE("what cannot be is said before anything is trained") {
+  auto error_of = [](std::vector<std::string> args) {
+    auto found = run_command(train_for_real_command(), args);
+    CHECK(found.code != exit_ok);
+    CHECK(found.out == "");
+    return found.err;
+  };
+  auto says = [&](std::vector<std::string> args, const std::string& what) {
+    const auto found = error_of(std::move(args));
+    CHECK_MESSAGE(found.find(what) != std::string::npos, found);
+  };
+  says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
+  says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
+  says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
+  says({"--lr", "fast"}, "\"fast\" is no number from 0 on");
+  says({"--resume"}, "--resume needs --checkpoint DIR");
+  says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
+  says({"--data", "/nowhere"}, "/nowhere");
+  says({"--strategy", "tensor", "--tensor", "2", "--ranks", "4", "--data", "/nowhere"}, "/nowhere");
+  says({"--global-batch", "1"}, "there is none for each of 2 ranks");
+  says({"--samples", "20"}, "64");
+}
+
+TEST_CASE("a loss that is no number ends the run") {
+  auto found = run_command(train_for_real_command(), {"--samples", "600", "--optimizer", "sgd", "--lr", "1e30"});
+  CHECK(found.code == exit_usage);
+  CHECK(found.err.find("is no number: a lower learning rate") != std::string::npos);
+}
