@@ -43,6 +43,7 @@ public:
   uint32_t size() const noexcept { return size_; }
   /// Those that this process plays, in their order.
   std::vector<rank_communicator>& ranks() noexcept { return ranks_; }
+  const std::vector<rank_communicator>& ranks() const noexcept { return ranks_; }
   /// Whether this process plays the rank.
   bool plays(uint32_t rank) const noexcept;
   /// How it was started; none: it plays all ranks.

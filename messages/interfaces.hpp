@@ -183,6 +183,8 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::DeviceId>::with<device_handle>,
   // TRAINING: for the journal.
   caf::reacts_to<proto::TrainingStep>,
+  // Whoever is to be found by a name: here I am. Another process: who is it? Null: nobody is there yet, or any more.
+  caf::reacts_to<std::string, caf::strong_actor_ptr>, caf::replies_to<std::string>::with<caf::strong_actor_ptr>,
   // CLIENT: to one device; passed on.
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::BeginSendRequest>::with<gpu_sim::BeginSendResponse>,

@@ -172,6 +172,14 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       *record.mutable_training_step() = std::move(x);
       state.journal(std::move(record));
     },
+    [&state](const std::string& name_of_it, const caf::strong_actor_ptr& who) {
+      state.notices[name_of_it] = caf::actor_cast<caf::weak_actor_ptr>(who);
+    },
+    [&state](const std::string& name_of_it) {
+      auto found = state.notices.find(name_of_it);
+      return found == state.notices.end() ? caf::strong_actor_ptr{}
+                                          : caf::actor_cast<caf::strong_actor_ptr>(found->second);
+    },
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {

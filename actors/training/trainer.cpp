@@ -26,6 +26,10 @@ void trainer_state::start(trainer_settings settings) {
 }
 
 void trainer_state::add(device_id device) {
+  if (!settings_.starts_ranks) {
+    members_.push_back({.device = device});
+    return;
+  }
   rank_settings its;
   its.job = settings_.job;
   its.coordinator = settings_.coordinator;
@@ -43,6 +47,10 @@ void trainer_state::ready(const rank_ready& x) {
   auto found = std::ranges::find(members_, x.device, &member::device);
   if (found == members_.end() || now_ == phase::over)
     return;
+  if (!found->handle) { // from another process, maybe
+    found->handle = caf::actor_cast<rank_actor>(self->current_sender());
+    self->monitor(found->handle);
+  }
   if (problem && now_ == phase::gathering)
     return end_run(problem);
   if (problem) {
@@ -66,7 +74,7 @@ void trainer_state::gathered() {
 }
 
 void trainer_state::rank_down(const caf::down_msg& x) {
-  auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle.address() == x.source; });
+  auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle && y.handle.address() == x.source; });
   if (found == members_.end() || now_ == phase::over)
     return;
   const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
@@ -268,6 +276,8 @@ void trainer_state::end_run(const caf::error& problem) {
     return;
   ++attempt_;
   for (auto& each : members_) {
+    if (!each.handle)
+      continue;
     self->demonitor(each.handle.address());
     self->send_exit(each.handle, caf::exit_reason::user_shutdown);
   }

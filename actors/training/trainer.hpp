@@ -52,7 +52,8 @@ struct trainer_settings {
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
   uint32_t attempts_max = 30;                        ///< Of one step.
-  bool detached = true; ///< Ranks have threads of their own; false under a test's scheduler.
+  bool detached = true;     ///< Ranks have threads of their own; false under a test's scheduler.
+  bool starts_ranks = true; ///< false: each device's process starts its own, which then says that it is ready.
   std::function<proto::TrainingStep(uint64_t step)> record; ///< For the journal: which samples a step is of.
   training_watcher watcher;
 };

@@ -16,6 +16,8 @@ training_rank_state::~training_rank_state() {
 
 void training_rank_state::start(rank_settings settings) {
   settings_ = std::move(settings);
+  self->set_down_handler([this](const caf::down_msg& x) { self->quit(x.reason); });
+  self->monitor(settings_.trainer); // without it there is nothing to do
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
   self->request(settings_.coordinator, settings_.request_limit, id)

@@ -1,5 +1,6 @@
 #include "client/training/training_run.hpp"
 
+#include "actors/training/training_rank.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -17,6 +18,8 @@ namespace ringmaster::training {
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+constexpr caf::timespan find_limit = std::chrono::seconds{60};
 
 /// What the trainer's thread has to say, for the program's.
 class event_queue {
@@ -99,11 +102,16 @@ public:
       directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
 
   caf::error prepare();
-  caf::expected<run_outcome> run();
+  /// `group`: of those who play the ranks, each in a process of its own; null: all are played here.
+  caf::expected<run_outcome> run(process_group* group);
+  /// Plays the rank of this process until there is no more to do.
+  caf::error play(process_group& group);
 
 private:
   caf::error resume();
-  caf::error find_devices(trainer_settings& to);
+  caf::error find_devices(trainer_settings& to, process_group* group);
+  caf::actor start_rank(const process_group& group, trainer_actor with);
+  caf::expected<trainer_actor> find_trainer(const std::string& by);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void kill_one();
@@ -161,8 +169,16 @@ caf::error running::resume() {
   return caf::none;
 }
 
-caf::error running::find_devices(trainer_settings& to) {
+caf::error running::find_devices(trainer_settings& to, process_group* group) {
   client user{system_, coordinator_};
+  if (group != nullptr) {
+    auto members = user.status(group->ranks().front().id());
+    if (!members)
+      return std::move(members.error());
+    for (auto& each : members->devices())
+      to.devices.push_back(device_id{each.deviceid().value()});
+    return caf::none;
+  }
   auto there = user.devices(settings_.ranks, std::chrono::seconds{10});
   if (!there)
     return std::move(there.error());
@@ -232,7 +248,59 @@ void running::image_taken(const model_image& x) {
   watcher_.epoch_done(report);
 }
 
-caf::expected<run_outcome> running::run() {
+std::string notice_of(const process_group& group) {
+  return fmt::format("training over communicator {}", group.ranks().front().id());
+}
+
+caf::actor running::start_rank(const process_group& group, trainer_actor with) {
+  rank_settings its;
+  its.job = job_;
+  its.coordinator = coordinator_;
+  its.trainer = std::move(with);
+  its.device = id_of(group.ranks().front().device());
+  its.memory_bytes = settings_.memory_bytes;
+  return caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
+}
+
+caf::expected<trainer_actor> running::find_trainer(const std::string& by) {
+  caf::scoped_actor self{system_};
+  for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
+    caf::strong_actor_ptr found;
+    self->request(coordinator_, std::chrono::seconds{10}, by)
+      .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
+    if (found)
+      return caf::actor_cast<trainer_actor>(found);
+    self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
+  }
+  return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}",
+                                                 duration_text(static_cast<uint64_t>(find_limit.count()))));
+}
+
+caf::error running::play(process_group& group) {
+  auto with = find_trainer(notice_of(group));
+  if (!with)
+    return std::move(with.error());
+  caf::scoped_actor self{system_};
+  auto mine = start_rank(group, std::move(*with));
+  self->monitor(mine);
+  caf::error problem;
+  for (bool ended = false; !ended;) {
+    self->receive(
+      [&](const caf::down_msg& x) {
+        ended = true;
+        if (x.reason && x.reason != caf::exit_reason::user_shutdown)
+          problem = x.reason;
+      },
+      caf::after(std::chrono::milliseconds{100}) >>
+        [&] {
+          if (watcher_.stops())
+            self->send_exit(mine, caf::exit_reason::user_shutdown);
+        });
+  }
+  return problem;
+}
+
+caf::expected<run_outcome> running::run(process_group* group) {
   trainer_settings its;
   its.job = job_;
   its.coordinator = coordinator_;
@@ -242,7 +310,7 @@ caf::expected<run_outcome> running::run() {
   its.image_every = outcome_.steps_an_epoch;
   its.from = std::move(from_);
   its.memory_bytes = settings_.memory_bytes;
-  its.record = [this, began = clock::now()](uint64_t step) {
+  its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
     auto x = record(step);
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
     return x;
@@ -251,11 +319,16 @@ caf::expected<run_outcome> running::run() {
   its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
   its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }); };
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
-  if (auto problem = find_devices(its))
+  its.starts_ranks = its.takes_free_devices = group == nullptr;
+  if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;
   epoch_began_ = clock::now();
   auto handle = system_.spawn(trainer, std::move(its));
+  if (group != nullptr) {
+    caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
+    start_rank(*group, handle);
+  }
   bool stopped = false;
   while (!ended_) {
     if (auto event = events_.take())
@@ -278,7 +351,23 @@ caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor co
   running mine{system, std::move(coordinator), std::move(settings), watcher};
   if (auto problem = mine.prepare())
     return problem;
-  return mine.run();
+  return mine.run(nullptr);
+}
+
+caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,
+                                                         run_settings settings, const run_watcher& watcher) {
+  running mine{system, group.coordinator(), std::move(settings), watcher};
+  if (auto problem = mine.prepare())
+    return problem;
+  if (!group.plays(0)) {
+    if (auto problem = mine.play(group))
+      return problem;
+    return std::optional<run_outcome>{};
+  }
+  auto found = mine.run(&group);
+  if (!found)
+    return std::move(found.error());
+  return std::optional{std::move(*found)};
 }
 
 } // namespace ringmaster::training

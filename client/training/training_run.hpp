@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/training/trainer.hpp"
+#include "client/process_group.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "runtime/training/data/data_set.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
@@ -58,6 +59,12 @@ struct run_outcome {
 
 /// Whether data, model, strategy and ranks go together; `train` asks it first. Errors: invalid_argument.
 caf::error check(const run_settings& x);
+
+/// The same by the processes of a group, each of which plays one rank where its device is: all of them call it with the
+/// same settings, whose `ranks` is the group's size. Rank 0's process returns what has come of it, the others nothing
+/// when their rank has ended. The configuration needs the messages of actors/training/type_ids.hpp.
+caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,
+                                                         run_settings settings, const run_watcher& watcher = {});
 
 /// Trains on free devices of a cluster, and returns when that is done; the watcher is called in this thread. Every wait
 /// has a limit: a rank that does not answer is replaced, or the run ends and says why.

@@ -6,6 +6,7 @@
 #include "runtime/journal/traces/trace.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/log_options.hpp"
+#include "tools/cluster/log_samples.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/terminal.hpp"
 
@@ -142,12 +143,30 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   return caf::none;
 }
 
+caf::error list_samples(const log_options& opts, const console& to) {
+  auto journal = open_journal(opts.dir);
+  if (!journal)
+    return std::move(journal.error());
+  auto records = (*journal)->read(opts.filter);
+  if (!records)
+    return std::move(records.error());
+  auto text = samples_text(*records, opts.json);
+  if (!text)
+    return std::move(text.error());
+  put(to.out, *text);
+  if (text->empty() && !opts.json)
+    fmt::print(to.err, "{} has no step of training\n", opts.dir.string());
+  return caf::none;
+}
+
 class log_call final : public command_call {
   void declare(option_table& table) override { opts_.add_to(table); }
   caf::error check() override { return opts_.check(); }
 
   caf::expected<int> run(const console& to) override {
-    if (auto problem = opts_.trace.empty() ? list(opts_, to) : export_trace(opts_, to.out))
+    if (auto problem = opts_.samples         ? list_samples(opts_, to)
+                       : opts_.trace.empty() ? list(opts_, to)
+                                             : export_trace(opts_, to.out))
       return problem;
     return exit_ok;
   }

@@ -38,6 +38,7 @@ void log_options::add_to(option_table& table) {
     .offers({"success", "failed", "in_progress"});
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
   table.flag("--relative", relative).says("times since the first record shown, not of the day");
+  table.flag("--samples", samples).says("which samples each step of training took, each once an epoch");
   table.flag("--json", json).says("one JSON object a line");
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
@@ -52,6 +53,11 @@ caf::error log_options::check() const {
   if (!trace.empty() && (json || follow))
     return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
                                                           json ? "--json" : "--follow"));
+  if (samples && (follow || relative || !trace.empty()))
+    return make_error(errc::invalid_argument,
+                      fmt::format("--samples is a list of its own, so it does not go with {}", follow     ? "--follow"
+                                                                                               : relative ? "--relative"
+                                                                                                          : "--trace"));
   if (json && relative)
     return make_error(errc::invalid_argument, "--relative is for people, so it does not go with --json");
   return caf::none;

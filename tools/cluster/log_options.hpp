@@ -14,6 +14,7 @@ struct log_options {
   bool json = false;
   bool relative = false; ///< Times since the first record shown.
   bool follow = false;
+  bool samples = false;        ///< What each step of training took, in place of the records.
   std::filesystem::path trace; ///< Write a trace to this file; empty: list.
 
   void add_to(option_table& table);

@@ -1,6 +1,8 @@
 #include "tools/train/run_command.hpp"
 
+#include "actors/training/type_ids.hpp"
 #include "messages/errc.hpp"
+#include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/loss_picture.hpp"
 #include "tools/clients/cluster_connection.hpp"
@@ -28,6 +30,12 @@ class run_call final : public configured_call {
     if (is_told("device.count") && cfg_.values().device.count < opts_.ranks)
       return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
                                  counted(opts_.ranks, "rank")));
+    auto launched = launched_process_of(process_environment(), cfg_.values().coordinator.port);
+    if (!launched)
+      return std::move(launched.error());
+    launched_ = std::move(*launched);
+    if (launched_)
+      opts_.ranks = launched_->world_size;
     return opts_.check();
   }
 
@@ -37,7 +45,7 @@ class run_call final : public configured_call {
       return std::move(what.error());
     if (auto problem = training::check(*what))
       return problem;
-    if (!opts_.json)
+    if (!opts_.json && (!launched_ || launched_->rank == 0))
       fmt::print(to.out, "{}", beginning_text(opts_, *what));
     for (auto& each : what->data.remarks)
       fmt::print(to.err, "ringmaster train: {}\n", each);
@@ -47,22 +55,51 @@ class run_call final : public configured_call {
       all.device.count = opts_.ranks;
     if (all.log.level == "info")
       all.log.level = "warn";
+    cfg_.add_message_types<caf::id_block::ringmaster_training>();
     caf::actor_system system{cfg_};
-    auto home = open_cluster("ringmaster train", system, all, to.err);
-    if (!home)
-      return std::move(home.error());
     began_ = std::chrono::steady_clock::now();
     progress line{"train"};
-    auto found = train(system, (*home)->coordinator(), *what, watcher(to, line, *what));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
+    auto found = launched_ ? train_with_others(system, all, *what, watcher(to, line, *what))
+                           : train_alone(system, all, *what, watcher(to, line, *what), to.err);
     if (!found)
       return std::move(found.error());
-    if (auto problem = draw(*found))
+    return *found ? tell(to, *what, **found) : exit_ok;
+  }
+
+  using outcome = caf::expected<std::optional<run_outcome>>;
+
+  outcome train_alone(caf::actor_system& system, const options& all, const run_settings& what,
+                      const run_watcher& watcher, std::FILE* err) {
+    auto home = open_cluster("ringmaster train", system, all, err);
+    if (!home)
+      return std::move(home.error());
+    auto found = train(system, (*home)->coordinator(), what, watcher);
+    if (!found)
+      return std::move(found.error());
+    return std::optional{std::move(*found)};
+  }
+
+  /// As one of several processes that a launcher has started, each a rank.
+  outcome train_with_others(caf::actor_system& system, const options& all, const run_settings& what,
+                            const run_watcher& watcher) {
+    auto group = process_group::init(system, all, opts_.ranks);
+    if (!group)
+      return std::move(group.error());
+    auto found = train_together(system, **group, what, watcher);
+    if (found)
+      if (auto problem = (*group)->finalize())
+        return problem;
+    return found;
+  }
+
+  caf::expected<int> tell(const console& to, const run_settings& what, const run_outcome& found) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
+    if (auto problem = draw(found))
       return problem;
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, *what, *found, steps_, notes_, took.count()));
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, took.count()));
     else
-      fmt::print(to.out, "{}", ending_text(*found, took.count()));
+      fmt::print(to.out, "{}", ending_text(found, took.count()));
     return exit_ok;
   }
 
@@ -107,6 +144,7 @@ class run_call final : public configured_call {
   }
 
   run_options opts_;
+  std::optional<launched_process> launched_; ///< As one of several.
   std::vector<step_report> steps_;
   std::vector<std::string> notes_;
   std::chrono::steady_clock::time_point began_;

@@ -1,0 +1,53 @@
+#include "messages/errc.hpp"
+#include "runtime/text/json_value.hpp"
+#include "tools/cluster/log_samples.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+proto::Record step_record(uint64_t step, uint64_t epoch, uint64_t first) {
+  proto::Record result;
+  auto& x = *result.mutable_training_step();
+  x.set_run(5);
+  x.set_step(step);
+  x.set_epoch(epoch);
+  x.set_first_sample(first);
+  x.set_samples(4);
+  x.set_data_samples(10);
+  x.set_seed(1234);
+  x.add_device_ids(1);
+  x.add_device_ids(2);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("the log shows which samples a step took, once each, also where steps were done again") {
+  // Step 1 was done again, after step 2 had been; the order is CPython's shuffle of ten with the seed 1234.
+  const std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(1, 0, 4)};
+  auto found = samples_text(records, false);
+  REQUIRE(found);
+  CHECK(found->find("training 5, epoch 0, step 0 over 2 ranks: 2 8 3 5\n"
+                    "training 5, epoch 0, step 1 over 2 ranks: 6 4 9 0\n"
+                    "training 5, epoch 0: 8 of 10 samples in 2 steps, each once\n"
+                    "training 5, epoch 1, step 2 over 2 ranks: ")
+        == 0);
+  CHECK(found->find("training 5, epoch 1: 4 of 10 samples in 1 step, each once\n") != std::string::npos);
+
+  auto json = samples_text({step_record(0, 0, 0)}, true);
+  REQUIRE(json);
+  CHECK(*json == "{\"run\":5,\"epoch\":0,\"step\":0,\"samples\":[2,8,3,5]}\n");
+  CHECK(samples_text({}, false) == std::string{});
+}
+
+TEST_CASE("a record of training that cannot be is named") {
+  auto wrong = step_record(3, 0, 0);
+  wrong.mutable_training_step()->set_samples(0);
+  auto found = samples_text({wrong}, false);
+  REQUIRE(!found);
+  CHECK(code_of(found.error()) == errc::corrupt);
+  CHECK(render(found.error()) == "the record of step 3 of training 5 says 0 of 10 samples");
+}
