@@ -4,6 +4,7 @@
 #include "runtime/training/computed/exchange_desk.hpp"
 #include "runtime/training/computed/kept_values.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
+#include "runtime/training/simulated/simulator.hpp"
 
 #include <caf/meta/type_name.hpp>
 
@@ -25,7 +26,8 @@ struct step_order {
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world_size = 0;
-  bool forget = false; ///< What it keeps is of no use: everything comes from elsewhere.
+  bool profiles = false; ///< What each operation takes is wanted.
+  bool forget = false;   ///< What it keeps is of no use: everything comes from elsewhere.
 };
 
 /// RANK -> TRAINER: I have come to a communication, and show what I have.
@@ -90,6 +92,7 @@ struct rank_ended {
   uint64_t bytes_peak = 0;
   uint64_t computed_ns = 0;    ///< Of the step, spent in layers and sums; the rest it has waited.
   std::vector<kept_part> made; ///< Parts of the beginning of the next step.
+  std::vector<event> events;   ///< Where they are wanted, in seconds of the process's steady clock.
 };
 
 /// RANK -> TRAINER: it cannot be done, by anybody.
@@ -151,12 +154,21 @@ typename Inspector::result_type inspect(Inspector& f, value_tag& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, event& x) {
+  auto what = static_cast<uint8_t>(x.what);
+  return f(caf::meta::type_name("event"), what, x.aside, x.rank, x.peer, x.layer, x.samples, x.start, x.duration,
+           x.memory, caf::meta::load_callback([&]() -> caf::error {
+             x.what = static_cast<op>(what);
+             return caf::none;
+           }));
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
   return f(caf::meta::type_name("rank_ready"), x.device, x.error, x.code);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_order& x) {
-  return f(caf::meta::type_name("step_order"), x.attempt, x.step, x.rank, x.world_size, x.forget);
+  return f(caf::meta::type_name("step_order"), x.attempt, x.step, x.rank, x.world_size, x.profiles, x.forget);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_arrival& x) {
@@ -193,7 +205,8 @@ typename Inspector::result_type inspect(Inspector& f, part_request& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
-  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.computed_ns, x.made);
+  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.computed_ns, x.made,
+           x.events);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {

@@ -130,11 +130,13 @@ void trainer_state::begin_step() {
   open_.clear();
   rooms_.clear();
   report_ = {};
+  events_.clear();
+  begun_ = std::chrono::steady_clock::now();
   news_ = self->clock().now();
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
     its.losses.reset();
-    self->send(its.handle, step_order{attempt_, step_, i, world_, its.made.empty()});
+    self->send(its.handle, step_order{attempt_, step_, i, world_, settings_.profile_step == step_, its.made.empty()});
   }
 }
 
@@ -219,6 +221,7 @@ void trainer_state::ended(const rank_ended& x) {
   report_.computed_ns = std::max(report_.computed_ns, x.computed_ns);
   members_[x.rank].losses = x.losses;
   members_[x.rank].makes = x.made;
+  events_.insert(events_.end(), x.events.begin(), x.events.end());
   if (!std::all_of(members_.begin(), members_.begin() + world_, [](auto& y) { return y.losses.has_value(); }))
     return;
   for (auto& why : {desk_.waiting(), desk_.left_behind()})
@@ -245,6 +248,7 @@ void trainer_state::commit() {
   report_.accuracy = static_cast<double>(all.right) / samples;
   report_.ranks = world_;
   report_.attempts = attempts_;
+  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   if (settings_.record) {
     auto record = settings_.record(step_);
     for (uint32_t i = 0; i < world_; ++i)
@@ -255,6 +259,12 @@ void trainer_state::commit() {
     self->send(settings_.coordinator, std::move(record));
   }
   settings_.watcher.step_done(report_);
+  if (!events_.empty()) {
+    const auto first = std::ranges::min(events_, {}, &event::start).start;
+    for (auto& each : events_)
+      each.start -= first;
+    settings_.watcher.profiled(events_, report_.seconds);
+  }
   ++step_;
   attempts_ = 0;
   const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;

@@ -25,6 +25,7 @@ struct step_report {
   uint32_t attempts = 1;
   uint64_t bytes_peak = 0;  ///< Of the rank that held most at once, since it began.
   uint64_t computed_ns = 0; ///< Of the rank that computed longest.
+  double seconds = 0;       ///< From its beginning to its end, at the latest attempt.
 };
 
 /// What a run tells those who watch. Called in the trainer's thread.
@@ -32,6 +33,8 @@ struct training_watcher {
   std::function<void(const step_report&)> step_done = [](auto&) {};
   /// Something went wrong or somebody has come, and what was done about it, in a sentence.
   std::function<void(const std::string&)> note = [](auto&) {};
+  /// The step that was profiled: its events, from time 0 on, and how long it took in all.
+  std::function<void(const std::vector<event>&, double seconds)> profiled = [](auto&, double) {};
   /// Every `image_every` steps, beside the next one.
   std::function<void(const model_image&)> image = [](auto&) {};
   /// Once: the model behind the last step, or why there is none.
@@ -41,14 +44,15 @@ struct training_watcher {
 struct trainer_settings {
   std::shared_ptr<const training_job> job;
   coordinator_actor coordinator;
-  std::vector<device_id> devices; ///< In rank order.
-  uint64_t steps = 1;             ///< Until so many have been done.
-  bool deterministic = false;     ///< Sums are added in rank order.
-  bool mirror = false;            ///< The host keeps all parts as of each step.
-  bool takes_free_devices = true; ///< In place of those that were lost.
-  uint64_t image_every = 0;       ///< 0: never, but at the end.
-  model_image from;               ///< What it begins with; empty: first weights.
-  uint64_t memory_bytes = 0;      ///< Of each device; 0: all.
+  std::vector<device_id> devices;       ///< In rank order.
+  uint64_t steps = 1;                   ///< Until so many have been done.
+  bool deterministic = false;           ///< Sums are added in rank order.
+  bool mirror = false;                  ///< The host keeps all parts as of each step.
+  bool takes_free_devices = true;       ///< In place of those that were lost.
+  std::optional<uint64_t> profile_step; ///< The step of which every operation's time is wanted.
+  uint64_t image_every = 0;             ///< 0: never, but at the end.
+  model_image from;                     ///< What it begins with; empty: first weights.
+  uint64_t memory_bytes = 0;            ///< Of each device; 0: all.
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
   uint32_t attempts_max = 30;                        ///< Of one step.
@@ -144,6 +148,8 @@ private:
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> rooms_; ///< By rank and its number: whose exchange it is.
   uint64_t exchanges_ = 0;
   step_report report_;
+  std::vector<event> events_;
+  std::chrono::steady_clock::time_point begun_;
   caf::actor_clock::time_point news_;
   std::set<device_id> lost_;
   size_t abandoning_ = 0;

@@ -8,6 +8,14 @@
 
 namespace ringmaster::training {
 
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
 training_rank_state::~training_rank_state() {
   stop();
 }
@@ -71,6 +79,7 @@ void training_rank_state::begin(const step_order& x) {
   order_ = x;
   stopped_ = false;
   computed_ = {};
+  events_.clear();
   if (x.forget)
     computation_->kept().forget(x.step);
   if (auto problem = computation_->begin_step(x.step))
@@ -95,7 +104,8 @@ void training_rank_state::run(std::coroutine_handle<> next) {
                     computation_->losses(),
                     store_->bytes_peak(),
                     static_cast<uint64_t>(computed_.count()),
-                    {}};
+                    {},
+                    std::move(events_)};
   for (auto& [what, block] : computation_->kept().made())
     result.made.push_back(what);
   self->send(settings_.trainer, std::move(result));
@@ -144,12 +154,21 @@ bool training_rank_state::begin(pending& x) {
       self->send(settings_.trainer, part_wanted{order_.attempt, order_.rank, part});
     return false;
   }
+  const auto begun = seconds_now();
+  const auto held = store_->bytes_used();
   if (auto problem = computation_->compute(x)) {
     fail(x.rank, refused(x, render(problem)));
     return false;
   }
+  note(x, begun, held);
   x.ended = true;
   return true;
+}
+
+void training_rank_state::note(const pending& x, double begun, uint64_t held) {
+  if (order_.profiles)
+    events_.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), begun,
+                       seconds_now() - begun, held});
 }
 
 bool training_rank_state::await(pending& x) {
@@ -157,6 +176,8 @@ bool training_rank_state::await(pending& x) {
 }
 
 bool training_rank_state::exchange(pending& x) {
+  const auto begun = seconds_now();
+  const auto held = store_->bytes_used();
   auto data = computation_->prepare(x);
   if (!data) {
     fail(x.rank, render(data.error()));
@@ -175,8 +196,10 @@ bool training_rank_state::exchange(pending& x) {
   mine.input = data->input ? data->input->address + data->offset : 0;
   mine.output = data->output ? data->output->address + data->offset : 0;
   x.ended = x.what == op::send; // nobody waits for it
-  open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data)};
+  open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data), begun, held};
   self->send(settings_.trainer, std::move(mine));
+  if (x.ended)
+    note(x, begun, held);
   return x.ended;
 }
 
@@ -202,6 +225,7 @@ void training_rank_state::exchanged(const exchange_ended& x) {
   if (of->what == op::receive)
     of->argument = x.result;
   computation_->complete(*of, std::move(node.mapped().data.output));
+  note(*of, node.mapped().begun, node.mapped().held);
   end(*of);
 }
 

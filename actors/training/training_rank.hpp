@@ -47,6 +47,8 @@ private:
   struct open_exchange {
     pending* of; ///< Null: nobody waits for it.
     rank_computation::transfer data;
+    double begun = 0;
+    uint64_t held = 0; ///< Bytes, then.
   };
 
   void found(const device_handle& x);
@@ -57,6 +59,7 @@ private:
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);
   void stop();
+  void note(const pending& x, double begun, uint64_t held);
 
   rank_settings settings_;
   std::shared_ptr<mapped_memory> memory_;
@@ -71,6 +74,7 @@ private:
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;
   std::chrono::nanoseconds computed_{0};
+  std::vector<event> events_;
 };
 
 rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_rank_state> self, rank_settings settings);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -129,6 +130,7 @@ private:
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
   step_report latest_;
+  std::vector<double> seconds_;    ///< Of all steps.
   double loss_ = 0, accuracy_ = 0; ///< Sums of the epoch's steps.
   uint64_t counted_ = 0;
   clock::time_point epoch_began_;
@@ -207,6 +209,7 @@ proto::TrainingStep running::record(uint64_t step) const {
 void running::step_done(const step_report& x) {
   latest_ = x;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
+  seconds_.push_back(x.seconds);
   loss_ += x.loss;
   accuracy_ += x.accuracy;
   ++counted_;
@@ -316,6 +319,11 @@ caf::expected<run_outcome> running::run(process_group* group) {
     return x;
   };
   its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
+  if (settings_.profiles) // some steps in, when memory has its pages
+    its.profile_step = std::min(its.from.step + 10, outcome_.steps - 1);
+  its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
+    events_.put([this, x, seconds] { outcome_.profile = {latest_.step, latest_.ranks, x, seconds}; });
+  };
   its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
   its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }); };
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
@@ -341,6 +349,9 @@ caf::expected<run_outcome> running::run(process_group* group) {
   if (!*ended_)
     return std::move(ended_->error());
   outcome_.image = std::move(**ended_);
+  outcome_.job = job_;
+  std::ranges::sort(seconds_);
+  outcome_.step_seconds = seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
   return std::move(outcome_);
 }
 

@@ -27,6 +27,7 @@ struct run_settings {
   bool resume = false;                ///< From the newest of them.
   uint32_t held_out_max = UINT32_MAX; ///< Samples that an epoch is tried on.
   uint64_t memory_bytes = 0;          ///< Of each device, for values; 0: all.
+  bool profiles = false;              ///< See run_outcome::profile.
   std::optional<uint64_t> kill_at;    ///< When this step has begun, one of its devices is killed on purpose.
 };
 
@@ -49,12 +50,23 @@ struct run_watcher {
   std::function<bool()> stops = [] { return false; };
 };
 
+/// One step, measured operation by operation.
+struct step_profile {
+  uint64_t step = 0;
+  uint32_t ranks = 0;
+  std::vector<event> events;
+  double seconds = 0; ///< Of the whole step.
+};
+
 struct run_outcome {
   uint64_t steps = 0, steps_an_epoch = 0;
   uint64_t began_at = 0; ///< The step that it was resumed at.
   std::vector<epoch_report> epochs;
   uint64_t bytes_peak = 0; ///< Of a rank.
-  model_image image;       ///< The model behind the last step.
+  std::optional<step_profile> profile;
+  double step_seconds = 0;                 ///< The median of all steps.
+  std::shared_ptr<const training_job> job; ///< As it was trained.
+  model_image image;                       ///< The model behind the last step.
 };
 
 /// Whether data, model, strategy and ranks go together; `train` asks it first. Errors: invalid_argument.

@@ -5,6 +5,7 @@
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/loss_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
@@ -96,10 +97,19 @@ class run_call final : public configured_call {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
     if (auto problem = draw(found))
       return problem;
+    std::optional<predicted_step> predicted;
+    if (found.profile) {
+      auto made = predict(found);
+      if (!made)
+        return std::move(made.error());
+      predicted = std::move(*made);
+      if (auto problem = trace(found, *predicted))
+        return problem;
+    }
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, took.count()));
     else
-      fmt::print(to.out, "{}", ending_text(found, took.count()));
+      fmt::print(to.out, "{}{}", ending_text(found, took.count()), predicted ? prediction_text(found, *predicted) : "");
     return exit_ok;
   }
 
@@ -122,6 +132,17 @@ class run_call final : public configured_call {
     };
     result.stops = [] { return ending_signal() != 0; };
     return result;
+  }
+
+  caf::error trace(const run_outcome& found, const predicted_step& by) const {
+    if (opts_.trace.empty())
+      return caf::none;
+    const profiled_costs costs{*found.job, found.profile->events};
+    const traced_step both[] = {{"measured", &by.measured, &costs}, {"simulated", &by.simulated, &costs}};
+    auto text = trace_of(both);
+    if (!text)
+      return std::move(text.error());
+    return write_output_file(opts_.trace, *text, "the trace");
   }
 
   caf::error draw(const run_outcome& found) const {

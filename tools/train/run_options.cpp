@@ -114,6 +114,10 @@ void run_options::add_to(option_table& table) {
   table.number("--kill", kill_at, 1)
     .says("STEP", "kills the last rank's device when that step has begun, to see what becomes of it");
   table.flag("--json", json).says("one object instead of the text");
+  table.flag("--profile", predicts)
+    .says("measures one step operation by operation, and says what the simulator makes of these costs");
+  table.file("--trace", trace)
+    .says("FILE", "that step as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
   table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
 }
@@ -165,6 +169,7 @@ caf::expected<run_settings> run_options::settings() {
   result.mirror = mirror;
   result.checkpoints = checkpoint;
   result.resume = resume;
+  result.profiles = predicts || !trace.empty();
   result.kill_at = kill_at;
   return result;
 }

@@ -16,7 +16,8 @@ struct run_options : strategy_options {
   training::optimizer by{.kind = training::optimizer_kind::adam};
   uint64_t seed = 1234;
   bool deterministic = false, mirror = false, resume = false, json = false;
-  std::string checkpoint, svg;
+  std::string checkpoint, svg, trace;
+  bool predicts = false;
   std::optional<uint64_t> kill_at;
   std::string precision_name = "float32";
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client/training/training_run.hpp"
+#include "runtime/training/computed/profiled_costs.hpp"
 #include "tools/train/run_options.hpp"
 
 namespace ringmaster {
@@ -9,6 +10,13 @@ namespace ringmaster {
 std::string beginning_text(const run_options& x, const training::run_settings& what);
 /// Of an epoch, a line.
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs);
+/// The profiled step as the simulator has it, with the costs that were measured. Errors: those of `simulate`.
+struct predicted_step {
+  training::training_outcome measured, simulated;
+  double seconds = 0; ///< Of a step in all: the simulated operations, and what the measured step took around them.
+};
+caf::expected<predicted_step> predict(const training::run_outcome& x);
+std::string prediction_text(const training::run_outcome& x, const predicted_step& by);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,

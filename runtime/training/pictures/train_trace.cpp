@@ -27,14 +27,14 @@ double trace_us(double time, const cost_model& costs) {
 }
 
 /// Names a rank's track.
-void name_track(json_writer& json, uint32_t rank, bool aside) {
-  json.line().object().member("name", "thread_name").member("ph", "M").member("pid", 1);
+void name_track(json_writer& json, size_t process, uint32_t rank, bool aside) {
+  json.line().object().member("name", "thread_name").member("ph", "M").member("pid", process);
   json.member("tid", track_of(rank, aside)).object("args");
   json.member("name", fmt::format("rank {}{}", rank, aside ? ", second stream" : "")).end().end();
 }
 
-void write_operation(json_writer& json, const event& x, const cost_model& costs) {
-  json.line().object().member("name", name_of(x.what)).member("ph", "X").member("pid", 1);
+void write_operation(json_writer& json, size_t process, const event& x, const cost_model& costs) {
+  json.line().object().member("name", name_of(x.what)).member("ph", "X").member("pid", process);
   json.member("tid", track_of(x.rank, x.aside)).key("ts").fixed(trace_us(x.start, costs), 6);
   json.key("dur").fixed(trace_us(x.duration, costs), 6).object("args").member("layer", x.layer);
   if (x.samples.count() > 0)
@@ -44,15 +44,19 @@ void write_operation(json_writer& json, const event& x, const cost_model& costs)
     return;
   }
   json.member("memory", x.memory).end().end();
-  json.line().object().member("name", fmt::format("memory of rank {}", x.rank)).member("ph", "C").member("pid", 1);
+  json.line()
+    .object()
+    .member("name", fmt::format("memory of rank {}", x.rank))
+    .member("ph", "C")
+    .member("pid", process);
   json.key("ts").fixed(trace_us(x.start, costs), 6).object("args").member(costs.memory_unit(), x.memory).end().end();
 }
 
 /// An end of an arrow from a send to its receive, in the middle of the slice.
-void write_arrow(json_writer& json, const event& x, uint64_t id, const cost_model& costs) {
+void write_arrow(json_writer& json, size_t process, const event& x, uint64_t id, const cost_model& costs) {
   const bool sends = x.what == op::send;
   json.line().object().member("name", "sent").member("cat", "sent").member("ph", sends ? "s" : "f").member("id", id);
-  json.member("pid", 1).member("tid", track_of(x.rank, x.aside)).key("ts");
+  json.member("pid", process).member("tid", track_of(x.rank, x.aside)).key("ts");
   json.fixed(trace_us(x.start, costs) + trace_us(x.duration, costs) / 2, 6);
   if (!sends)
     json.member("bp", "e");
@@ -68,27 +72,27 @@ uint64_t bytes_of_trace(const training_outcome& found, const cost_model& costs) 
   uint64_t count = 0;
   for (size_t i = 0; i < found.events.size(); i += step, ++count) {
     const auto& x = found.events[i];
-    write_operation(json, x, costs);
+    write_operation(json, 1, x, costs);
     if (x.what == op::send || x.what == op::receive)
-      write_arrow(json, x, i, costs);
+      write_arrow(json, 1, x, i, costs);
   }
   return json.size() * found.events.size() / std::max<uint64_t>(count, 1);
 }
 
-} // namespace
-
-caf::expected<std::string> trace_of(const training_outcome& found, const cost_model& costs, uint64_t bytes_max) {
-  json_writer json;
-  json.object().list("traceEvents").object().member("name", "process_name").member("ph", "M").member("pid", 1);
-  json.object("args").member("name", "ranks").end().end();
+/// A step as a process of the trace. Errors: as of `trace_of`.
+caf::error write_step(json_writer& json, size_t process, const traced_step& step, uint64_t bytes_max) {
+  const auto& found = *step.found;
+  const auto& costs = *step.costs;
+  json.line().object().member("name", "process_name").member("ph", "M").member("pid", process);
+  json.object("args").member("name", step.name).end().end();
   std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
-  uint64_t last_arrow = 0;
+  uint64_t last_arrow = process << 32;
   for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
     for (bool aside : {false, true})
       if (!aside || found.ranks[rank].aside > 0)
-        name_track(json, rank, aside);
+        name_track(json, process, rank, aside);
   for (auto& x : found.events) {
-    write_operation(json, x, costs);
+    write_operation(json, process, x, costs);
     if (json.size() > bytes_max)
       return make_error(errc::out_of_range,
                         fmt::format("the trace of {} operations on {} ranks would take some {}, and at most {} were "
@@ -101,11 +105,29 @@ caf::expected<std::string> trace_of(const training_outcome& found, const cost_mo
     auto& open = arrows[sends ? std::pair{x.rank, x.peer} : std::pair{x.peer, x.rank}];
     if (sends)
       open.push_back(++last_arrow);
-    write_arrow(json, x, sends ? open.back() : open.front(), costs);
+    if (open.empty()) // a measured receive that is listed before its send
+      continue;
+    write_arrow(json, process, x, sends ? open.back() : open.front(), costs);
     if (!sends)
       open.pop_front();
   }
+  return caf::none;
+}
+
+} // namespace
+
+caf::expected<std::string> trace_of(std::span<const traced_step> steps, uint64_t bytes_max) {
+  json_writer json;
+  json.object().list("traceEvents");
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (auto problem = write_step(json, i + 1, steps[i], bytes_max))
+      return problem;
   return json.line().end().end().take() + "\n";
+}
+
+caf::expected<std::string> trace_of(const training_outcome& found, const cost_model& costs, uint64_t bytes_max) {
+  const traced_step one{"ranks", &found, &costs};
+  return trace_of({&one, 1}, bytes_max);
 }
 
 } // namespace ringmaster

@@ -131,3 +131,24 @@ TEST_CASE("a loss that is no number ends the run") {
   CHECK(found.code == exit_usage);
   CHECK(found.err.find("is no number: a lower learning rate") != std::string::npos);
 }
+
+TEST_CASE("a profiled step is told beside what the simulator makes of its costs") {
+  temporary_directory dir;
+  const auto file = (dir.path() / "step.json").string();
+  auto found = train_digits({"--epochs", "2", "--strategy", "1f1b", "--micro-batch", "16", "--profile", "--trace",
+                             file});
+  CHECK(found.code == exit_ok);
+  CHECK_MESSAGE(found.out.find("the simulator, with the costs of step 10, says ") != std::string::npos, found.out);
+  CHECK(found.out.find("memory of a rank: ") != std::string::npos);
+  std::ifstream in{file};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  auto trace = parse_json(text);
+  REQUIRE(trace);
+  // Two ranks of a stage each: 4 micro-batches forward and backward, measured and simulated.
+  size_t forwards = 0;
+  for (auto& each : trace->entries.front().entries)
+    forwards += each.entries.front().text == "forward" ? 1 : 0;
+  CHECK(forwards == 16);
+  CHECK(text.find("\"measured\"") != std::string::npos);
+  CHECK(text.find("\"simulated\"") != std::string::npos);
+}
