@@ -86,7 +86,7 @@ caf::error write_step(json_writer& json, size_t process, const traced_step& step
   json.line().object().member("name", "process_name").member("ph", "M").member("pid", process);
   json.object("args").member("name", step.name).end().end();
   std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
-  uint64_t last_arrow = process << 32;
+  uint64_t last_arrow = (process - 1) << 32;
   for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
     for (bool aside : {false, true})
       if (!aside || found.ranks[rank].aside > 0)
