@@ -59,6 +59,7 @@ void trainer_state::go_on(uint64_t attempt) {
   if (attempt != attempt_ || now_ != phase::recovering)
     return;
   joins_ = false;
+  look_for_devices();
   find_model();
   if (step_ == settings_.steps)
     finish();

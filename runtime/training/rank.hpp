@@ -13,9 +13,10 @@ struct model {
   uint32_t tensor = 0;            ///< Ranks that share each layer; 0: as the strategy likes.
   uint32_t data = 0;              ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
   bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
-  uint32_t zero = 0;       ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
-  bool uneven = false;     ///< Data-parallel ranks may have one sample more than others.
-  bool replicated = false; ///< Layers have parameters that all ranks that share them have: see `all_reduce`.
+  uint32_t zero = 0;          ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
+  uint32_t virtual_ranks = 0; ///< Parts of the global batch whose gradients are added in order; 0: as many as ranks.
+  bool uneven = false;        ///< Data-parallel ranks may have one sample more than others.
+  bool replicated = false;    ///< Layers have parameters that all ranks that share them have: see `all_reduce`.
 };
 
 /// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a

@@ -101,6 +101,8 @@ caf::error unused_option(const strategy_options& x) {
   if (m.data != 0 && m.data != shape.data)
     return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
                                                   : fmt::format("has {} data-parallel ones", shape.data));
+  if (m.virtual_ranks != 0 && !x.which->orders_parts)
+    return refused("--virtual-ranks", "adds in an order that depends on its ranks: ddp-ordered does not");
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && x.which->shares != sharing::stages)
@@ -142,6 +144,9 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
   table.number(data_option, trained.data, 1, 65536)
     .says("D", "ranks, or groups of them, that have other samples; the rest are a pipeline's stages")
     .otherwise("the same");
+  table.number("--virtual-ranks", trained.virtual_ranks, 1, 65536)
+    .says("V", "parts of the global batch whose gradients ddp-ordered adds in their order")
+    .otherwise("as many as ranks");
   table.flag("--sequence-parallel", trained.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");
   table.number("--zero", trained.zero, 0, 3)

@@ -167,3 +167,38 @@ TEST_CASE("whoever dies at whichever message, the others end with one rank's wei
   CHECK(recovered > 400);
   CHECK(done_again > 100); // where a part of the model was lost
 }
+
+TEST_CASE("with virtual ranks the bits are the same, whoever dies and whoever comes") {
+  auto job = [] {
+    auto result = small_job("ddp-ordered", 4, 12, 1);
+    result.shape.virtual_ranks = 4;
+    return result;
+  };
+  std::vector<std::vector<double>> expected;
+  {
+    auto alone_job = job();
+    computed_world alone{alone_job, 1, 4 << 20};
+    for (int i = 0; i < 8; ++i)
+      REQUIRE(alone.run_step());
+    for (uint32_t layer = 0; layer < 4; ++layer)
+      expected.push_back(weights_of(alone, alone_job, layer));
+  }
+  uint64_t joined = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random{seed};
+    simulated_cluster cluster{training_devices(5, seed + 1)}; // one to spare
+    simulated_training run{cluster, job(), 4, 8};
+    run.start();
+    auto messages = random() % 1500;
+    cluster.run_until([&] { return messages-- == 0 || run.outcome; });
+    cluster.self->send_exit(cluster.devices[random() % 4], caf::exit_reason::kill);
+    run.finish();
+    REQUIRE(run.problem() == "");
+    for (auto& each : run.notes)
+      joined += each.find("has joined") != std::string::npos ? 1 : 0;
+    for (uint32_t layer = 0; layer < 4; ++layer)
+      CHECK(run.weights(layer) == expected[layer]);
+  }
+  CHECK(joined > 0);
+}

@@ -71,3 +71,19 @@ TEST_CASE("every strategy's weights are one rank's, also where batches do not di
   }
   CHECK(runs > 250);
 }
+
+TEST_CASE("in a fixed order the bits are the same on any number of ranks") {
+  auto with = [](uint32_t ranks) {
+    auto job = small_job("ddp-ordered", 4, 13, 1);
+    job.shape.virtual_ranks = 6;
+    return train(job, ranks);
+  };
+  const auto alone = with(1);
+  for (uint32_t ranks = 2; ranks <= 6; ++ranks)
+    CHECK(with(ranks).parameters == alone.parameters);
+  auto job = small_job("ddp-ordered", 4, 13, 1);
+  job.shape.virtual_ranks = 6;
+  auto refused = computed_world{job, 7, room}.run_step();
+  REQUIRE(!refused);
+  CHECK(render(refused.error()) == "6 virtual ranks are too few for 7 ranks");
+}
