@@ -97,8 +97,10 @@ public:
         return bytes / (host_bandwidth * load_efficiency(bytes));
       }
       case op::send:
-      case op::receive:
-        return link.latency + element_bytes * hidden * positions * samples / (link.bandwidth * link.efficiency);
+      case op::receive: {
+        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor / shards;
+        return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
+      }
       default: return 0;
     }
   }
