@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 namespace ringmaster::training {
 
@@ -18,6 +19,17 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
   auto* from = reinterpret_cast<const T*>(more);
   for (uint64_t i = 0; i < elements; ++i)
     to[i] += from[i];
+}
+
+/// What a layer throws, as an error.
+template <class Call>
+caf::error attempt(Call call) {
+  try {
+    call();
+    return caf::none;
+  } catch (const std::exception& x) {
+    return invalid(x.what());
+  }
 }
 
 } // namespace
@@ -164,7 +176,10 @@ caf::error rank_computation::forward(pending& x) {
   auto room = room_for(x.results[0]);
   if (!room)
     return room.error();
-  job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
+  if (auto problem = attempt([&] {
+        job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
+      }))
+    return problem;
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }
@@ -177,11 +192,17 @@ caf::error rank_computation::backward(pending& x) {
     auto room = room_for(x.results[i]);
     if (!room)
       return room.error();
-    (x.results[i].kind == value_kind::weight_gradient ? by_weight : by_input) = (*room)->data;
+    if (x.results[i].kind == value_kind::weight_gradient)
+      by_weight = (*room)->data;
+    else if (x.argument.layer != 0)
+      by_input = (*room)->data;
+    else // nobody has use for what the samples themselves should have been
+      std::memset((*room)->data, 0, bytes_of(x.results[i]));
     x.memory[i] = store_.hold(std::move(*room));
   }
-  job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input);
-  return caf::none;
+  if (by_weight == nullptr && by_input == nullptr)
+    return caf::none;
+  return attempt([&] { job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input); });
 }
 
 caf::error rank_computation::loss(pending& x) {

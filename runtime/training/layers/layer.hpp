@@ -78,6 +78,7 @@ public:
   /// Whether so many ranks can share it; else why not.
   virtual std::string cannot_share(uint32_t ranks) const;
 
+  /// Both may throw a std::exception with a sentence, which ends the step with an error.
   virtual void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const = 0;
   /// Either result may be null: it is not wanted.
   virtual void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,

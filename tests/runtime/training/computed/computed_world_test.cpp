@@ -1,6 +1,6 @@
 // Every strategy's program, with real numbers: the weights are those of one rank alone.
 #include "messages/errc.hpp"
-#include "runtime/training/computed/computed_world.hpp"
+#include "tests/support/trained_model.hpp"
 #include "tests/support/training_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -8,41 +8,6 @@
 
 using namespace ringmaster;
 using namespace ringmaster::training;
-
-namespace {
-
-constexpr uint64_t room = 16 << 20;
-constexpr int steps = 5;
-
-struct trained_model {
-  std::vector<std::vector<double>> parameters;
-  double loss = 0;
-};
-
-trained_model train(const training_job& job, uint32_t ranks, int count = steps) {
-  computed_world world{job, ranks, room};
-  trained_model result;
-  for (int i = 0; i < count; ++i) {
-    auto losses = world.run_step();
-    REQUIRE_MESSAGE(losses.engaged(), (losses ? "" : render(losses.error())));
-    CHECK(losses->samples % job.shape.global_batch == 0); // ranks that share layers have the same ones
-    result.loss = losses->loss / static_cast<double>(losses->samples);
-  }
-  for (uint32_t l = 0; l < job.layers.size(); ++l)
-    for (uint32_t p = 0; p < job.layers[l]->parameters().size(); ++p)
-      result.parameters.push_back(world.parameter_of(l, p));
-  return result;
-}
-
-double distance(const trained_model& a, const trained_model& b) {
-  double largest = 0;
-  for (size_t i = 0; i < a.parameters.size(); ++i)
-    for (size_t j = 0; j < a.parameters[i].size(); ++j)
-      largest = std::max(largest, std::abs(a.parameters[i][j] - b.parameters[i][j]));
-  return largest;
-}
-
-} // namespace
 
 TEST_CASE("every strategy's weights are one rank's, also where batches do not divide") {
   size_t runs = 0;

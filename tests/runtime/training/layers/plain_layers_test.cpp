@@ -3,6 +3,7 @@
 #include "runtime/training/layers/optimizer.hpp"
 #include "runtime/training/layers/plain_layers.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
+#include "tests/support/layer_checks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,68 +12,6 @@
 using namespace ringmaster::training;
 
 namespace {
-
-using elements_list = std::vector<double>;
-
-const std::byte* bytes(const elements_list& x) {
-  return reinterpret_cast<const std::byte*>(x.data());
-}
-
-std::byte* bytes(elements_list& x) {
-  return reinterpret_cast<std::byte*>(x.data());
-}
-
-/// Of no pattern, the same at every run.
-elements_list scattered(size_t count, double seed) {
-  elements_list result;
-  for (size_t i = 0; i < count; ++i)
-    result.push_back(std::sin(seed + 12.9898 * static_cast<double>(i)));
-  return result;
-}
-
-double product(const elements_list& a, const elements_list& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += a[i] * b[i];
-  return sum;
-}
-
-elements_list forward(const layer& of, uint64_t samples, shard tensor, const elements_list& x, const elements_list& w) {
-  elements_list y(samples * of.outputs());
-  of.forward({precision::float64, samples, tensor}, bytes(x), bytes(w), bytes(y));
-  return y;
-}
-
-struct gradients {
-  elements_list by_weight, by_input;
-};
-
-gradients backward(const layer& of, uint64_t samples, shard tensor, const elements_list& x, const elements_list& w,
-                   const elements_list& by_output) {
-  gradients result{elements_list(w.size()), elements_list(x.size())};
-  of.backward({precision::float64, samples, tensor}, bytes(x), bytes(w), bytes(by_output), bytes(result.by_weight),
-              bytes(result.by_input));
-  return result;
-}
-
-/// The part of a layer's whole weights that a tensor-parallel rank has.
-elements_list part_of_weights(const layer& of, shard tensor, const elements_list& whole) {
-  elements_list result;
-  uint64_t before = 0;
-  for (auto& x : of.parameters()) {
-    const auto mine = part_of(x, tensor);
-    uint64_t row = 0, column = 0;
-    for (uint32_t i = 0; i < tensor.index; ++i) {
-      row += x.tensor == cut::rows ? part_of(x, {i, tensor.count}).rows : 0;
-      column += x.tensor == cut::columns ? part_of(x, {i, tensor.count}).columns : 0;
-    }
-    for (uint64_t i = 0; i < mine.rows; ++i)
-      for (uint64_t j = 0; j < mine.columns; ++j)
-        result.push_back(whole[before + (row + i) * x.columns + column + j]);
-    before += x.elements();
-  }
-  return result;
-}
 
 std::vector<std::unique_ptr<const layer>> some_layers() {
   std::vector<std::unique_ptr<const layer>> all;
@@ -123,79 +62,19 @@ TEST_CASE("products of matrices are those of the plain loops, for sizes that fil
 }
 
 TEST_CASE("gradients are what small differences say") {
-  constexpr double step = 1e-6;
-  for (auto& of : some_layers()) {
-    CAPTURE(of->name());
-    auto x = scattered(3 * of->inputs(), 3), w = scattered(of->elements({}), 4);
-    const auto g = scattered(3 * of->outputs(), 5);
-    const auto found = backward(*of, 3, {}, x, w, g);
-    auto check = [&](elements_list& at, const elements_list& gradient) {
-      for (size_t i = 0; i < at.size(); ++i) {
-        const auto before = at[i];
-        at[i] = before + step;
-        const auto above = product(forward(*of, 3, {}, x, w), g);
-        at[i] = before - step;
-        const auto below = product(forward(*of, 3, {}, x, w), g);
-        at[i] = before;
-        CHECK(gradient[i] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-6));
-      }
-    };
-    check(x, found.by_input);
-    check(w, found.by_weight);
-  }
+  for (auto& of : some_layers())
+    check_gradients(*of, 3);
 }
 
 TEST_CASE("either gradient can be had alone") {
-  for (auto& of : some_layers()) {
-    const auto x = scattered(2 * of->inputs(), 3), w = scattered(of->elements({}), 4),
-               g = scattered(2 * of->outputs(), 5);
-    const auto both = backward(*of, 2, {}, x, w, g);
-    gradients alone{elements_list(w.size()), elements_list(x.size())};
-    const pass at{precision::float64, 2, {}};
-    of->backward(at, bytes(x), bytes(w), bytes(g), bytes(alone.by_weight), nullptr);
-    of->backward(at, bytes(x), bytes(w), bytes(g), nullptr, bytes(alone.by_input));
-    CHECK(alone.by_weight == both.by_weight);
-    CHECK(alone.by_input == both.by_input);
-  }
+  for (auto& of : some_layers())
+    check_halves(*of, 2);
 }
 
 TEST_CASE("what tensor-parallel ranks make adds up to the whole layer's") {
   for (auto& of : some_layers())
-    for (uint32_t ranks : {2, 3, 4}) {
-      CAPTURE(of->name());
-      CAPTURE(ranks);
-      CHECK(of->cannot_share(ranks).empty());
-      const auto x = scattered(3 * of->inputs(), 6), w = scattered(of->elements({}), 7),
-                 g = scattered(3 * of->outputs(), 8);
-      const auto y = forward(*of, 3, {}, x, w);
-      const auto whole = backward(*of, 3, {}, x, w, g);
-      elements_list y_sum(y.size()), by_input(x.size()), replicated(of->replicated());
-      for (uint32_t i = 0; i < ranks; ++i) {
-        const shard mine{i, ranks};
-        const auto part = part_of_weights(*of, mine, w);
-        REQUIRE(part.size() == of->elements(mine));
-        const auto its_y = forward(*of, 3, mine, x, part);
-        auto its = backward(*of, 3, mine, x, part, g);
-        const auto cut_part = part_of_weights(*of, mine, whole.by_weight);
-        for (size_t j = 0; j < y.size(); ++j)
-          y_sum[j] += its_y[j];
-        for (size_t j = 0; j < x.size(); ++j)
-          by_input[j] += its.by_input[j];
-        const auto own = part.size() - replicated.size();
-        for (size_t j = 0; j < part.size(); ++j)
-          if (j < own)
-            CHECK(its.by_weight[j] == doctest::Approx(cut_part[j]).epsilon(1e-12));
-          else
-            replicated[j - own] += its.by_weight[j];
-      }
-      for (size_t j = 0; j < y.size(); ++j)
-        CHECK(y_sum[j] == doctest::Approx(y[j]).epsilon(1e-12));
-      for (size_t j = 0; j < x.size(); ++j)
-        CHECK(by_input[j] == doctest::Approx(whole.by_input[j]).epsilon(1e-12));
-      for (size_t j = 0; j < replicated.size(); ++j)
-        CHECK(replicated[j]
-              == doctest::Approx(whole.by_weight[whole.by_weight.size() - replicated.size() + j]).epsilon(1e-12));
-    }
+    for (uint32_t ranks : {2, 3, 4})
+      check_shards(*of, 3, ranks);
   CHECK(linear(3, 5)->cannot_share(4) == "the 3 rows of weight are too few for 4 ranks");
 }
 
