@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@ namespace {
 
 /// For the communicator's own sentence to come first.
 constexpr std::chrono::seconds behind_limit{5};
+/// Whether ranks have been lost meanwhile.
+constexpr std::chrono::milliseconds look_every{100};
 
 /// By name, so that what is sent does not depend on what "auto" takes.
 std::string_view algorithm_of(proto::CollectiveKind kind) {
@@ -53,15 +56,29 @@ caf::error tensor_group::reserve(uint64_t bytes) {
 }
 
 caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
-  auto problem = calls.wait(limit_ + behind_limit);
-  if (!problem && calls.epoch() == self_.epoch())
-    return caf::none;
-  auto now = host_.status(self_.id());
-  if (problem && (!now || now->epoch() == self_.epoch().value))
-    return problem;
-  return make_error(errc::device_lost,
-                    fmt::format("rank {} of communicator {}: {}: the group is not whole any more: {}", self_.rank(),
-                                self_.id(), what, now ? now->asyncerror() : render(now.error())));
+  const auto who = fmt::format("rank {} of communicator {}: {}", self_.rank(), self_.id(), what);
+  const auto limit = limit_ + behind_limit;
+  for (const auto give_up = std::chrono::steady_clock::now() + limit;;) {
+    calls.wait(look_every);
+    const bool ended = calls.test();
+    if (ended && !calls.error() && calls.epoch() == self_.epoch())
+      return caf::none;
+    // Who has lost a neighbour does not come any more, and the neighbour's others need not wait for that.
+    auto now = host_.status(self_.id());
+    const bool changed = now && now->epoch() != self_.epoch().value, late = std::chrono::steady_clock::now() >= give_up;
+    if (now && !changed && !ended && !late)
+      continue;
+    if (!ended)
+      bytes_ = 0; // it may still write there: that memory goes with the client
+    if (changed || (ended && !calls.error()))
+      return make_error(errc::device_lost, fmt::format("{}: the group is not whole any more: {}", who,
+                                                       now ? now->asyncerror() : render(now.error())));
+    if (ended)
+      return calls.error();
+    return now ? make_error(errc::timed_out, fmt::format("{}: it has not ended within {}", who,
+                                                         duration_text(static_cast<uint64_t>(limit.count()))))
+               : std::move(now.error());
+  }
 }
 
 caf::expected<std::vector<float>> tensor_group::staged(std::string_view what, std::span<const float> input,
