@@ -10,9 +10,9 @@ set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
 # A folder of our own below include/: sources name headers as in the tree, "client/client.hpp".
 target_include_directories(ringmaster_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
-# What these two link, however the floors are divided.
+# What this links, however the floors are divided.
 set(ringmaster_libraries)
-set(libraries_to_see ringmaster_client ringmaster_laboratory)
+set(libraries_to_see ringmaster_training)
 while(libraries_to_see)
   list(POP_FRONT libraries_to_see library)
   string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")

@@ -14,6 +14,20 @@
 
 namespace ringmaster {
 
+namespace {
+
+/// Of a joint operation: all that goes in or all that comes out, whichever is more.
+uint64_t moved_bytes(const operation& op) {
+  uint64_t in = 0, out = 0;
+  for (auto& slot : op.slots) {
+    in += slot.input_bytes;
+    out += slot.output_bytes;
+  }
+  return std::max(in, out);
+}
+
+} // namespace
+
 caf::expected<operation> communicator_state::operation_for(const proto::CollectiveRequest& request,
                                                            epoch_number in_epoch) {
   bool of_now = in_epoch == epoch_number{} || epochs_->ranks_in(in_epoch)->size() == epochs_->ranks().size();
@@ -196,7 +210,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
     for (auto& slot : op.slots)
       ended.add_device_ids(slot.device.value);
   if (op.joint && x.error.empty())
-    traffic_.moved("joint", op.bytes * op.world_size, now());
+    traffic_.moved("joint", moved_bytes(op), now());
   ++(x.error.empty() ? ended_ : failed_);
   outbox_->journal(std::move(record));
   if (!x.error.empty())

@@ -1,0 +1,60 @@
+#include "client/parallel/linear_layer.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/layers/matrix_products.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster::parallel {
+
+namespace {
+
+training::matrix<const float> seen(const tensor& x) {
+  return {x.values().data(), x.rows(), x.columns()};
+}
+
+training::matrix<float> written(tensor& x) {
+  return {x.values().data(), x.rows(), x.columns()};
+}
+
+caf::error check_input(const tensor& x, const tensor& w) {
+  if (w.shape().size() == 2 && x.columns() == w.rows())
+    return caf::none;
+  return invalid(fmt::format("an input of {} and a weight of {}: the weight must be [{} x outputs]", x.shape_text(),
+                             w.shape_text(), x.columns()));
+}
+
+} // namespace
+
+caf::expected<tensor> linear_forward(const tensor& x, const tensor& w, const tensor& b) {
+  if (auto problem = check_input(x, w))
+    return problem;
+  const auto outputs = w.columns();
+  if (b.elements() != 0 && b.shape() != std::vector{outputs})
+    return invalid(fmt::format("a weight of {} and a bias of {}: the bias must be [{}]", w.shape_text(), b.shape_text(),
+                               outputs));
+  tensor y{with_columns(x.shape(), outputs)};
+  training::multiply(seen(x), seen(w), written(y));
+  for (uint64_t i = 0; i < y.rows() && b.elements() != 0; ++i)
+    for (uint64_t j = 0; j < outputs; ++j)
+      y.row(i)[j] += b.values()[j];
+  return y;
+}
+
+caf::expected<linear_gradients> linear_backward(const tensor& x, const tensor& w, const tensor& by_y) {
+  if (auto problem = check_input(x, w))
+    return problem;
+  if (by_y.shape() != with_columns(x.shape(), w.columns()))
+    return invalid(fmt::format("an input of {}, a weight of {} and a gradient by the output of {}: that must have the "
+                               "output's shape",
+                               x.shape_text(), w.shape_text(), by_y.shape_text()));
+  linear_gradients result{tensor{x.shape()}, tensor{w.shape()}, tensor{{w.columns()}}};
+  training::multiply_transposed_second(seen(by_y), seen(w), written(result.x));
+  training::multiply_transposed_first(seen(x), seen(by_y), written(result.w));
+  for (uint64_t i = 0; i < by_y.rows(); ++i)
+    for (uint64_t j = 0; j < by_y.columns(); ++j)
+      result.b.values()[j] += by_y.row(i)[j];
+  return result;
+}
+
+} // namespace ringmaster::parallel
