@@ -83,6 +83,24 @@ TEST_CASE("nodes: a lost connection is made again when both ends know, though on
   }
 }
 
+TEST_CASE("nodes: they have a direct way again after a cut that heals late") {
+  for (uint64_t seed : {1, 2, 3, 1714}) {
+    CAPTURE(seed);
+    auto opts = nodes_of(seed, {2, 2});
+    opts.network.delay = 1us; // sooner than anybody comes to read
+    ring_on_nodes x{opts, 4};
+    x.cluster.run_for(1ms);
+    x.cluster.cut(1, 2, seed % 20 * 1s);
+    x.cluster.later(40s, [&] { x.cluster.heal(1, 2); });
+    CHECK(x.end().error() == "");
+    x.cluster.run_for(50s); // tried every few seconds
+    CHECK(x.cluster.connected(1, 2));
+    auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    CHECK(info.nodes(0).apart_size() + info.nodes(1).apart_size() == 0);
+    CHECK(x.cluster.end() == "");
+  }
+}
+
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);
