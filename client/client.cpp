@@ -26,7 +26,8 @@ caf::error error_from(const caf::expected<Response>& answer) {
 } // namespace
 
 client::client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit)
-  : self_(system), coordinator_(std::move(coordinator)), link_(self_, coordinator_), limit_(limit) {}
+  : self_(system), coordinator_(std::move(coordinator)), link_(self_, coordinator_), gate_(self_, coordinator_),
+    limit_(limit) {}
 
 caf::error client::no_answer(const caf::error& problem, caf::timespan limit) const {
   if (problem == caf::sec::request_timeout)
@@ -125,7 +126,7 @@ caf::error client::copy_in_pieces(
   };
   auto begin_piece = [&](uint64_t offset) {
     auto [request, block] = ask(offset, piece_at(offset));
-    return self_->request(coordinator_, caf::infinite, std::move(request), std::move(block));
+    return begin(std::move(request), std::move(block));
   };
   std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
   caf::error problem;
@@ -314,7 +315,7 @@ caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceR
 
 caf::expected<sequence_number> client::collective(const proto::CollectiveRequest& request) {
   caf::expected<sequence_number> result = sequence_number{};
-  auto answer = self_->request(coordinator_, caf::infinite, request);
+  auto answer = begin(request);
   receive(
     answer, limit_,
     [&](const proto::CollectiveResponse& x) {
@@ -332,7 +333,9 @@ void client::begin_collective(const proto::CollectiveRequest& request, size_t ca
     take_oldest_answer();
   auto call = request;
   call.set_answer_may_wait(may_gather && calls_.size() + 1 < calls_max); // the last one's answer is waited for next
-  calls_.push_back({communicator_id{request.comm_id()}, self_->request(coordinator_, caf::infinite, std::move(call))});
+  auto id = self_->new_request_id(caf::message_priority::normal);
+  calls_.push_back({communicator_id{request.comm_id()}, pending_call{id.response_id(), self_.ptr()}});
+  gate_.call(id.response_id(), std::move(call));
 }
 
 void client::take_oldest_answer() {
@@ -352,6 +355,7 @@ void client::take_oldest_answer() {
 }
 
 caf::error client::finish_calls() {
+  gate_.open();
   while (!calls_.empty())
     take_oldest_answer();
   return std::exchange(call_error_, {});

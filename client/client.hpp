@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/calls/answers.hpp"
+#include "client/call_gate.hpp"
 #include "client/coordinator_link.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/wire_ids.hpp"
@@ -76,10 +77,11 @@ public:
   /// Enqueues; returns the operation's number.
   caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
-  /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for. The
-  /// first error of any of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on
-  /// other communicators, may overtake what was begun. `may_gather`: small ones may wait for calls behind them, and be
-  /// walked as one (`answer_may_wait`); a program that measures one operation does without.
+  /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for.
+  /// Those that are begun while others have not been answered may go together: see `call_gate`. The first error of any
+  /// of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on other communicators,
+  /// may overtake what was begun. `may_gather`: small ones may wait for calls behind them, and be walked as one
+  /// (`answer_may_wait`); a program that measures one operation does without.
   void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256, bool may_gather = true);
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
@@ -106,7 +108,7 @@ public:
   template <class Response, class... Requests>
   caf::expected<Response> ask_within(caf::timespan limit, Requests&&... requests) {
     caf::expected<Response> result = caf::error{};
-    auto answer = self_->request(coordinator_, caf::infinite, std::forward<Requests>(requests)...);
+    auto answer = begin(std::forward<Requests>(requests)...);
     receive(
       answer, limit, [&](Response& x) { result = std::move(x); },
       [&](const caf::error& problem) { result = no_answer(problem, limit); });
@@ -147,6 +149,13 @@ private:
 
   void take_oldest_answer();
 
+  /// Asks without a limit, behind the calls that have begun.
+  template <class... Requests>
+  auto begin(Requests&&... requests) {
+    gate_.open();
+    return self_->request(coordinator_, caf::infinite, std::forward<Requests>(requests)...);
+  }
+
   /// Waits for the answer to a request that has no limit of its own.
   template <class Answer, class OnResponse, class OnError>
   void receive(Answer& answer, caf::timespan limit, OnResponse on_response, OnError on_error) {
@@ -161,6 +170,7 @@ private:
   caf::scoped_actor self_;
   coordinator_actor coordinator_;
   coordinator_link link_;
+  call_gate gate_;
   caf::timespan limit_;
   bool let_stay_ = false;
   struct begun_call {

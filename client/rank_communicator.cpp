@@ -177,7 +177,9 @@ work rank_communicator::call(proto::RankCall::Part part, const call_options& opt
     *all.add_parts() = std::move(part);
     return work{group_->calls};
   }
-  auto calls = begin_work(fmt::format("rank {} of communicator {}: {}", rank_, id_, name_of(part)));
+  auto calls = begin_work([rank = rank_, id = id_, name = name_of(part)] {
+    return fmt::format("rank {} of communicator {}: {}", rank, id, name);
+  });
   auto one = new_call();
   one.set_timeout_ns(limit);
   *one.add_parts() = std::move(part);
@@ -187,7 +189,9 @@ work rank_communicator::call(proto::RankCall::Part part, const call_options& opt
 
 void rank_communicator::group_start() {
   if (!group_)
-    group_ = {new_call(), begin_work(fmt::format("rank {} of communicator {}: a group of calls", rank_, id_))};
+    group_ = {new_call(), begin_work([rank = rank_, id = id_] {
+                return fmt::format("rank {} of communicator {}: a group of calls", rank, id);
+              })};
 }
 
 work rank_communicator::group_end() {

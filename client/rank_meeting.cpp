@@ -238,8 +238,10 @@ void rank_meeting::wait(work::state& calls, clock::time_point until) {
 void rank_meeting::look_until_settled(clock::time_point until) {
   constexpr auto spins_for = std::chrono::microseconds{200}; // waking a thread takes a tenth of it
   constexpr int looks = 64;                                  // between two at the clock
+  // Asked once: the C library opens a file of the system's for it, which takes longer than the rest of a call.
+  static const auto processors = std::thread::hardware_concurrency();
   // A rank that has a processor comes within a microsecond or two; others must be given one.
-  int pauses = where_.ranks > std::thread::hardware_concurrency() ? 0 : 4 * looks;
+  int pauses = where_.ranks > processors ? 0 : 4 * looks;
   auto sleeps_at = std::min(until, clock::now() + spins_for);
   do {
     for (int i = 0; i < looks; ++i) {

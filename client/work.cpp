@@ -12,7 +12,7 @@
 namespace ringmaster {
 
 struct work::state {
-  std::string what;
+  std::function<std::string()> what;
   std::mutex guard;
   std::condition_variable ended;
   bool done = false;
@@ -22,7 +22,7 @@ struct work::state {
   caf::error problem;
 };
 
-std::shared_ptr<work::state> begin_work(std::string what) {
+std::shared_ptr<work::state> begin_work(std::function<std::string()> what) {
   auto result = std::make_shared<work::state>();
   result->what = std::move(what);
   return result;
@@ -81,7 +81,7 @@ caf::error work::wait(caf::timespan limit) const {
       driver->wait(*calls_, until);
     std::unique_lock lock{calls_->guard};
     if (!calls_->ended.wait_until(lock, until, [&] { return calls_->done; }))
-      return make_error(errc::timed_out, fmt::format("{} has not ended within {:.1f} s", calls_->what,
+      return make_error(errc::timed_out, fmt::format("{} has not ended within {:.1f} s", calls_->what(),
                                                      std::chrono::duration<double>{limit}.count()));
   }
   for (auto& x : all_) {

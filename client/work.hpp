@@ -58,8 +58,8 @@ public:
   virtual void wait(work::state& calls, std::chrono::steady_clock::time_point until) = 0;
 };
 
-/// A new state, which `finish` ends. `what`: "rank 1 of communicator 3: all_reduce".
-std::shared_ptr<work::state> begin_work(std::string what);
+/// A new state, which `finish` ends. `what`, such as "rank 1 of communicator 3: all_reduce", is asked where it is told.
+std::shared_ptr<work::state> begin_work(std::function<std::string()> what);
 /// From now on whoever asks drives the calls, until they end; null: they go on by themselves. `on_end` hears the
 /// answer.
 void drive(work::state& calls, std::shared_ptr<work_driver> driver,

@@ -83,8 +83,9 @@ using communicator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::GetCommStatusRequest>::with<gpu_sim::GetCommStatusResponse>,
   caf::replies_to<gpu_sim::GroupStartRequest>::with<gpu_sim::GroupStartResponse>,
   caf::replies_to<gpu_sim::GroupEndRequest>::with<gpu_sim::GroupEndResponse>,
-  // Enqueue; answers when the operation has its number.
+  // Enqueue; answers when the operation has its number. Several at once: when all have.
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  caf::replies_to<proto::CollectiveRequests>::with<proto::CollectiveResponses>,
   // RANK: my part of calls that all ranks make. Answers when they have ended, or when the limit passes.
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
   // COORDINATOR: what is everybody doing? Answers at once, with what is known.
@@ -162,6 +163,7 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::MemcpyRequest, byte_block>::with<gpu_sim::MemcpyResponse, byte_block>,
   // CLIENT: what is ours.
   caf::replies_to<proto::CollectiveRequest>::with<proto::CollectiveResponse>,
+  caf::replies_to<proto::CollectiveRequests>::with<proto::CollectiveResponses>,
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
   caf::replies_to<proto::CommDeriveRequest>::with<proto::CommDeriveResponse>,
   // RANK that a process of its own plays: I am here; I have done my part. Each answers when that is so of all.

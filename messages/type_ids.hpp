@@ -141,5 +141,7 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::LeaveResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeDrained))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::TrainingStep))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveRequests))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveResponses))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -116,18 +116,34 @@ caf::error communicator_state::group_problem(const std::string& text) const {
   return make_error(epochs_->ending() ? epochs_->end_code() : errc::group_misuse, text);
 }
 
-caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
+proto::CollectiveResponse communicator_state::begin(proto::CollectiveRequest& request) {
   bool may_wait = request.answer_may_wait();
   auto sequence = enqueue(request);
   auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
   answer.set_sequence(sequence ? sequence->value : 0);
   if (!may_wait && outbox_->may_wait())
     flush(); // it is none of those that have gathered, and does not wait with them
+  return answer;
+}
+
+template <class Response>
+caf::result<Response> communicator_state::behind_the_plans(Response answer) {
   if (!outbox_->flush_pending())
     return answer;
-  auto promise = self->make_response_promise<proto::CollectiveResponse>();
-  outbox_->answer_when_flushed(std::move(answer), promise);
+  auto promise = self->make_response_promise<Response>();
+  outbox_->when_flushed([promise, answer = std::move(answer)]() mutable { promise.deliver(std::move(answer)); });
   return promise;
+}
+
+caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
+  return behind_the_plans(begin(request));
+}
+
+caf::result<proto::CollectiveResponses> communicator_state::collectives(proto::CollectiveRequests& requests) {
+  proto::CollectiveResponses answers;
+  for (auto& request : *requests.mutable_calls())
+    *answers.add_answers() = begin(request);
+  return behind_the_plans(std::move(answers));
 }
 
 void communicator_state::flush() {
@@ -315,6 +331,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return verdict<gpu_sim::GroupEndResponse>(state.group_problem(state.group_end()));
     },
     [&state](proto::CollectiveRequest& x) { return state.collective(x); },
+    [&state](proto::CollectiveRequests& x) { return state.collectives(x); },
     [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
       auto promise = state.self->make_response_promise<proto::RankCallResponse>();
       state.call(x, promise);

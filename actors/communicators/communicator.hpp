@@ -87,6 +87,7 @@ public:
   /// What the two have said, with its code.
   caf::error group_problem(const std::string& text) const;
   caf::result<proto::CollectiveResponse> collective(proto::CollectiveRequest& request);
+  caf::result<proto::CollectiveResponses> collectives(proto::CollectiveRequests& requests);
   void wait(caf::timespan limit, status_promise promise);
   void abort(const std::string& reason);
   void destroy(const std::string& reason, destroy_promise promise);
@@ -126,6 +127,12 @@ public:
 
 private:
   using time_point = std::chrono::steady_clock::time_point;
+
+  // The host's calls (communicator.cpp).
+  proto::CollectiveResponse begin(proto::CollectiveRequest& request);
+  /// Answers when the plans that have gathered are on their way.
+  template <class Response>
+  caf::result<Response> behind_the_plans(Response answer);
 
   // Operations (communicator_operations.cpp).
   /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of

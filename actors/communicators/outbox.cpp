@@ -35,10 +35,6 @@ void outbox::wait() {
   flush_records(); // these need not
 }
 
-void outbox::answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise) {
-  answers_.emplace_back(std::move(answer), std::move(promise));
-}
-
 size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
                      uint64_t fused_bytes_max) {
   size_t relayed = 0;
@@ -53,8 +49,8 @@ size_t outbox::flush(device_handles members, const audience& ranks, operation_qu
     relayed = ranks.tell(orders);
   }
   flush_records();
-  for (auto& [answer, promise] : std::exchange(answers_, {}))
-    promise.deliver(std::move(answer));
+  for (auto& answer : std::exchange(answers_, {}))
+    answer();
   return relayed;
 }
 

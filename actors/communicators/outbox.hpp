@@ -5,8 +5,7 @@
 #include "messages/interfaces.hpp"
 #include "runtime/operations/operation_queue.hpp"
 
-#include <caf/typed_response_promise.hpp>
-
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -19,8 +18,6 @@ namespace ringmaster {
 /// what he calls must come to the streams behind the plans, so the answer waits for them.
 class outbox {
 public:
-  using collective_promise = caf::typed_response_promise<proto::CollectiveResponse>;
-
   /// `journal` may be invalid. `enqueue_order` is held while plans go to the streams, so that all streams get the
   /// operations of communicators that share devices in one order, and none waits for the other in a circle.
   outbox(communicator_actor::pointer self, journal_actor journal, wall_clock clock,
@@ -47,7 +44,8 @@ public:
   /// The first operation that has gathered, and the latest, where `flush_pending`.
   sequence_number first() const { return sequence_number{batch_.plans(0).sequence()}; }
   sequence_number latest() const { return sequence_number{batch_.plans(batch_.plans_size() - 1).sequence()}; }
-  void answer_when_flushed(proto::CollectiveResponse answer, collective_promise promise);
+  /// Has an answer given behind them.
+  void when_flushed(std::function<void()> answer) { answers_.push_back(std::move(answer)); }
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
   /// `deterministic`, `fused_bytes_max`: see `fuse`. Returns how many messages go to relays.
   size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
@@ -67,7 +65,7 @@ private:
   bool flush_asked_ = false;
   bool gathering_ = false;
   std::vector<proto::Record> records_;
-  std::vector<std::pair<proto::CollectiveResponse, collective_promise>> answers_;
+  std::vector<std::function<void()>> answers_;
 };
 
 } // namespace ringmaster

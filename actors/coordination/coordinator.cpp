@@ -145,6 +145,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const MemcpyRequest& x) { return copy_memory_within(state, x); },
     [&state](const MemcpyRequest& x, const byte_block& block) { return copy_memory(state, x, block); },
     [&state](proto::CollectiveRequest& x) { return collective(state, x); },
+    [&state](proto::CollectiveRequests& x) { return collectives(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     [&state](const proto::CommAbortRequest& x) {
       state.part_ranks(communicator_id{x.comm_id()});

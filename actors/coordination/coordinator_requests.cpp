@@ -133,23 +133,47 @@ proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
 namespace {
 
 /// Whether the host's copies of its inputs are to be noted.
-bool is_noted(const coordinator_state& state, const proto::CollectiveRequest& x) {
-  auto known = state.communicators.find(communicator_id{x.comm_id()});
+bool is_noted(const coordinator_state& state, communicator_id id) {
+  auto known = state.communicators.find(id);
   return known != nullptr && known->policy == proto::REPLACE;
+}
+
+void note(coordinator_state& state, const proto::CollectiveRequest& x, const proto::CollectiveResponse& y) {
+  if (y.success())
+    state.note_checkpoints(x, sequence_number{y.sequence()});
+}
+
+/// Hands calls on to their communicator. `look` sees the answer first where something is to be noted.
+template <class Response, class Request, class Look>
+caf::result<Response> hand_on(coordinator_state& state, communicator_id id, Request& x, Look look) {
+  state.part_ranks(id);
+  if (auto target = state.communicator_of(id); target && !is_noted(state, id))
+    return state.self->delegate(*target, std::move(x)); // the shortest way
+  return ask_communicator<Response>(state, id, x, state.options.request_limit,
+                                    [x, look](const Response& y) { look(x, y); });
 }
 
 } // namespace
 
 caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x) {
-  communicator_id id{x.comm_id()};
-  state.part_ranks(id);
-  if (auto target = state.communicator_of(id); target && !is_noted(state, x))
-    return state.self->delegate(*target, std::move(x)); // the shortest way, where nothing is to be noted
-  return ask_communicator<proto::CollectiveResponse>(state, id, x, state.options.request_limit,
-                                                     [&state, x](const proto::CollectiveResponse& y) {
-                                                       if (y.success())
-                                                         state.note_checkpoints(x, sequence_number{y.sequence()});
-                                                     });
+  return hand_on<proto::CollectiveResponse>(state, communicator_id{x.comm_id()}, x,
+                                            [&state](auto& call, auto& answer) { note(state, call, answer); });
+}
+
+caf::result<proto::CollectiveResponses> collectives(coordinator_state& state, proto::CollectiveRequests& x) {
+  if (x.calls().empty())
+    return refusal<proto::CollectiveResponses>(errc::invalid_argument, "CollectiveRequests has no call");
+  auto of_first = [id = x.calls(0).comm_id()](auto& call) { return call.comm_id() == id; };
+  if (auto other = std::ranges::find_if_not(x.calls(), of_first); other != x.calls().end())
+    return refusal<proto::CollectiveResponses>(
+      errc::invalid_argument, fmt::format("CollectiveRequests has calls of communicators {} and {}, where all must be "
+                                          "of one",
+                                          x.calls(0).comm_id(), other->comm_id()));
+  return hand_on<proto::CollectiveResponses>(state, communicator_id{x.calls(0).comm_id()}, x,
+                                             [&state](auto& request, auto& response) {
+                                               for (int i = 0; i < response.answers_size(); ++i)
+                                                 note(state, request.calls(i), response.answers(i));
+                                             });
 }
 
 caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
@@ -157,12 +181,12 @@ caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& s
   auto promise = state.self->make_response_promise<gpu_sim::AllReduceRingResponse>();
   state.part_ranks(communicator_id{x.commid()});
   auto request = general(x);
-  bool noted = is_noted(state, request);
+  bool noted = is_noted(state, communicator_id{x.commid()});
   ask_communicator_then<proto::CollectiveResponse>(
     state, communicator_id{x.commid()}, request, state.options.request_limit,
     [&state, promise, noted, request](const proto::CollectiveResponse& y) mutable {
-      if (y.success() && noted)
-        state.note_checkpoints(request, sequence_number{y.sequence()});
+      if (noted)
+        note(state, request, y);
       auto answer = verdict<gpu_sim::AllReduceRingResponse>(error_in(y));
       answer.set_sequence(y.sequence());
       promise.deliver(std::move(answer));

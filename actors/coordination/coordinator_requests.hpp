@@ -104,6 +104,8 @@ caf::result<gpu_sim::MemcpyResponse> copy_memory_within(coordinator_state& state
 proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x);
 /// Enqueues, and notes what the host could give back to a spare.
 caf::result<proto::CollectiveResponse> collective(coordinator_state& state, proto::CollectiveRequest& x);
+/// The same for several, which must be of one communicator.
+caf::result<proto::CollectiveResponses> collectives(coordinator_state& state, proto::CollectiveRequests& x);
 caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
                                                             const gpu_sim::AllReduceRingRequest& x);
 caf::result<proto::RankCallResponse> rank_call(coordinator_state& state, proto::RankCall& x);

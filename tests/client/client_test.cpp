@@ -20,18 +20,30 @@ struct collectives_script {
   std::vector<bool> stays; ///< Of what was asked for: whether it is to outlive the client.
 };
 
+proto::CollectiveResponse refuse_odd_count(collectives_script& said, const proto::CollectiveRequest& x) {
+  proto::CollectiveResponse answer;
+  answer.set_sequence(++said.collectives);
+  if (x.collective().count() % 2 == 1)
+    answer.set_error("no " + std::to_string(x.collective().count()));
+  return answer;
+}
+
 /// Refuses collectives of an odd count, by their count, and answers the rest. One of none meets a communicator that has
 /// just ended.
 caf::behavior refuse_odd_counts(caf::event_based_actor*, std::shared_ptr<collectives_script> said) {
   return {[said](const proto::CollectiveRequest& x) -> caf::result<proto::CollectiveResponse> {
-            ++said->collectives;
             if (x.collective().count() == 0)
               return caf::make_error(caf::sec::request_receiver_down);
-            proto::CollectiveResponse answer;
-            answer.set_sequence(said->collectives);
-            if (x.collective().count() % 2 == 1)
-              answer.set_error("no " + std::to_string(x.collective().count()));
-            return answer;
+            return refuse_odd_count(*said, x);
+          },
+          [said](const proto::CollectiveRequests& x) -> caf::result<proto::CollectiveResponses> {
+            proto::CollectiveResponses answers;
+            for (auto& call : x.calls()) {
+              if (call.collective().count() == 0)
+                return caf::make_error(caf::sec::request_receiver_down);
+              *answers.add_answers() = refuse_odd_count(*said, call);
+            }
+            return answers;
           },
           [said](const gpu_sim::GetCommStatusRequest&) { return said->status; },
           [said](const proto::CommWaitRequest&) { return said->status; },

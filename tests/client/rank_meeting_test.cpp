@@ -78,7 +78,7 @@ proto::RankCall call_of(meeting_rank& x, proto::CollectiveKind kind, uint64_t co
 }
 
 work make(meeting_rank& x, proto::RankCall call) {
-  auto calls = begin_work("a call");
+  auto calls = begin_work([] { return "a call"; });
   x.meeting->call(std::move(call), calls);
   return work{calls};
 }
@@ -237,7 +237,7 @@ TEST_CASE("meeting: a call of another communicator of the device waits until wha
   auto call = call_of(x, proto::BARRIER, 0);
   call.set_timeout_ns(std::chrono::nanoseconds{2ms}.count());
   auto open = make(x, call);
-  auto other = begin_work("a call elsewhere");
+  auto other = begin_work([] { return "a call elsewhere"; });
   rank_meeting::make_way(x.device, *other);
   CHECK(x.messages.size() == 1); // it was given up
   CHECK(x.device->messages_under_way == 2);

@@ -24,9 +24,9 @@ caf::error failure(const char* why) {
 
 /// Calls of three communicators under one handle.
 struct three_calls {
-  std::vector<std::shared_ptr<work::state>> each{begin_work("rank 0 of communicator 1: barrier"),
-                                                 begin_work("rank 0 of communicator 2: barrier"),
-                                                 begin_work("rank 0 of communicator 3: barrier")};
+  std::vector<std::shared_ptr<work::state>> each{begin_work([] { return "rank 0 of communicator 1: barrier"; }),
+                                                 begin_work([] { return "rank 0 of communicator 2: barrier"; }),
+                                                 begin_work([] { return "rank 0 of communicator 3: barrier"; })};
   work all{std::vector<work>{work{each[0]}, work{each[1]}, work{each[2]}}};
 };
 
@@ -65,7 +65,7 @@ TEST_CASE("work: a failure of any of them is the whole's, and the others are wai
 }
 
 TEST_CASE("work: how it has ended stays so, and copies are handles of the same calls") {
-  auto calls = begin_work("rank 1 of communicator 3: all_reduce");
+  auto calls = begin_work([] { return "rank 1 of communicator 3: all_reduce"; });
   work one{calls}, other = one;
   CHECK(one.epoch() == epoch_number{0});
   finish(*calls, answer_of(4), {});

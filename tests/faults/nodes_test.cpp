@@ -83,6 +83,43 @@ TEST_CASE("nodes: a lost connection is made again when both ends know, though on
   }
 }
 
+TEST_CASE("nodes: they have a direct way again after a cut that heals late") {
+  for (uint64_t seed : {1, 2, 3, 1714}) {
+    CAPTURE(seed);
+    auto opts = nodes_of(seed, {2, 2});
+    opts.network.delay = 1us; // sooner than anybody comes to read
+    ring_on_nodes x{opts, 4};
+    x.cluster.run_for(1ms);
+    x.cluster.cut(1, 2, seed % 20 * 1s);
+    x.cluster.later(40s, [&] { x.cluster.heal(1, 2); });
+    CHECK(x.end().error() == "");
+    x.cluster.run_for(50s); // tried every few seconds
+    CHECK(x.cluster.connected(1, 2));
+    auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    CHECK(info.nodes(0).apart_size() + info.nodes(1).apart_size() == 0);
+    CHECK(x.cluster.end() == "");
+  }
+}
+
+TEST_CASE(
+  "nodes: two that lose each other without a sign go on in a new epoch when their silence tells, and lose nobody") {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    ring_on_nodes x{nodes_of(seed, {2, 2}), 4};
+    x.cluster.run_for(1ms);
+    auto before = x.cluster.now();
+    x.cluster.stall(1, 2); // no connection ends, and nothing comes
+    x.cluster.later(15s, [&] { CHECK(x.cluster.connected(1, 2)); });
+    auto status = x.end();
+    CHECK(status.status() == gpu_sim::SUCCESS);
+    CHECK(status.devices_size() == 4);
+    CHECK(status.epoch() >= 2);
+    CHECK(x.cluster.now() - before < 25s); // 20 s of silence, and two looks
+    CHECK_FALSE(x.cluster.connected(1, 2));
+    CHECK(x.cluster.end() == "");
+  }
+}
+
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);

@@ -180,7 +180,37 @@ private:
     for (size_t i = 1; i < cluster_.processes(); ++i)
       if (auto wrong = x_.may_end(i) ? std::string{} : judge_node(info, i); !wrong.empty())
         return wrong;
+    if (auto wrong = judge_ways(info); !wrong.empty())
+      return wrong;
     return judge_fresh_group(static_cast<uint32_t>(info.devices_size()));
+  }
+
+  /// Of these nodes, two that have no direct way to each other, or of which the coordinator says so; empty: none.
+  std::string apart(const std::vector<size_t>& nodes) {
+    for (auto a : nodes)
+      for (auto b : nodes)
+        if (a < b && !cluster_.connected(a, b))
+          return fmt::format("{} and {} are not connected", simulated_nodes::name_of(a), simulated_nodes::name_of(b));
+    auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    for (auto& node : info.nodes())
+      if (node.apart_size() > 0)
+        return fmt::format("{} is told to be apart from {}: {}", node.name(), node.apart(0).peer(),
+                           node.apart(0).why());
+    return {};
+  }
+
+  /// All nodes that are left have a direct way to each other again, however late the ends of a cut have learnt of it.
+  std::string judge_ways(const proto::ClusterInfo& info) {
+    constexpr auto limit = 60s; // an end learns of it after 20 s at most, and the other one tries again after 25 s
+    std::vector<size_t> there;
+    for (size_t i = 1; i < cluster_.processes(); ++i)
+      if (std::any_of(info.nodes().begin(), info.nodes().end(),
+                      [&](auto& x) { return x.name() == simulated_nodes::name_of(i); }))
+        there.push_back(i);
+    auto which = apart(there);
+    for (auto until = cluster_.now() + limit; !which.empty() && cluster_.now() < until; which = apart(there))
+      cluster_.run_for(1s);
+    return which.empty() ? "" : fmt::format("{} s after all was mended {}", (8s + limit).count(), which);
   }
 
   /// One that must be there, with as many devices as it began with.

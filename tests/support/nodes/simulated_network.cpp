@@ -61,7 +61,10 @@ void simulated_network::gather(simulated_process& from, time_point now) {
 }
 
 bool simulated_network::can_hear(const connection& x, const end& at) const {
-  return at.open && at.who->runs() && !at.coming.empty() && stalled_.count(way(*x.ends[0].who, *x.ends[1].who)) == 0;
+  if (!at.open || !at.who->runs() || at.coming.empty() || stalled_.count(way(*x.ends[0].who, *x.ends[1].who)) > 0)
+    return false;
+  auto& reader = at.who->network.impl_ptr(at.handle); // a socket keeps what comes before anybody reads; this would not
+  return !reader || !reader->detached();
 }
 
 simulated_network::end* simulated_network::next_to_hear() {
