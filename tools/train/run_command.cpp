@@ -47,7 +47,7 @@ class run_call final : public configured_call {
     if (auto problem = training::check(*what))
       return problem;
     if (!opts_.json && (!launched_ || launched_->rank == 0))
-      fmt::print(to.out, "{}", beginning_text(opts_, *what));
+      fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(*what));
     for (auto& each : what->data.remarks)
       fmt::print(to.err, "ringmaster train: {}\n", each);
     block_ending_signals();
@@ -123,7 +123,7 @@ class run_call final : public configured_call {
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
       if (!opts_.json)
-        line.print(to.out, epoch_text(x, opts_.epochs));
+        line.print(to.out, epoch_text(x, opts_.epochs, opts_.model->of_text));
     };
     result.note = [this, &to, &line](const std::string& x) {
       notes_.push_back(x);

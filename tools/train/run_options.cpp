@@ -1,6 +1,7 @@
 #include "tools/train/run_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
@@ -10,7 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 
 namespace ringmaster {
 
@@ -20,6 +24,7 @@ using namespace training;
 
 constexpr uint32_t ranks_max = 64;
 constexpr uint64_t size_max = 1 << 20;
+constexpr uint32_t held_out_max = 10'000; ///< Samples that an epoch is tried on.
 
 caf::expected<double> parse_rate(const std::string& text) {
   char* end = nullptr;
@@ -48,6 +53,16 @@ std::string known_model_lines() {
   for (auto& x : trained_models())
     result += fmt::format("  {:<19} {}\n", x.name, x.what);
   return result;
+}
+
+/// The sources and documents that the program was built of.
+std::optional<std::filesystem::path> own_texts() {
+  auto configuration = find_configuration();
+  if (!configuration)
+    return std::nullopt;
+  auto root = configuration->parent_path().parent_path();
+  std::error_code ignored;
+  return std::filesystem::exists(root / "CMakeLists.txt", ignored) ? std::optional{root} : std::nullopt;
 }
 
 std::vector<std::string> model_names() {
@@ -85,9 +100,14 @@ void run_options::add_to(option_table& table) {
     .says("N-N", "of the layers between input and output, of mlp")
     .otherwise("128");
   table.file("--data", data)
-    .says("DIR", "a folder with MNIST's files or CIFAR-10's")
-    .otherwise("digits that a seeded generator draws");
+    .says("DIR", "a folder with MNIST's files or CIFAR-10's; of bytes, with texts")
+    .otherwise("digits that a seeded generator draws; this program's sources and documents");
   table.number("--samples", samples, 10, 1 << 24).says("N", "of drawn digits; a sixth as many are held out");
+  if (std::ranges::any_of(trained_models(), &trained_model::of_text)) {
+    table.number("--window", window, 2, 4096).says("N", "bytes of a text that a sample has");
+    table.number("--width", wishes.width, 4, 4096).says("N", "of a transformer's positions, a multiple of 4 heads");
+    table.number("--blocks", wishes.blocks, 1, 256).says("N", "of a transformer: attention and feed-forward");
+  }
   table.number("--epochs", epochs, 1, 1'000'000).says("E", "how often each sample is learned from");
   table
     .parsed("--optimizer", by.kind,
@@ -135,13 +155,22 @@ caf::error run_options::check() {
   return caf::none;
 }
 
+caf::expected<opened_data> run_options::open_data() const {
+  if (!model->of_text)
+    return data.empty() ? make_synthetic_digits(seed, samples, std::max(samples / 6, 1u)) : open_data_folder(data);
+  auto folder = data.empty() ? own_texts() : std::optional{std::filesystem::path{data}};
+  if (!folder)
+    return invalid(fmt::format("{} needs --data DIR, a folder of texts: this program's own are not here", model->name));
+  return open_data_folder(*folder, {.window = window, .seed = seed});
+}
+
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
   auto opened = data.empty() ? make_synthetic_digits(seed, samples, std::max(samples / 6, 1u)) : open_data_folder(data);
   if (!opened)
     return std::move(opened.error());
   result.data = std::move(*opened);
-  if (data.empty()) {
+  if (data.empty() && !model->of_text) {
     result.data.training = std::make_shared<remembered_data>(result.data.training);
     result.data.held_out = std::make_shared<remembered_data>(result.data.held_out);
   }
@@ -169,6 +198,7 @@ caf::expected<run_settings> run_options::settings() {
   result.mirror = mirror;
   result.checkpoints = checkpoint;
   result.resume = resume;
+  result.held_out_max = held_out_max;
   result.profiles = predicts || !trace.empty();
   result.kill_at = kill_at;
   return result;

@@ -9,7 +9,8 @@ namespace ringmaster {
 /// What `ringmaster train` is told. Must not move once it has been added to a table.
 struct run_options : strategy_options {
   const trained_model* model = &trained_models().front();
-  model_wishes wishes{{128}};
+  model_wishes wishes{.sizes = {128}};
+  uint32_t window = 64; ///< Bytes of a text that a sample has.
   std::string data;        ///< A folder; empty: drawn digits.
   uint32_t samples = 8000; ///< Of drawn digits; as many as an epoch has.
   uint64_t epochs = 3;
@@ -27,6 +28,9 @@ struct run_options : strategy_options {
   /// With the data read, and the model made for it. Errors: those of the data and of the model; invalid_argument where
   /// the strategy cannot train it.
   caf::expected<training::run_settings> settings();
+
+private:
+  caf::expected<training::opened_data> open_data() const;
 };
 
 } // namespace ringmaster

@@ -2,6 +2,8 @@
 
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/data/byte_windows.hpp"
+#include "runtime/training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>
 
@@ -40,11 +42,28 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
                      counted(what.job.layers.size(), "layer"), layers);
 }
 
-std::string epoch_text(const epoch_report& x, uint64_t epochs) {
-  return fmt::format(
-    "epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: loss {:.4f}, accuracy {:.4f}  {} samples/s on {}\n",
-    x.epoch, fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, loss_of(x.held_out), accuracy_of(x.held_out),
-    count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
+std::string yardstick_text(const run_settings& what) {
+  auto* learned = dynamic_cast<const byte_windows*>(what.data.training.get());
+  auto* tried = dynamic_cast<const byte_windows*>(what.data.held_out.get());
+  if (learned == nullptr || tried == nullptr)
+    return {};
+  order_2_model model;
+  for (auto& file : learned->files())
+    model.add(file.bytes());
+  std::vector<std::span<const std::byte>> texts;
+  for (auto& file : tried->files())
+    texts.push_back(file.bytes());
+  return fmt::format("held out by file; from the two bytes before alone, {:.3f} bits a byte (Witten-Bell)\n\n",
+                     bits_per_byte(model, texts));
+}
+
+std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
+  constexpr double bit = 0.6931471805599453; // of nats
+  const auto tried = of_text ? fmt::format("{:.3f} bits a byte", loss_of(x.held_out) / bit)
+                             : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
+  return fmt::format("epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: {}  {} samples/s on {}\n", x.epoch,
+                     fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, tried,
+                     count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
 }
 
 caf::expected<predicted_step> predict(const run_outcome& x) {

@@ -8,8 +8,10 @@ namespace ringmaster {
 
 /// What is about to be trained, in two lines.
 std::string beginning_text(const run_options& x, const training::run_settings& what);
+/// Of texts, what simple counts make of those that are held out; else empty.
+std::string yardstick_text(const training::run_settings& what);
 /// Of an epoch, a line.
-std::string epoch_text(const training::epoch_report& x, uint64_t epochs);
+std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of_text);
 /// The profiled step as the simulator has it, with the costs that were measured. Errors: those of `simulate`.
 struct predicted_step {
   training::training_outcome measured, simulated;

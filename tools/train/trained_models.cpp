@@ -1,6 +1,9 @@
 #include "tools/train/trained_models.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/training/layers/plain_layers.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -11,6 +14,8 @@ namespace {
 using namespace training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
+  if (data.labels_each() != 1)
+    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
   std::vector<uint64_t> sizes{data.shape().elements()};
   sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
   sizes.push_back(uint64_t{data.label_count()} * data.labels_each());
@@ -35,7 +40,12 @@ const trained_model* trained_model_of(std::string_view name) {
 }
 
 void register_trained_model(const trained_model& added) {
-  known_models().push_back(added);
+  auto& all = known_models();
+  auto found = std::ranges::find(all, added.name, &trained_model::name);
+  if (found == all.end())
+    all.push_back(added);
+  else
+    *found = added;
 }
 
 } // namespace ringmaster

@@ -15,6 +15,7 @@ namespace ringmaster {
 /// What somebody has said of a model, for one of them to take.
 struct model_wishes {
   std::vector<uint64_t> sizes; ///< Of a perceptron's layers between input and output.
+  uint64_t width = 64, blocks = 2; ///< Of a transformer.
 };
 
 /// A model that can be trained, by its name.
@@ -23,13 +24,14 @@ struct trained_model {
   std::string_view what; ///< In a line.
   /// Its layers for such data. Errors: invalid_argument for data that it does not take.
   caf::expected<training::model_layers> (*make)(const training::data_set& data, const model_wishes& wishes) = nullptr;
+  bool of_text = false; ///< Its data is a folder of texts.
 };
 
 /// In the order in which they are listed to people.
 std::span<const trained_model> trained_models();
 /// Null where there is none.
 const trained_model* trained_model_of(std::string_view name);
-/// Adds one, for a program that has layers of its own: before it reads its arguments.
+/// Adds one, in place of one of that name, for a program that has layers of its own: before it reads its arguments.
 void register_trained_model(const trained_model& added);
 
 } // namespace ringmaster

@@ -35,7 +35,8 @@ caf::expected<std::vector<std::string>> names_in(const fs::path& folder) {
   fs::recursive_directory_iterator at{folder, fs::directory_options::skip_permission_denied, problem}, end;
   for (; !problem && at != end; at.increment(problem)) {
     std::error_code ignored;
-    if (at->path().filename().string().starts_with('.'))
+    const auto its = at->path().filename().string();
+    if (its.starts_with('.') || (its == "build" && at->is_directory(ignored)))
       at.disable_recursion_pending();
     else if (at->is_regular_file(ignored))
       result.push_back(at->path().lexically_relative(folder).generic_string());

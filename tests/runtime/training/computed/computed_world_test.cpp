@@ -48,7 +48,7 @@ TEST_CASE("in a fixed order the bits are the same on any number of ranks") {
     CHECK(with(ranks).parameters == alone.parameters);
   auto job = small_job("ddp-ordered", 4, 13, 1);
   job.shape.virtual_ranks = 6;
-  auto refused = computed_world{job, 7, room}.run_step();
+  auto refused = computed_world{job, 7, 4 << 20}.run_step();
   REQUIRE(!refused);
   CHECK(render(refused.error()) == "6 virtual ranks are too few for 7 ranks");
 }

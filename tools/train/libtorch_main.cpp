@@ -1,0 +1,58 @@
+// `ringmaster train` with the layers that libtorch computes.
+#include "messages/errc.hpp"
+#include "runtime/training/libtorch/libtorch_models.hpp"
+#include "tools/train/run_command.hpp"
+#include "tools/train/trained_models.hpp"
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
+  if (data.labels_each() != 1)
+    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
+  std::vector<uint64_t> sizes{data.shape().elements()};
+  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
+  sizes.push_back(data.label_count());
+  return libtorch_perceptron(sizes);
+}
+
+/// A model that takes images of one size.
+template <model_layers (*Make)()>
+caf::expected<model_layers> make_for(const char* name, const data_set& data, sample_shape shape) {
+  if (data.shape() != shape || data.label_count() > 10)
+    return invalid(fmt::format("{} takes images of {} with 10 labels, and {} has {} with {}", name, shape.text(),
+                               data.name(), data.shape().text(), data.label_count()));
+  return Make();
+}
+
+caf::expected<model_layers> make_lenet(const data_set& data, const model_wishes&) {
+  return make_for<lenet>("lenet", data, {1, 28, 28});
+}
+
+caf::expected<model_layers> make_resnet9(const data_set& data, const model_wishes&) {
+  return make_for<resnet9>("resnet9", data, {3, 32, 32});
+}
+
+caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes& wishes) {
+  if (data.labels_each() == 1)
+    return invalid(fmt::format("bytes is for texts, and {} are images of {}", data.name(), data.shape().text()));
+  return layers_of(byte_transformer{.positions = data.labels_each(),
+                                    .width = wishes.width,
+                                    .blocks = wishes.blocks,
+                                    .hidden = 4 * wishes.width});
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  register_trained_model({"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron});
+  register_trained_model({"lenet", "LeNet-5, of digits of 28x28", make_lenet});
+  register_trained_model({"resnet9", "convolutions with batch norm, two of them residual, of CIFAR-10's images",
+                          make_resnet9});
+  register_trained_model({"bytes", "a transformer that tells a text's next byte", make_bytes, true});
+  return train_for_real_command().run(std::vector<std::string>{argv + 1, argv + argc});
+}
