@@ -1,7 +1,9 @@
 #include "client/cluster.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/journal.hpp"
 #include "client/client.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"

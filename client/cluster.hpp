@@ -1,10 +1,12 @@
 #pragma once
 
-#include "actors/configuration/settings.hpp"
-#include "actors/hosts/journal.hpp"
+#include "messages/interfaces.hpp"
+#include "runtime/configuration/options.hpp"
 #include "runtime/memory/memory_directory.hpp"
 
+#include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
 
 #include <memory>
 #include <optional>

@@ -94,8 +94,12 @@ void add_counted(caf::config_option_set& all, const option_entry& entry, uint64_
 
 } // namespace
 
+void add_messages(caf::actor_system_config& cfg) {
+  cfg.add_message_types<caf::id_block::ringmaster>();
+}
+
 configuration::configuration() {
-  add_message_types<caf::id_block::ringmaster>();
+  add_messages(*this);
   add_error_category(caf::atom("ringmaster"), [](uint8_t code, caf::atom_value category, const caf::message& x) {
     return ringmaster::render(caf::error{code, category, x});
   });

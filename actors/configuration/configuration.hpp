@@ -11,6 +11,9 @@
 
 namespace ringmaster {
 
+/// Tells an actor system of our messages. The templates behind it are large: they are here once.
+void add_messages(caf::actor_system_config& cfg);
+
 /// The configuration of a process: our options beside CAF's own. The command line goes before the file, the file
 /// before the defaults. Loads our message types and the middleman.
 ///

@@ -11,7 +11,7 @@ namespace ringmaster {
 namespace {
 
 std::vector<known_datatype>& known() {
-  static std::vector<known_datatype> all{RINGMASTER_DATATYPES};
+  static std::vector<known_datatype> all{RINGMASTER_DATATYPES(RINGMASTER_DATATYPE_ENTRY)};
   return all;
 }
 

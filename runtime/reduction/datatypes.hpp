@@ -40,10 +40,15 @@ const known_datatype* find_datatype(proto::DataType type);
 /// more than `element_bytes_max`, a missing function.
 caf::error register_datatype(const known_datatype& added);
 
-/// The table: its entries, in the files of their loops, in the order of their numbers.
-#define RINGMASTER_DATATYPES                                                                                           \
-  float64_datatype, float32_datatype, int32_datatype, int64_datatype, int8_datatype, uint8_datatype, uint32_datatype,  \
-    uint64_datatype, float16_datatype, bfloat16_datatype, float8_e4m3_datatype, float8_e5m2_datatype
-extern const known_datatype RINGMASTER_DATATYPES;
+/// The table, in the order of the numbers: each one's number, its name, with which its entry begins, and what an
+/// element is: a C++ type, or a format of runtime/reduction/small_floats.hpp. The entries are in the files of their
+/// loops.
+#define RINGMASTER_DATATYPES(ROW)                                                                                      \
+  ROW(FLOAT64, float64, double), ROW(FLOAT32, float32, float), ROW(INT32, int32, int32_t), ROW(INT64, int64, int64_t), \
+    ROW(INT8, int8, int8_t), ROW(UINT8, uint8, uint8_t), ROW(UINT32, uint32, uint32_t), ROW(UINT64, uint64, uint64_t), \
+    ROW(FLOAT16, float16, ringmaster::float16), ROW(BFLOAT16, bfloat16, ringmaster::bfloat16),                         \
+    ROW(FLOAT8_E4M3, float8_e4m3, ringmaster::float8_e4m3), ROW(FLOAT8_E5M2, float8_e5m2, ringmaster::float8_e5m2)
+#define RINGMASTER_DATATYPE_ENTRY(number, name, element) name##_datatype
+extern const known_datatype RINGMASTER_DATATYPES(RINGMASTER_DATATYPE_ENTRY);
 
 } // namespace ringmaster

@@ -15,7 +15,9 @@ template <class Bits, int ExponentBits, bool HasInfinity>
 struct small_float {
   using bits_type = Bits;
   static constexpr int total_bits = 8 * sizeof(Bits);
+  static constexpr int exponent_bits = ExponentBits;
   static constexpr int fraction_bits = total_bits - 1 - ExponentBits;
+  static constexpr bool has_infinity = HasInfinity;
   static constexpr int bias = (1 << (ExponentBits - 1)) - 1;
   static constexpr uint32_t magnitude_mask = (1u << (total_bits - 1)) - 1;
   static constexpr uint32_t infinity = ((1u << ExponentBits) - 1) << fraction_bits; ///< where there is one
@@ -83,6 +85,9 @@ private:
 /// The upper half of a float32: the same exponents, so nothing but the fraction is rounded.
 struct bfloat16 {
   using bits_type = uint16_t;
+  static constexpr int exponent_bits = 8;
+  static constexpr int fraction_bits = 7;
+  static constexpr bool has_infinity = true;
   static constexpr uint16_t nan = 0x7fc0;
 
   [[gnu::always_inline]] static inline float decode(uint16_t bits) {

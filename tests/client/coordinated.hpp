@@ -1,7 +1,7 @@
 #pragma once
 
+#include "actors/configuration/configuration.hpp"
 #include "messages/interfaces.hpp"
-#include "messages/type_ids.hpp"
 
 #include <caf/all.hpp>
 
@@ -22,7 +22,7 @@ struct coordinated {
   struct configuration : caf::actor_system_config {
     configuration() {
       set("scheduler.max-threads", 2);
-      add_message_types<caf::id_block::ringmaster>();
+      add_messages(*this);
     }
   };
 

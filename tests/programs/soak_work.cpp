@@ -83,7 +83,7 @@ void soak_work::round() {
   auto comm = timed([&] { return host_.comm_init(static_cast<uint32_t>(ranks), policy); });
   if (!comm)
     return refuse(comm.error());
-  for (int i = 0; i < 10 && run(comm->commid(), policy); ++i) {
+  for (int i = 0; i < 10 && run(id_of(*comm), policy); ++i) {
   }
   timed([&] { return host_.destroy(id_of(*comm)); });
 }
@@ -108,10 +108,11 @@ test::collective_options soak_work::draw(uint32_t ranks) {
   return x;
 }
 
-caf::expected<proto::CollectiveRequest> soak_work::prepare(
-  uint64_t communicator, const members& then, const test::collective_options& what, const expectation& expected) {
+caf::expected<proto::CollectiveRequest> soak_work::prepare(communicator_id communicator, const members& then,
+                                                           const test::collective_options& what,
+                                                           const expectation& expected) {
   proto::CollectiveRequest request;
-  request.set_comm_id(communicator);
+  request.set_comm_id(communicator.value);
   *request.mutable_collective() = collective_of(what);
   for (uint32_t rank = 0; rank < what.ranks; ++rank) {
     auto& device = then.devices(static_cast<int>(rank));
@@ -128,14 +129,13 @@ caf::expected<proto::CollectiveRequest> soak_work::prepare(
   return request;
 }
 
-bool soak_work::run(uint64_t communicator, proto::FailurePolicy policy) {
-  communicator_id id{communicator};
+bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
   auto then = timed([&] { return host_.status(id); });
   if (!then)
     return refuse(then.error()), false;
   auto what = draw(static_cast<uint32_t>(then->devices_size()));
   expectation expected{what, drawn_};
-  auto request = prepare(communicator, *then, what, expected);
+  auto request = prepare(id, *then, what, expected);
   if (!request)
     return refuse(request.error()), true;
   bool met_event = cluster_.take_event();

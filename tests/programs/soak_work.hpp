@@ -41,8 +41,8 @@ private:
 
   test::collective_options draw(uint32_t ranks);
   /// Whether the communicator can go on.
-  bool run(uint64_t communicator, proto::FailurePolicy policy);
-  caf::expected<proto::CollectiveRequest> prepare(uint64_t communicator, const members& then,
+  bool run(communicator_id id, proto::FailurePolicy policy);
+  caf::expected<proto::CollectiveRequest> prepare(communicator_id communicator, const members& then,
                                                   const test::collective_options& what, const expectation& expected);
   void judge(const members& now, const members& then, proto::FailurePolicy policy, const test::collective_options& what,
              const expectation& expected);

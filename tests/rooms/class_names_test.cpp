@@ -2,10 +2,11 @@
 // functions for both.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -77,25 +78,58 @@ private:
     return result;
   }
 
+  /// Names, "::", and other characters one by one; an empty one at the end.
+  static std::vector<std::string> words_of(const std::string& head) {
+    const auto is_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    std::vector<std::string> result;
+    for (size_t i = 0, end = 0; i < head.size(); i = end) {
+      for (end = i; end < head.size() && is_name(head[end]);)
+        ++end;
+      if (end == i)
+        end += head.compare(i, 2, "::") == 0 ? 2 : 1;
+      if (!std::isspace(static_cast<unsigned char>(head[i])))
+        result.push_back(head.substr(i, end - i));
+    }
+    result.emplace_back();
+    return result;
+  }
+
+  /// The name of the class that is defined behind this head, or "".
+  static std::string class_of(const std::vector<std::string>& words) {
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+      auto& key = words[i];
+      if ((key != "class" && key != "struct" && key != "union" && key != "enum") || (i > 0 && words[i - 1] != ">"))
+        continue;
+      auto name = i + (key == "enum" && words[i + 1] == "class" ? 2 : 1);
+      if (words[name] == "[") // [[nodiscard]]
+        name += 5;
+      if (name + 1 >= words.size())
+        continue;
+      auto& behind = words[name + (words[name + 1] == "final" ? 2 : 1)];
+      if (behind.empty() || behind == ":")
+        return words[name];
+    }
+    return {};
+  }
+
   void open(const std::string& head, const std::string& file) {
-    static const std::regex room{R"(\s*(?:inline )?namespace\s*([\w:]*)\s*)"},
-      defined{
-        R"((?:.*>)?\s*(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s*)?(\w+)\s*(?:final\s*)?(?::[^:].*)?)"};
-    std::smatch found;
-    const auto line = std::regex_replace(head, std::regex{R"(\s+)"}, " ");
-    if (std::regex_match(line, found, room)) {
-      scopes_.push_back({true, found[1]});
+    const auto words = words_of(head);
+    if (auto room = std::ranges::find(words, "namespace"); room - words.begin() <= 1 && room != words.end()) {
+      std::string name;
+      while (++room != words.end())
+        name += *room;
+      scopes_.push_back({true, name});
       return;
     }
-    if (std::regex_match(line, found, defined)) {
-      std::string name;
+    if (const auto name = class_of(words); !name.empty()) {
+      std::string around;
       bool named = true;
       for (auto& x : scopes_) {
         named = named && x.is_namespace && !x.name.empty();
-        name += x.name + "::";
+        around += x.name + "::";
       }
       if (named)
-        files_[name + found[1].str()].push_back(file);
+        files_[around + name].push_back(file);
     }
     scopes_.push_back({});
   }

@@ -1,10 +1,12 @@
 #include "tests/support/deterministic_system.hpp"
 
+#include "actors/configuration/configuration.hpp"
+
 namespace ringmaster::test {
 
 deterministic_system::config::config() {
   set("scheduler.policy", caf::atom("testing"));
-  add_message_types<caf::id_block::ringmaster>();
+  add_messages(*this);
 }
 
 deterministic_system::deterministic_system()

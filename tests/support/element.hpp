@@ -1,7 +1,9 @@
 #pragma once
 
 #include "messages/gpu_sim.pb.h"
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/reduction/small_floats.hpp"
 #include "tests/support/small_float_reference.hpp"
 
 #include <bit>
@@ -13,37 +15,52 @@
 #include <type_traits>
 #include <vector>
 
-// Elements of every datatype as C++ types, and what reductions should make of them, the plain way.
+// Elements of every datatype of the table as C++ types, and what reductions should make of them, the plain way.
 
 namespace ringmaster::test {
 
 /// A float narrower than float32, as it is stored.
-template <proto::DataType Type, class Bits>
+template <class Format>
 struct small {
-  Bits bits;
+  typename Format::bits_type bits;
 };
 
-using half = small<proto::FLOAT16, uint16_t>;
-using brain = small<proto::BFLOAT16, uint16_t>;
-using e4m3 = small<proto::FLOAT8_E4M3, uint8_t>;
-using e5m2 = small<proto::FLOAT8_E5M2, uint8_t>;
+/// What an element of the datatypes' table is, as C++ stores it.
+template <class Element>
+using stored = std::conditional_t<std::is_arithmetic_v<Element>, std::type_identity<Element>,
+                                  std::type_identity<small<Element>>>::type;
 
-#define RINGMASTER_ELEMENTS                                                                                            \
-  double, float, int8_t, uint8_t, int32_t, uint32_t, int64_t, uint64_t, test::half, test::brain, test::e4m3, test::e5m2
+using half = stored<float16>;
+using brain = stored<bfloat16>;
+using e4m3 = stored<float8_e4m3>;
+using e5m2 = stored<float8_e5m2>;
+
+#define RINGMASTER_ELEMENT(number, name, element) ringmaster::test::stored<element>
+#define RINGMASTER_ELEMENTS RINGMASTER_DATATYPES(RINGMASTER_ELEMENT)
+
+/// The number of the datatype whose elements are stored so.
+template <class T>
+constexpr proto::DataType number_of() {
+  struct row {
+    proto::DataType number;
+    bool is_it;
+  };
+#define RINGMASTER_ELEMENT_ROW(number, name, element)                                                                  \
+  row {                                                                                                                \
+    proto::number, std::is_same_v<T, stored<element>>                                                                  \
+  }
+  for (auto x : {RINGMASTER_DATATYPES(RINGMASTER_ELEMENT_ROW)})
+    if (x.is_it)
+      return x.number;
+  throw "no row of the table has such elements"; // does not compile where a constant is wanted
+}
 
 /// How `T` is called, and computed with.
 template <class T>
 struct element {
   using wide = T;
   static constexpr bool rounds = false;
-  static constexpr proto::DataType type = std::is_same_v<T, double>     ? proto::FLOAT64
-                                          : std::is_same_v<T, float>    ? proto::FLOAT32
-                                          : std::is_same_v<T, int8_t>   ? proto::INT8
-                                          : std::is_same_v<T, uint8_t>  ? proto::UINT8
-                                          : std::is_same_v<T, int32_t>  ? proto::INT32
-                                          : std::is_same_v<T, uint32_t> ? proto::UINT32
-                                          : std::is_same_v<T, int64_t>  ? proto::INT64
-                                                                        : proto::UINT64;
+  static constexpr proto::DataType type = number_of<T>();
   static T decode(T value) { return value; }
   static T encode(T value) { return value; }
   static T of_bits(uint64_t bits) {
@@ -53,14 +70,16 @@ struct element {
   }
 };
 
-template <proto::DataType Type, class Bits>
-struct element<small<Type, Bits>> {
+template <class Format>
+struct element<small<Format>> {
   using wide = float;
+  using bits_type = typename Format::bits_type;
   static constexpr bool rounds = true;
-  static constexpr proto::DataType type = Type;
-  static float decode(small<Type, Bits> x) { return static_cast<float>(small_float_reference::of(Type).value(x.bits)); }
-  static small<Type, Bits> encode(float x) { return {static_cast<Bits>(small_float_reference::of(Type).nearest(x))}; }
-  static small<Type, Bits> of_bits(uint64_t bits) { return {static_cast<Bits>(bits)}; }
+  static constexpr proto::DataType type = number_of<small<Format>>();
+  static const small_float_reference& meaning() { return small_float_reference::of<Format>(); }
+  static float decode(small<Format> x) { return static_cast<float>(meaning().value(x.bits)); }
+  static small<Format> encode(float x) { return {static_cast<bits_type>(meaning().nearest(x))}; }
+  static small<Format> of_bits(uint64_t bits) { return {static_cast<bits_type>(bits)}; }
 };
 
 constexpr gpu_sim::ReduceOp built_in_ops[] = {gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN,

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace ringmaster::test {
 
-small_float_reference::small_float_reference(proto::DataType type) {
-  switch (type) {
-    case proto::FLOAT16: exponent_bits_ = 5, fraction_bits_ = 10; break;
-    case proto::BFLOAT16: exponent_bits_ = 8, fraction_bits_ = 7; break;
-    case proto::FLOAT8_E4M3: exponent_bits_ = 4, fraction_bits_ = 3, has_infinity_ = false; break;
-    default: exponent_bits_ = 5, fraction_bits_ = 2; break;
-  }
+small_float_reference::small_float_reference(int exponent_bits, int fraction_bits, bool has_infinity)
+  : exponent_bits_(exponent_bits), fraction_bits_(fraction_bits), has_infinity_(has_infinity) {
   // Infinity's encoding is the first that is no number; in e4m3 the last one is NaN.
   const uint32_t count = has_infinity_ ? ((1u << exponent_bits_) - 1) << fraction_bits_ : sign_bit() - 1;
   const int bias = (1 << (exponent_bits_ - 1)) - 1;
@@ -23,15 +17,6 @@ small_float_reference::small_float_reference(proto::DataType type) {
     const uint32_t significand = exponent == 0 ? fraction : fraction + (1u << fraction_bits_);
     numbers_.push_back(std::ldexp(significand, std::max(exponent, 1) - bias - fraction_bits_));
   }
-}
-
-const small_float_reference& small_float_reference::of(proto::DataType type) {
-  static const std::map<proto::DataType, small_float_reference> all{
-    {proto::FLOAT16, small_float_reference{proto::FLOAT16}},
-    {proto::BFLOAT16, small_float_reference{proto::BFLOAT16}},
-    {proto::FLOAT8_E4M3, small_float_reference{proto::FLOAT8_E4M3}},
-    {proto::FLOAT8_E5M2, small_float_reference{proto::FLOAT8_E5M2}}};
-  return all.at(type);
 }
 
 double small_float_reference::value(uint32_t bits) const {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "messages/types.pb.h"
-
 #include <cstdint>
 #include <vector>
 
@@ -10,11 +8,15 @@ namespace ringmaster::test {
 /// The meaning of a small float, number by number: slow, and written from the formats' definitions alone.
 class small_float_reference {
 public:
-  /// float16, bfloat16, float8_e4m3 or float8_e5m2.
-  explicit small_float_reference(proto::DataType type);
+  /// Where there is no infinity, exponents of ones only are ordinary numbers, but for the largest, which is NaN.
+  small_float_reference(int exponent_bits, int fraction_bits, bool has_infinity);
 
-  /// Kept for all tests.
-  static const small_float_reference& of(proto::DataType type);
+  /// Of a format of runtime/reduction/small_floats.hpp, kept for all tests.
+  template <class Format>
+  static const small_float_reference& of() {
+    static const small_float_reference result{Format::exponent_bits, Format::fraction_bits, Format::has_infinity};
+    return result;
+  }
 
   double value(uint32_t bits) const;
   /// The encoding nearest to `value`, ties to even; the positive quiet NaN for NaN, and for what e4m3 has not.
@@ -31,7 +33,7 @@ public:
 private:
   int exponent_bits_;
   int fraction_bits_;
-  bool has_infinity_ = true;
+  bool has_infinity_;
   std::vector<double> numbers_;
 };
 

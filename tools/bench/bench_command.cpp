@@ -1,5 +1,6 @@
 #include "tools/bench/bench_command.hpp"
 
+#include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/selection/written_algorithm.hpp"

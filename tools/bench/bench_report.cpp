@@ -53,7 +53,7 @@ std::string json_row(const bench_options& x, const bench_row& row, const rank_la
   for (size_t rank = 0; rank < layout.ranks().size(); ++rank) {
     auto& lies = layout.ranks()[rank];
     json.object().member("rank", rank).member("device", lies.device.value);
-    json.member("node", lies.node).member("host", lies.host).end();
+    json.member("node", lies.node_name).member("host", lies.host).end();
   }
   return json.end().end().take();
 }

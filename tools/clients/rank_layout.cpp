@@ -27,22 +27,22 @@ std::string ranges_text(const std::vector<uint32_t>& ranks) {
 }
 
 std::string node_text(const rank_layout::place& x) {
-  if (x.node.empty())
+  if (x.node_name.empty())
     return "a node that is gone";
-  return fmt::format("{}{}, process {}", x.node, x.host.empty() ? "" : ", host " + x.host, x.pid);
+  return fmt::format("{}{}, process {}", x.node_name, x.host.empty() ? "" : ", host " + x.host, x.pid);
 }
 
 } // namespace
 
 rank_layout::rank_layout(const gpu_sim::CommInitResponse& group, const proto::ClusterInfo& cluster) {
-  std::map<uint64_t, uint64_t> node_of;
+  std::map<device_id, node_id> node_of;
   for (auto& x : cluster.devices())
-    node_of[x.metadata().deviceid().value()] = x.node_id();
+    node_of[id_of(x.metadata())] = node_id{x.node_id()};
   for (auto& x : group.devices()) {
-    place here{.device = id_of(x), .node_id = node_of[x.deviceid().value()]};
-    auto node = std::ranges::find(cluster.nodes(), here.node_id, [](auto& y) { return y.node_id(); });
+    place here{.device = id_of(x), .node = node_of[id_of(x)]};
+    auto node = std::ranges::find(cluster.nodes(), here.node, [](auto& y) { return node_id{y.node_id()}; });
     if (node != cluster.nodes().end()) {
-      here.node = node->name();
+      here.node_name = node->name();
       here.host = node->hostname();
       here.pid = node->pid();
     }
@@ -51,10 +51,10 @@ rank_layout::rank_layout(const gpu_sim::CommInitResponse& group, const proto::Cl
 }
 
 std::string rank_layout::summary() const {
-  std::map<uint64_t, uint64_t> ranks_of; // by node
+  std::map<node_id, uint64_t> ranks_of;
   std::set<std::string> hosts;
   for (auto& x : ranks_) {
-    ++ranks_of[x.node_id];
+    ++ranks_of[x.node];
     if (!x.host.empty())
       hosts.insert(x.host);
   }
@@ -71,7 +71,7 @@ std::string rank_layout::summary() const {
 std::vector<std::string> rank_layout::nodes() const {
   std::vector<std::pair<const place*, std::vector<uint32_t>>> nodes;
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    auto known = std::ranges::find(nodes, ranks_[rank].node_id, [](auto& x) { return x.first->node_id; });
+    auto known = std::ranges::find(nodes, ranks_[rank].node, [](auto& x) { return x.first->node; });
     if (known == nodes.end())
       known = nodes.insert(nodes.end(), {&ranks_[rank], {}});
     known->second.push_back(rank);

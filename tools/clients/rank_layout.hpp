@@ -13,8 +13,8 @@ class rank_layout {
 public:
   struct place {
     device_id device;
-    uint64_t node_id = 0;
-    std::string node = {}, host = {}; ///< Empty: the node is gone, or does not say.
+    node_id node = {};
+    std::string node_name = {}, host = {}; ///< Empty: the node is gone, or does not say.
     uint64_t pid = 0;
   };
 

@@ -20,20 +20,20 @@ using operation_told = CommunicatorStatus::Operation;
 
 constexpr uint64_t second_ns = 1'000'000'000;
 
-const proto::ClusterInfo::Device* find_device(const proto::ClusterInfo& cluster, uint64_t id) {
-  auto found = std::ranges::find(cluster.devices(), id, [](auto& x) { return x.metadata().deviceid().value(); });
+const proto::ClusterInfo::Device* find_device(const proto::ClusterInfo& cluster, device_id id) {
+  auto found = std::ranges::find(cluster.devices(), id, [](auto& x) { return id_of(x.metadata()); });
   return found == cluster.devices().end() ? nullptr : &*found;
 }
 
-const proto::ClusterInfo::Node* find_node(const proto::ClusterInfo& cluster, uint64_t id) {
-  auto found = std::ranges::find(cluster.nodes(), id, [](auto& x) { return x.node_id(); });
+const proto::ClusterInfo::Node* find_node(const proto::ClusterInfo& cluster, node_id id) {
+  auto found = std::ranges::find(cluster.nodes(), id, [](auto& x) { return node_id{x.node_id()}; });
   return found == cluster.nodes().end() ? nullptr : &*found;
 }
 
 /// "node-2 on hostb, pid 812"; a device that has just died is nowhere.
-std::string place_of(const proto::ClusterInfo& cluster, uint64_t device) {
+std::string place_of(const proto::ClusterInfo& cluster, device_id device) {
   auto known = find_device(cluster, device);
-  auto node = known == nullptr ? nullptr : find_node(cluster, known->node_id());
+  auto node = known == nullptr ? nullptr : find_node(cluster, node_id{known->node_id()});
   return node == nullptr ? "not here" : place_text(*node);
 }
 
@@ -137,7 +137,7 @@ std::vector<std::string> row_of(const CommunicatorStatus& x, int rank, const pro
   bool of_it = x.operations_size() > 0 && latest.sequence() == x.operations(0).sequence();
   return {std::to_string(rank),
           fmt::format("0x{:x}", about.device_id()),
-          place_of(cluster, about.device_id()),
+          place_of(cluster, device_id{about.device_id()}),
           of_it && latest.rounds() > 0 ? fmt::format("{}/{}", latest.round(), latest.rounds()) : "-",
           of_it ? received_text(about) : "-",
           about.has_latest() ? std::to_string(latest.queued()) : "-",
@@ -180,7 +180,7 @@ void tell_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluste
     auto& rank = x.ranks(static_cast<int>(culprits[i]));
     out.push_back({x.still_ns() > second_ns ? tone::bad : tone::plain,
                    fmt::format("  others wait for rank {} (device 0x{:x}, {}): {}", culprits[i], rank.device_id(),
-                               place_of(cluster, rank.device_id()), doing_text(rank))});
+                               place_of(cluster, device_id{rank.device_id()}), doing_text(rank))});
   }
   if (culprits.size() > told_max)
     out.push_back({tone::plain, fmt::format("  and for {}", counted(culprits.size() - told_max, "other rank"))});

@@ -166,7 +166,7 @@ tuned_group group_of(const std::vector<rank_layout::place>& ranks, bool share_me
   tuned_group result;
   std::map<std::string, uint32_t> hosts;
   for (auto& x : ranks) {
-    auto host = share_memory ? x.host : fmt::format("{}", x.node_id);
+    auto host = share_memory ? x.host : fmt::format("{}", x.node);
     result.devices.push_back(x.device);
     result.hosts.push_back(hosts.emplace(host, static_cast<uint32_t>(hosts.size())).first->second);
   }
@@ -244,10 +244,10 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
 
 std::vector<tuned_group> groups_of(const rank_layout& ranks, bool share_memory) {
   std::vector<rank_layout::place> all, one_of_each;
-  std::set<uint64_t> nodes;
+  std::set<node_id> nodes;
   for (auto& x : ranks.ranks()) {
     all.push_back(x);
-    if (nodes.insert(x.node_id).second)
+    if (nodes.insert(x.node).second)
       one_of_each.push_back(x);
   }
   const auto& pair_of = one_of_each.size() < 2 ? all : one_of_each;

@@ -1,9 +1,9 @@
 // Over real sockets, on loopback.
+#include "actors/configuration/configuration.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
 
 #include "messages/errc.hpp"
-#include "messages/type_ids.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <caf/all.hpp>
@@ -33,7 +33,7 @@ struct process {
       set("middleman.heartbeat-interval", caf::timespan{50ms});
       set("middleman.connection-timeout", caf::timespan{10s});
       load<caf::io::middleman>();
-      add_message_types<caf::id_block::ringmaster>();
+      add_messages(*this);
     }
   };
 

@@ -1,4 +1,5 @@
 // Training on real threads, with devices that are killed at any time.
+#include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "client/training/training_run.hpp"
@@ -17,7 +18,7 @@ using namespace ringmaster::training;
 namespace {
 
 struct threads_config : caf::actor_system_config {
-  threads_config() { add_message_types<caf::id_block::ringmaster>(); }
+  threads_config() { add_messages(*this); }
 };
 
 constexpr uint64_t kill_epochs = 6;

@@ -4,13 +4,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <unordered_set>
 #include <vector>
 
 using namespace ringmaster;
@@ -71,6 +72,35 @@ struct budget {
   uint32_t refusals = 0; ///< Of spares: none is free, or the coordinator does not answer.
   bool joint = false;    ///< Operations are joint ones.
   uint32_t leaves = 0;   ///< Members that are asked to leave.
+};
+
+/// Numbers, ids and sets of them, as one number.
+class mixed {
+public:
+  template <class... Ts>
+  void add(const Ts&... xs) {
+    (mix(xs), ...);
+  }
+  uint64_t value() const { return value_; }
+
+private:
+  template <class T>
+  void mix(const T& x) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      value_ = (value_ ^ static_cast<uint64_t>(x)) * 0x9e3779b97f4a7c15; // each step can be undone: none loses anything
+      value_ ^= value_ >> 32;
+    } else if constexpr (requires { x.value; }) {
+      mix(x.value);
+    } else if constexpr (requires { x.second; }) {
+      add(x.first, x.second);
+    } else {
+      mix(x.size());
+      for (auto& y : x)
+        mix(y);
+    }
+  }
+
+  uint64_t value_ = 1;
 };
 
 /// A communicator's epochs with everything around them: devices that fall silent and are noticed later, streams that
@@ -166,11 +196,7 @@ public:
 
   void apply(const event& x) {
     using kind = event::kind;
-    static constexpr const char* names[] = {"fall",      "notice",     "quiesced",   "finish",   "commit",
-                                            "break_off", "call",       "overdue",    "abort",    "destroy",
-                                            "spare",     "bare_spare", "dead_spare", "no_spare", "no_answer",
-                                            "move",      "moved",      "leave",      "let_leave"};
-    path_ += fmt::format("{} {} {} {}, ", names[static_cast<int>(x.what)], x.device, x.sequence, x.epoch);
+    path_.push_back(x);
     switch (x.what) {
       case kind::fall:
         --left_.losses;
@@ -293,22 +319,19 @@ public:
   }
 
   /// All that the future depends on.
-  std::string text() const {
-    std::string result = fmt::format("{} {} {} {} {} {} {} |", static_cast<int>(epochs_.state()), epochs_.epoch(),
-                                     asked_for_, next_spare_, moving_, calls_, epochs_.must_rest());
-    result += fmt::format("{} {} {} {} {} {} {} {}|", left_.losses, left_.calls, left_.broken, left_.overdue,
-                          left_.aborts, left_.destroys, left_.spares, left_.refusals);
+  uint64_t fingerprint() const {
+    mixed all;
+    all.add(epochs_.state(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_rest());
+    all.add(left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts, left_.destroys, left_.spares,
+            left_.refusals, left_.leaves);
     for (auto& x : epochs_.ranks())
-      result += fmt::format("{}{}{}{} ", x.id(), x.lost ? "l" : "", epochs_.has_stopped(x.id()) ? "" : "q",
-                            epochs_.is_leaving(x.id()) ? "v" : "");
-    result += fmt::format("{} {}|", left_.leaves, fmt::join(asked_to_leave_, ","));
+      all.add(x.id(), x.lost, epochs_.has_stopped(x.id()), epochs_.is_leaving(x.id()));
+    all.add(asked_to_leave_, streams_.size());
     for (auto& [id, x] : streams_)
-      result += fmt::format("|{}{}{} {} {} {}", id, x.alive ? "a" : "", x.noticed ? "n" : "", fmt::join(x.answers, ","),
-                            fmt::join(x.walks, ","), fmt::join(x.commits, ","));
+      all.add(id, x.alive, x.noticed, x.answers, x.walks, x.commits);
     for (auto& op : epochs_.operations().in_flight())
-      result += fmt::format("|{} {} {} {} {} {}", op.sequence, static_cast<int>(op.state), op.epoch, op.slots.size(),
-                            fmt::join(op.finished, ","), fmt::join(op.committed, ","));
-    return result;
+      all.add(op.sequence, op.state, op.epoch, op.slots.size(), op.finished, op.committed);
+    return all.value();
   }
 
 private:
@@ -479,7 +502,18 @@ private:
 
   void expect(bool holds, const char* what) const {
     if (!holds)
-      FAIL("not so: ", std::string{what}, "; behind ", path_);
+      FAIL("not so: ", std::string{what}, "; behind ", path());
+  }
+
+  std::string path() const {
+    static constexpr const char* names[] = {"fall",      "notice",     "quiesced",   "finish",   "commit",
+                                            "break_off", "call",       "overdue",    "abort",    "destroy",
+                                            "spare",     "bare_spare", "dead_spare", "no_spare", "no_answer",
+                                            "move",      "moved",      "leave",      "let_leave"};
+    std::string result;
+    for (auto& x : path_)
+      result += fmt::format("{} {} {} {}, ", names[static_cast<int>(x.what)], x.device, x.sequence, x.epoch);
+    return result;
   }
 
   epoch_change epochs_;
@@ -494,12 +528,12 @@ private:
   sequence_number moving_;
   uint32_t calls_ = 0;
   bool ending_ = false, destroyed_ = false, gone_ = false;
-  std::string path_; ///< What has happened.
+  std::vector<event> path_; ///< What has happened.
 };
 
 /// All states that can be reached. Returns how many there are.
 size_t explore(uint32_t ranks, proto::FailurePolicy policy, const budget& limits) {
-  std::set<size_t> seen; // hashes: two states with one would only be fewer cases
+  std::unordered_set<uint64_t> seen; // two states with one fingerprint would only be fewer cases
   std::vector<world> open;
   open.emplace_back(ranks, policy, limits);
   while (!open.empty()) {
@@ -509,7 +543,7 @@ size_t explore(uint32_t ranks, proto::FailurePolicy policy, const budget& limits
     for (auto& event : now.possible()) {
       auto next = now;
       next.apply(event);
-      if (seen.insert(std::hash<std::string>{}(next.text())).second)
+      if (seen.insert(next.fingerprint()).second)
         open.push_back(std::move(next));
     }
   }

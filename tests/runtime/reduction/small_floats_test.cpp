@@ -1,7 +1,7 @@
 #include "runtime/reduction/small_floats.hpp"
 
 #include "runtime/reduction/reduction_kernels.hpp"
-#include "tests/support/small_float_reference.hpp"
+#include "tests/support/element.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,10 +18,7 @@ using test::small_float_reference;
 namespace {
 
 template <class Format>
-constexpr proto::DataType type_of = std::is_same_v<Format, float16>       ? proto::FLOAT16
-                                    : std::is_same_v<Format, bfloat16>    ? proto::BFLOAT16
-                                    : std::is_same_v<Format, float8_e4m3> ? proto::FLOAT8_E4M3
-                                                                          : proto::FLOAT8_E5M2;
+constexpr proto::DataType type_of = test::number_of<test::stored<Format>>();
 
 /// Everything at which rounding changes its mind: each number, the middle to the next one, and what float32 has right
 /// below and above; then the specials, and floats of random bits.
@@ -68,7 +65,7 @@ std::byte* bytes_of(std::vector<T>& values) {
 TEST_CASE_TEMPLATE("small floats: every encoding means what its format says, and comes back", Format, float16, bfloat16,
                    float8_e4m3, float8_e5m2) {
   using bits_type = typename Format::bits_type;
-  const auto& reference = small_float_reference::of(type_of<Format>);
+  const auto& reference = small_float_reference::of<Format>();
   REQUIRE(Format::nan == reference.nan());
   uint32_t wrong = 0;
   uint32_t nans = 0;
@@ -92,7 +89,7 @@ TEST_CASE_TEMPLATE("small floats: every encoding means what its format says, and
 TEST_CASE_TEMPLATE("small floats: float32 is rounded to the nearest, ties to even, by every instruction set", Format,
                    float16, bfloat16, float8_e4m3, float8_e5m2) {
   using bits_type = typename Format::bits_type;
-  const auto& reference = small_float_reference::of(type_of<Format>);
+  const auto& reference = small_float_reference::of<Format>();
   const auto values = hard_floats(reference, 42);
   std::vector<bits_type> right;
   for (float x : values)
@@ -115,7 +112,7 @@ TEST_CASE_TEMPLATE("small floats: float32 is rounded to the nearest, ties to eve
 TEST_CASE_TEMPLATE("small floats: every instruction set decodes alike", Format, float16, bfloat16, float8_e4m3,
                    float8_e5m2) {
   using bits_type = typename Format::bits_type;
-  const uint32_t count = small_float_reference::of(type_of<Format>).encodings();
+  const uint32_t count = small_float_reference::of<Format>().encodings();
   std::vector<bits_type> encodings(count);
   for (uint32_t bits = 0; bits < count; ++bits)
     encodings[bits] = static_cast<bits_type>(bits);
@@ -149,7 +146,7 @@ TEST_CASE("small floats: what is too large becomes infinity, or NaN where there 
 
 TEST_CASE_TEMPLATE("small floats: a double is rounded once, by way of rounding to odd", Format, float16, bfloat16,
                    float8_e4m3, float8_e5m2) {
-  const auto& reference = small_float_reference::of(type_of<Format>);
+  const auto& reference = small_float_reference::of<Format>();
   const auto& numbers = reference.numbers();
   std::vector<double> values{0.0, 1e300, -1e300, 1e-300, 5e-324, std::ldexp(1.0, 128), INFINITY, 1 + 1e-15};
   for (size_t i = 0; i + 1 < numbers.size(); ++i) {
