@@ -176,3 +176,20 @@ TEST_CASE(
     CHECK(killed.size() == 2 + 3 + 4 + 5 + 6);
   }
 }
+
+TEST_CASE("kinds: where the root or the peer is lost no result is right, whoever is left") {
+  for (auto kind : {proto::BROADCAST, proto::SCATTER, proto::SEND_RECV}) {
+    CAPTURE(name_of(kind));
+    collective_options what;
+    what.kind = kind;
+    what.ranks = 3;
+    what.root = 1;
+    what.peer = 2;
+    what.count = 4;
+    collective_expectation expected{what};
+    CHECK(expected.wrong_in({{0}, {2}}, 0, false, expected.before(0)) == "a group without the root has no result");
+    if (kind == proto::SEND_RECV)
+      CHECK(expected.wrong_in({{0}, {1}}, 0, false, expected.before(0)) == "a group without the peer has no result");
+    CHECK(expected.wrong_in({{0}, {2}}, 0, true, expected.before(0)) == ""); // it has failed: nothing has changed
+  }
+}

@@ -79,6 +79,11 @@ int64_t collective_expectation::result(const group& members, const plan_request&
 
 std::string collective_expectation::wrong_in(const group& members, uint32_t place, bool failed,
                                              const std::vector<int64_t>& found) const {
+  auto is_there = [&](uint32_t wanted) { return std::ranges::find(members, wanted, &holder::rank) != members.end(); };
+  if (!failed && has_root(options_.kind) && !is_there(options_.root))
+    return "a group without the root has no result";
+  if (!failed && options_.kind == proto::SEND_RECV && !is_there(options_.peer))
+    return "a group without the peer has no result";
   auto [rank, its_device, came_later] = members[place];
   auto world = world_of(members);
   auto expected = before_[rank];
