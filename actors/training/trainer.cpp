@@ -105,6 +105,11 @@ uint32_t trainer_state::world_size() const {
 void trainer_state::begin_step() {
   now_ = phase::stepping;
   world_ = world_size();
+  if (world_ == 0 && settings_.takes_free_devices && self->clock().now() - news_ < settings_.patience) {
+    now_ = phase::recovering; // devices may come
+    self->delayed_send(self, breath, atom::resume_v, attempt_);
+    return;
+  }
   if (world_ == 0) {
     const auto there = static_cast<uint32_t>(members_.size());
     const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")

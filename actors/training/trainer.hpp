@@ -87,6 +87,8 @@ public:
 
 private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
+  /// So that whoever has failed is known to be lost before the next attempt, or most often.
+  static constexpr caf::timespan breath = std::chrono::milliseconds{20};
 
   enum class phase : uint8_t {
     gathering,  ///< Ranks start.

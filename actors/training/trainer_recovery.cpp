@@ -8,13 +8,6 @@
 
 namespace ringmaster::training {
 
-namespace {
-
-/// So that whoever has failed is known to be lost before the next attempt, or most often.
-constexpr caf::timespan breath = std::chrono::milliseconds{20};
-
-} // namespace
-
 void trainer_state::recover(const std::string& why) {
   now_ = phase::recovering;
   if (!why.empty()) {

@@ -40,10 +40,8 @@ caf::expected<model_layers> make_resnet9(const data_set& data, const model_wishe
 caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes& wishes) {
   if (data.labels_each() == 1)
     return invalid(fmt::format("bytes is for texts, and {} are images of {}", data.name(), data.shape().text()));
-  return layers_of(byte_transformer{.positions = data.labels_each(),
-                                    .width = wishes.width,
-                                    .blocks = wishes.blocks,
-                                    .hidden = 4 * wishes.width});
+  return layers_of(byte_transformer{
+    .positions = data.labels_each(), .width = wishes.width, .blocks = wishes.blocks, .hidden = 4 * wishes.width});
 }
 
 } // namespace

@@ -95,7 +95,7 @@ void run_options::add_to(option_table& table) {
     .offers(model_names())
     .otherwise(std::string{model->name});
   strategy_options::add_to(table, ranks_max);
-  table.option_named("--strategy").says("S", "one of these").otherwise("ddp");
+  table.option_named("--strategy").says("S", "one of these").otherwise("ddp; with --virtual-ranks ddp-ordered");
   table.parsed("--sizes", wishes.sizes, parse_sizes)
     .says("N-N", "of the layers between input and output, of mlp")
     .otherwise("128");
@@ -146,7 +146,7 @@ caf::error run_options::check() {
   if (all)
     return invalid("--strategy all is of simulate train: here it is one, such as ddp");
   if (which == nullptr)
-    which = strategy_of("ddp");
+    which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
   if (resume && checkpoint.empty())
     return invalid("--resume needs --checkpoint DIR, where it is to go on from");
   if (trained.global_batch < ranks && which->shares == sharing::none)

@@ -10,7 +10,7 @@ namespace ringmaster {
 struct run_options : strategy_options {
   const trained_model* model = &trained_models().front();
   model_wishes wishes{.sizes = {128}};
-  uint32_t window = 64; ///< Bytes of a text that a sample has.
+  uint32_t window = 64;    ///< Bytes of a text that a sample has.
   std::string data;        ///< A folder; empty: drawn digits.
   uint32_t samples = 8000; ///< Of drawn digits; as many as an epoch has.
   uint64_t epochs = 3;

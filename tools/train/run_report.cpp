@@ -59,8 +59,9 @@ std::string yardstick_text(const run_settings& what) {
 
 std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
   constexpr double bit = 0.6931471805599453; // of nats
-  const auto tried = of_text ? fmt::format("{:.3f} bits a byte", loss_of(x.held_out) / bit)
-                             : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
+  const auto tried = of_text
+                       ? fmt::format("{:.3f} bits a byte", loss_of(x.held_out) / bit)
+                       : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
   return fmt::format("epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: {}  {} samples/s on {}\n", x.epoch,
                      fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, tried,
                      count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));

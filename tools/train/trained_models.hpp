@@ -14,7 +14,7 @@ namespace ringmaster {
 
 /// What somebody has said of a model, for one of them to take.
 struct model_wishes {
-  std::vector<uint64_t> sizes; ///< Of a perceptron's layers between input and output.
+  std::vector<uint64_t> sizes;     ///< Of a perceptron's layers between input and output.
   uint64_t width = 64, blocks = 2; ///< Of a transformer.
 };
 

@@ -2,7 +2,7 @@
 #include "actors/training/trainer.hpp"
 #include "runtime/training/computed/computed_world.hpp"
 #include "tests/support/simulated_cluster.hpp"
-#include "tests/support/training_jobs.hpp"
+#include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Every strategy's program, with real numbers: the weights are those of one rank alone.
 #include "messages/errc.hpp"
-#include "tests/support/trained_model.hpp"
-#include "tests/support/training_jobs.hpp"
+#include "tests/support/training/trained_model.hpp"
+#include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "runtime/training/layers/optimizer.hpp"
 #include "runtime/training/layers/plain_layers.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
-#include "tests/support/layer_checks.hpp"
+#include "tests/support/training/layer_checks.hpp"
 
 #include <doctest/doctest.h>
 

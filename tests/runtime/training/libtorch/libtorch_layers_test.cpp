@@ -1,6 +1,6 @@
 // libtorch's layers by themselves: gradients beside differences, halves beside the whole, shards beside the whole.
 #include "runtime/training/libtorch/libtorch_models.hpp"
-#include "tests/support/layer_checks.hpp"
+#include "tests/support/training/layer_checks.hpp"
 
 #include <doctest/doctest.h>
 
