@@ -166,7 +166,7 @@ caf::expected<opened_data> run_options::open_data() const {
 
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
-  auto opened = data.empty() ? make_synthetic_digits(seed, samples, std::max(samples / 6, 1u)) : open_data_folder(data);
+  auto opened = open_data();
   if (!opened)
     return std::move(opened.error());
   result.data = std::move(*opened);
