@@ -1,6 +1,6 @@
 // How long a step of training takes in a strategy's program on one rank, beside the same model in libtorch alone: the
-// same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's time,
-// which on a machine of one's own is the clock's.
+// same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's
+// time, which on a machine of one's own is the clock's.
 //
 //   cmake -S . -B build/torch -G Ninja -DCMAKE_BUILD_TYPE=Release -DRINGMASTER_LIBTORCH=ON
 //   cmake --build build/torch --target training_real

@@ -1,6 +1,6 @@
 // Every strategy's program, with real numbers: the weights are those of one rank alone.
 #include "messages/errc.hpp"
-#include "tests/support/trained_model.hpp"
+#include "tests/support/training/trained_model.hpp"
 #include "tests/support/training_jobs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // Strategies over libtorch's layers: the weights are one rank's, and those of the same model in libtorch alone.
 #include "bench/training_real/plain_libtorch.hpp"
-#include "tests/support/trained_model.hpp"
+#include "tests/support/training/trained_model.hpp"
 #include "tests/support/training_jobs.hpp"
 
 #include <doctest/doctest.h>
