@@ -13,6 +13,11 @@ target_include_directories(ringmaster_options INTERFACE
 # What this links, however the floors are divided.
 set(ringmaster_libraries)
 set(libraries_to_see ringmaster_training)
+if(RINGMASTER_LIBTORCH)
+  list(APPEND libraries_to_see ringmaster_libtorch)
+else()
+  set(without_libtorch PATTERN libtorch EXCLUDE)
+endif()
 while(libraries_to_see)
   list(POP_FRONT libraries_to_see library)
   string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
@@ -30,7 +35,7 @@ install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(DIRECTORY messages runtime actors client "${PROJECT_BINARY_DIR}/messages"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
-  FILES_MATCHING PATTERN CMakeFiles EXCLUDE PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
+  FILES_MATCHING PATTERN CMakeFiles EXCLUDE ${without_libtorch} PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
 
 install(EXPORT ringmaster NAMESPACE ringmaster:: FILE ringmaster-targets.cmake
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)
@@ -40,6 +45,7 @@ write_basic_package_version_file(ringmaster-config-version.cmake COMPATIBILITY S
 install(
   FILES
     cmake/FindCAF.cmake
+    cmake/FindLibtorch.cmake
     "${PROJECT_BINARY_DIR}/ringmaster-config.cmake"
     "${PROJECT_BINARY_DIR}/ringmaster-config-version.cmake"
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)

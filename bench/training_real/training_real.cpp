@@ -2,7 +2,7 @@
 // same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's
 // time, which on a machine of one's own is the clock's.
 //
-//   cmake -S . -B build/torch -G Ninja -DCMAKE_BUILD_TYPE=Release -DRINGMASTER_LIBTORCH=ON
+//   cmake --preset torch
 //   cmake --build build/torch --target training_real
 //   build/torch/training_real [MODEL [ROUNDS]]        # mlp, lenet, resnet9, bytes; all of them, 15 rounds
 #include "bench/training_real/plain_libtorch.hpp"

@@ -12,11 +12,11 @@ namespace {
 
 template <class T>
 void add_up(const std::vector<const std::byte*>& from, uint64_t count, std::byte* to) {
-  std::vector<T> sums(count);
-  for (auto* each : from)
+  auto* sums = reinterpret_cast<T*>(to);
+  std::memcpy(to, from.front(), count * sizeof(T));
+  for (size_t rank = 1; rank < from.size(); ++rank)
     for (uint64_t i = 0; i < count; ++i)
-      sums[i] += reinterpret_cast<const T*>(each)[i];
-  std::memcpy(to, sums.data(), count * sizeof(T));
+      sums[i] += reinterpret_cast<const T*>(from[rank])[i];
 }
 
 void add_up(precision as, const std::vector<const std::byte*>& from, uint64_t count, std::byte* to) {
@@ -153,12 +153,13 @@ caf::error computed_world::take_place(exchange_desk::exchange& all, const pendin
   }
   const auto root = what == op::broadcast ? all.front().about.among.index_of(all.front().about.peer) : 0;
   const auto count = data[root]->count, bytes = count * bytes_each;
-  std::vector<std::byte> sum(what == op::all_reduce ? bytes : 0);
-  if (what == op::all_reduce)
+  const bool adds = what == op::all_reduce && all.size() > 1; // one rank has its sum
+  std::vector<std::byte> sum(adds ? bytes : 0);
+  if (adds)
     add_up(job_.as, inputs, count, sum.data());
   for (size_t i = 0; i < all.size(); ++i) {
     auto* to = data[i]->output ? data[i]->output->data + data[i]->offset : nullptr;
-    if (what == op::all_reduce)
+    if (adds)
       std::memcpy(to, sum.data(), bytes);
     else if (what == op::reduce_scatter)
       add_up(

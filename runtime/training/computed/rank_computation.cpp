@@ -135,10 +135,14 @@ caf::error rank_computation::update(pending& x) {
                                    .layer = x.argument.layer,
                                    .part = x.argument.part,
                                    .tensor = x.argument.tensor};
-  auto w = own(x.memory[0], x.argument), state = own(x.memory[1], state_tag);
+  const auto old_w = store_.at(x.memory[0]), old_state = store_.at(x.memory[1]);
+  auto w = room_for(x.argument), state = room_for(state_tag); // the step before keeps what there was
   if (!w || !state)
     return w ? state.error() : w.error();
-  update_weights(job_, x.argument, kept_.step() + 1, (*w)->data, (*state)->data, data(x, 2));
+  update_weights(job_, x.argument, kept_.step() + 1, {old_w->data, old_state->data}, (*w)->data, (*state)->data,
+                 data(x, 2));
+  store_.replace(x.memory[0], *w);
+  store_.replace(x.memory[1], *state);
   kept_.stage(part_of(state_tag), *state);
   return caf::none;
 }
@@ -155,9 +159,14 @@ caf::error rank_computation::input(pending& x) {
   if (!room)
     return room.error();
   const auto samples = x.results[0].samples.first();
-  std::vector<float> inputs(elements(job_, x.results[0]));
-  job_.data->fill(kept_.step(), samples, inputs, {});
-  set_numbers(job_.as, inputs, (*room)->data);
+  const auto count = elements(job_, x.results[0]);
+  if (job_.as == precision::float32) {
+    job_.data->fill(kept_.step(), samples, {reinterpret_cast<float*>((*room)->data), count}, {});
+  } else {
+    std::vector<float> inputs(count);
+    job_.data->fill(kept_.step(), samples, inputs, {});
+    set_numbers(job_.as, inputs, (*room)->data);
+  }
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }
@@ -194,10 +203,8 @@ caf::error rank_computation::backward(pending& x) {
       return room.error();
     if (x.results[i].kind == value_kind::weight_gradient)
       by_weight = (*room)->data;
-    else if (x.argument.layer != 0)
+    else if (x.argument.layer != 0) // nobody looks at what the samples themselves should have been
       by_input = (*room)->data;
-    else // nobody has use for what the samples themselves should have been
-      std::memset((*room)->data, 0, bytes_of(x.results[i]));
     x.memory[i] = store_.hold(std::move(*room));
   }
   if (by_weight == nullptr && by_input == nullptr)

@@ -99,29 +99,32 @@ void approach(double momentum, uint64_t count, std::byte* x, const std::byte* to
 
 } // namespace
 
-void update_weights(const training_job& job, const value_tag& what, uint64_t number, std::byte* w, std::byte* state,
-                    const std::byte* gradient) {
+void update_weights(const training_job& job, const value_tag& what, uint64_t number, optimizer::before from,
+                    std::byte* w, std::byte* state, const std::byte* gradient) {
   const auto& of = *job.layers[what.layer];
-  const auto all = elements(job, what), each = bytes_of(job.as);
+  const auto each = bytes_of(job.as);
   std::vector<std::byte> statistics; // the optimizer goes over all of it
-  for (auto& run : parameter_runs(of, what.tensor, what.part)) {
+  const auto keeps = std::ranges::any_of(of.parameters(), &parameter::is_statistic);
+  const auto runs = keeps ? parameter_runs(of, what.tensor, what.part) : std::vector<parameter_run>{};
+  for (auto& run : runs) {
     const auto& its = of.parameters()[run.parameter];
     if (!its.is_statistic)
       continue;
-    if (statistics.empty())
-      statistics.assign(w, w + all * each);
-    auto* at = statistics.data() + run.local * each;
+    const auto *old = from.w + run.local * each, *latest = gradient + run.local * each;
+    statistics.insert(statistics.end(), old, old + run.count * each);
+    auto* at = statistics.data() + statistics.size() - run.count * each;
     if (job.as == precision::float32)
-      approach<float>(its.momentum, run.count, at, gradient + run.local * each);
+      approach<float>(its.momentum, run.count, at, latest);
     else
-      approach<double>(its.momentum, run.count, at, gradient + run.local * each);
+      approach<double>(its.momentum, run.count, at, latest);
   }
-  job.update.update(job.as, number, all, w, state, gradient);
-  if (statistics.empty())
-    return;
-  for (auto& run : parameter_runs(of, what.tensor, what.part))
-    if (of.parameters()[run.parameter].is_statistic)
-      std::copy_n(statistics.data() + run.local * each, run.count * each, w + run.local * each);
+  job.update.update(job.as, number, elements(job, what), from, w, state, gradient);
+  const auto* next = statistics.data();
+  for (auto& run : runs)
+    if (of.parameters()[run.parameter].is_statistic) {
+      std::copy_n(next, run.count * each, w + run.local * each);
+      next += run.count * each;
+    }
 }
 
 } // namespace ringmaster::training

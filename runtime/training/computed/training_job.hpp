@@ -55,8 +55,8 @@ std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard p
 void set_first_weights(const training_job& job, uint32_t layer, shard tensor, shard part, std::byte* w);
 
 /// Step `number`, from 1 on, of what `what` says of a layer's weight: the optimizer's for parameters, for statistics
-/// their own. In place; the state is of the same shard.
-void update_weights(const training_job& job, const value_tag& what, uint64_t number, std::byte* w, std::byte* state,
-                    const std::byte* gradient);
+/// their own; from what there was to `w` and a state of the same shard, which may be the same memory.
+void update_weights(const training_job& job, const value_tag& what, uint64_t number, optimizer::before from,
+                    std::byte* w, std::byte* state, const std::byte* gradient);
 
 } // namespace ringmaster::training

@@ -18,11 +18,17 @@ struct optimizer {
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; ///< Of Adam.
 
+  /// What a step begins with.
+  struct before {
+    const std::byte *w, *state;
+  };
+
   /// Of a state, for each element of the weight: Adam's two averages, one array behind the other.
   uint32_t state_arrays() const { return kind == optimizer_kind::sgd ? 0 : 2; }
 
-  /// Step `number`, from 1 on, of so many elements; in place. `state` has `state_arrays()` times as many.
-  void update(precision as, uint64_t number, uint64_t elements, std::byte* w, std::byte* state,
+  /// Step `number`, from 1 on, of so many elements: from what there was to `w` and `state`, which may be the same.
+  /// `state` has `state_arrays()` times as many.
+  void update(precision as, uint64_t number, uint64_t elements, before from, std::byte* w, std::byte* state,
               const std::byte* gradient) const;
 };
 

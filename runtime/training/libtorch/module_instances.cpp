@@ -15,27 +15,25 @@ void convert(torch::nn::Module& x, torch::ScalarType to) {
 
 } // namespace
 
-module_instance::module_instance(const module_plan& plan, precision as, shard tensor)
-  : made_(plan.make(tensor)), type_(scalar_of(as)) {
-  convert(*made_.module, type_);
+module_instance::module_instance(const module_plan& plan, precision as, shard tensor) : made_(plan.make(tensor)) {
+  const auto type = scalar_of(as);
+  convert(*made_.module, type);
   for (auto& each : tensors_of(*made_.module, plan.told)) {
     if (each.described.is_statistic)
       batch_statistics_.push_back(torch::zeros_like(each.tensor));
     else
       ++learning_;
+    torch::NoGradGuard none;
+    each.tensor.set_data(view_of(nullptr, each.tensor.sizes(), type));
     tensors_.push_back(std::move(each.tensor));
   }
 }
 
 void module_instance::look_at(const std::byte* w, bool trains) {
-  torch::NoGradGuard none;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    auto& its = tensors_[i];
-    if (trains && i >= learning_)
-      its.set_data(batch_statistics_[i - learning_]);
-    else
-      its.set_data(view_of(w, its.sizes(), type_));
-    w += its.nbytes();
+    auto* place = trains && i >= learning_ ? batch_statistics_[i - learning_].data_ptr() : const_cast<std::byte*>(w);
+    tensors_[i].storage().unsafeGetStorageImpl()->set_data_ptr_noswap({place, at::kCPU});
+    w += tensors_[i].nbytes();
   }
   if (trains != made_.module->is_training())
     made_.module->train(trains);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/training/libtorch/libtorch_calls.hpp"
 #include "runtime/training/libtorch/module_tensors.hpp"
 
 #include <mutex>
@@ -23,7 +24,6 @@ public:
 
 private:
   made_module made_;
-  torch::ScalarType type_;
   std::vector<torch::Tensor> tensors_, batch_statistics_;
   size_t learning_ = 0;
 };
@@ -44,14 +44,5 @@ private:
   std::mutex guard_;
   std::map<kind, std::vector<std::unique_ptr<module_instance>>> free_;
 };
-
-inline torch::ScalarType scalar_of(precision x) {
-  return x == precision::float32 ? torch::kFloat32 : torch::kFloat64;
-}
-
-/// A view of numbers that somebody else keeps.
-inline torch::Tensor view_of(const std::byte* data, at::IntArrayRef sizes, torch::ScalarType type) {
-  return torch::from_blob(const_cast<std::byte*>(data), sizes, torch::TensorOptions{type});
-}
 
 } // namespace ringmaster::training

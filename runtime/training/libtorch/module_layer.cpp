@@ -2,37 +2,13 @@
 
 #include "runtime/training/libtorch/module_instances.hpp"
 
-#include <fmt/format.h>
 #include <torch/autograd.h>
-#include <torch/version.h>
 
 #include <numeric>
-
-extern "C" void openblas_set_num_threads(int count);
 
 namespace ringmaster::training {
 
 namespace {
-
-/// Ranks are threads already. libtorch asks thread by thread, OpenBLAS once for all.
-void compute_in_one_thread() {
-  static const bool blas = (openblas_set_num_threads(1), true);
-  thread_local const bool own = (at::set_num_threads(1), true);
-  static_cast<void>(blas && own);
-}
-
-/// What the body throws, as a sentence of the layer's.
-template <class Body>
-auto said_by(const std::string& name, Body body) {
-  compute_in_one_thread();
-  try {
-    return body();
-  } catch (const c10::Error& x) {
-    throw std::runtime_error{fmt::format("{}: {}", name, x.what_without_backtrace())};
-  } catch (const std::exception& x) {
-    throw std::runtime_error{fmt::format("{}: {}", name, x.what())};
-  }
-}
 
 /// A forward that autograd has watched. Tensors are views of the rank's memory: it goes before that does.
 struct watched_forward {

@@ -1,8 +1,7 @@
 #include "runtime/schedule/schedule.hpp"
+#include "runtime/training/libtorch/libtorch_calls.hpp"
 #include "runtime/training/libtorch/libtorch_models.hpp"
-#include "runtime/training/libtorch/module_layer.hpp"
 
-#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -11,41 +10,86 @@ namespace ringmaster::training {
 
 namespace {
 
-/// y = f(x) W + b, or what some rows of W make of it; the first rank adds b.
-struct linear_module : torch::nn::Module {
-  linear_module(uint64_t inputs, uint64_t outputs, nonlinearity which, shard tensor)
-    : f(which), rows(block_of({}, inputs, tensor.count, tensor.index)), is_whole(tensor.whole()),
-      adds(tensor.index == 0) {
-    const auto mine = static_cast<int64_t>(rows.count), to = static_cast<int64_t>(outputs);
-    weight = register_parameter("weight", torch::zeros({mine, to}));
-    bias = register_parameter("bias", torch::zeros({to}));
+/// y = f(x) W + b, or what some rows of W make of it; the first rank adds b. Its gradients are written where they are
+/// to lie, which autograd cannot.
+class linear_of_libtorch final : public layer {
+public:
+  linear_of_libtorch(uint64_t inputs, uint64_t outputs, nonlinearity f) : plain_(linear(inputs, outputs, f)), f_(f) {}
+
+  std::string name() const override { return plain_->name(); }
+  uint64_t inputs() const override { return plain_->inputs(); }
+  uint64_t outputs() const override { return plain_->outputs(); }
+  std::span<const parameter> parameters() const override { return plain_->parameters(); }
+
+  void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
+    said_by(name(), [&] {
+      const c10::InferenceMode no_graph;
+      const views its{*this, at, x, w};
+      auto to = view_of(y, {its.samples, its.outputs}, its.type);
+      if (at.tensor.index == 0)
+        at::addmm_out(to, its.bias, active(its.mine), its.weight);
+      else
+        at::mm_out(to, active(its.mine), its.weight);
+    });
   }
 
-  torch::Tensor forward(torch::Tensor x) {
-    if (!is_whole)
-      x = x.narrow(1, static_cast<int64_t>(rows.offset), static_cast<int64_t>(rows.count));
-    if (f != nonlinearity::none)
-      x = f == nonlinearity::relu ? torch::relu(x) : torch::tanh(x);
-    return adds ? torch::addmm(bias, x, weight) : torch::mm(x, weight);
+  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                std::byte* by_weight, std::byte* by_input) const override {
+    said_by(name(), [&] {
+      const c10::InferenceMode no_graph;
+      const views its{*this, at, x, w};
+      const auto g = view_of(by_output, {its.samples, its.outputs}, its.type);
+      const auto f = active(its.mine);
+      if (by_weight != nullptr) {
+        views by{*this, at, x, by_weight};
+        at::mm_out(by.weight, f.t(), g);
+        at.tensor.index == 0 ? at::sum_out(by.bias, g, 0) : by.bias.zero_();
+      }
+      if (by_input == nullptr)
+        return;
+      auto all = view_of(by_input, {its.samples, its.inputs}, its.type);
+      if (!at.tensor.whole())
+        all.zero_();
+      auto to = all.narrow(1, its.first, its.count);
+      at::mm_out(to, g, its.weight.t());
+      if (f_ == nonlinearity::relu)
+        at::threshold_backward_out(to, to, its.mine, 0);
+      else if (f_ == nonlinearity::tanh)
+        at::tanh_backward_out(to, to, f);
+    });
   }
 
-  nonlinearity f;
-  block_range rows;
-  bool is_whole, adds;
-  torch::Tensor weight, bias;
+private:
+  /// What lies where, on one rank.
+  struct views {
+    views(const linear_of_libtorch& of, const pass& at, const std::byte* x, const std::byte* w)
+      : samples(static_cast<int64_t>(at.samples)), inputs(static_cast<int64_t>(of.inputs())),
+        outputs(static_cast<int64_t>(of.outputs())), type(scalar_of(at.as)) {
+      const auto rows = block_of({}, of.inputs(), at.tensor.count, at.tensor.index);
+      first = static_cast<int64_t>(rows.offset);
+      count = static_cast<int64_t>(rows.count);
+      mine = view_of(x, {samples, inputs}, type).narrow(1, first, count);
+      weight = view_of(w, {count, outputs}, type);
+      bias = view_of(w + weight.nbytes(), {outputs}, type);
+    }
+    int64_t samples, inputs, outputs;
+    torch::ScalarType type;
+    int64_t first = 0, count = 0; ///< Of its rows of the weight, and columns of x.
+    torch::Tensor mine, weight, bias;
+  };
+
+  torch::Tensor active(const torch::Tensor& x) const {
+    return f_ == nonlinearity::relu ? at::relu(x) : f_ == nonlinearity::tanh ? at::tanh(x) : x;
+  }
+
+  std::unique_ptr<const layer> plain_; ///< Its parameters are these.
+  nonlinearity f_;
 };
 
 } // namespace
 
 std::unique_ptr<const layer> libtorch_linear(uint64_t inputs, uint64_t outputs, nonlinearity f) {
-  const auto bound = 1 / std::sqrt(static_cast<double>(inputs));
-  const auto first = f == nonlinearity::none ? "" : fmt::format("{} ", name_of(f));
-  return module_layer(
-    {.name = fmt::format("{}linear {}x{}", first, inputs, outputs),
-     .sample = {static_cast<int64_t>(inputs)},
-     .make = [=](shard tensor) { return std::make_shared<linear_module>(inputs, outputs, f, tensor); },
-     .told = {{"weight", {cut::rows, bound}}, {"bias", {cut::replicated, bound}}},
-     .cannot_share = [](uint32_t) { return std::string{}; }});
+  return std::make_unique<linear_of_libtorch>(inputs, outputs, f);
 }
 
 model_layers libtorch_perceptron(std::span<const uint64_t> sizes, nonlinearity f) {

@@ -44,7 +44,8 @@ struct embedding_module : torch::nn::Module {
       places(register_parameter("places", torch::zeros({static_cast<int64_t>(of.positions), width.count}))) {}
   torch::Tensor forward(const torch::Tensor& x) {
     const auto y = torch::embedding(bytes, x.to(torch::kLong)) + places;
-    return torch::constant_pad_nd(y, {width.first, width.all - width.first - width.count});
+    return width.count == width.all ? y
+                                    : torch::constant_pad_nd(y, {width.first, width.all - width.first - width.count});
   }
 
   share_of width;
@@ -63,7 +64,8 @@ struct attention_module : norm_module {
     out_weight = register_parameter("out_weight", torch::zeros({mine, width}));
     out_bias = register_parameter("out_bias", torch::zeros({width}));
     const auto positions = static_cast<int64_t>(of.positions);
-    later = register_buffer("later", torch::ones({positions, positions}, torch::kBool).triu(1));
+    constexpr auto never = -std::numeric_limits<double>::infinity();
+    later = register_buffer("later", torch::full({positions, positions}, never).triu(1));
   }
 
   torch::Tensor forward(const torch::Tensor& x) {
@@ -71,8 +73,9 @@ struct attention_module : norm_module {
     const auto all = torch::addmm(qkv_bias, normed(x).view({samples * positions, width}), qkv_weight)
                        .view({samples, positions, heads.count, 3, size})
                        .permute({3, 0, 2, 1, 4});
-    const auto scores = torch::matmul(all[0] / std::sqrt(static_cast<double>(size)), all[1].transpose(2, 3));
-    const auto weights = torch::softmax(scores.masked_fill(later, -std::numeric_limits<double>::infinity()), 3);
+    const auto scores
+      = torch::matmul(all[0] / std::sqrt(static_cast<double>(size)), all[1].transpose(2, 3)).add_(later);
+    const auto weights = torch::softmax(scores, 3);
     const auto seen = torch::matmul(weights, all[2]).transpose(1, 2).reshape({samples * positions, heads.count * size});
     const auto y = adds ? torch::addmm(out_bias, seen, out_weight) : torch::mm(seen, out_weight);
     return adds ? x + y.view_as(x) : y;

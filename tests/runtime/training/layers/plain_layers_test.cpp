@@ -22,6 +22,11 @@ std::vector<std::unique_ptr<const layer>> some_layers() {
   return all;
 }
 
+/// In place.
+void take_step(const optimizer& by, uint64_t number, elements_list& w, elements_list& state, const elements_list& g) {
+  by.update(precision::float64, number, w.size(), {bytes(w), bytes(state)}, bytes(w), bytes(state), bytes(g));
+}
+
 } // namespace
 
 TEST_CASE("a linear layer gives the figures of a worked example") {
@@ -92,10 +97,27 @@ TEST_CASE("the loss and its gradient are those of softmax with cross-entropy") {
   CHECK(by_output[4] == doctest::Approx((1.0 / 3 - 1) / 4));
 }
 
+TEST_CASE("a step gives the same in place and elsewhere") {
+  constexpr size_t count = 37;
+  for (auto kind : {optimizer_kind::sgd, optimizer_kind::adam, optimizer_kind::adamw}) {
+    const optimizer by{.kind = kind, .rate = 0.1, .weight_decay = 0.01};
+    const auto before = scattered(count, 1), g = scattered(count, 3);
+    auto w = before, old_state = elements_list(2 * count, 0.5), state = old_state;
+    elements_list there(count), state_there(2 * count);
+    by.update(precision::float64, 2, count, {bytes(w), bytes(old_state)}, bytes(there), bytes(state_there), bytes(g));
+    CHECK(w == before);
+    take_step(by, 2, w, state, g);
+    CHECK(w == there);
+    CHECK(w != before);
+    if (by.state_arrays() != 0)
+      CHECK(state == state_there);
+  }
+}
+
 TEST_CASE("optimizers go the steps that their papers say") {
   elements_list w{1, -2}, g{0.5, 0.25};
-  optimizer{.kind = optimizer_kind::sgd, .rate = 0.1, .weight_decay = 0.01}.update(precision::float64, 1, 2, bytes(w),
-                                                                                   nullptr, bytes(g));
+  elements_list none;
+  take_step({.kind = optimizer_kind::sgd, .rate = 0.1, .weight_decay = 0.01}, 1, w, none, g);
   CHECK(w[0] == doctest::Approx(1 - 0.1 * (0.5 + 0.01)));
   CHECK(w[1] == doctest::Approx(-2 - 0.1 * (0.25 - 0.02)));
 
@@ -103,18 +125,18 @@ TEST_CASE("optimizers go the steps that their papers say") {
   elements_list v{1.0}, state{0, 0};
   const optimizer adam{.kind = optimizer_kind::adam, .rate = 0.1};
   elements_list first{3.0}, second{-1.0};
-  adam.update(precision::float64, 1, 1, bytes(v), bytes(state), bytes(first));
+  take_step(adam, 1, v, state, first);
   CHECK(v[0] == doctest::Approx(0.9));
-  adam.update(precision::float64, 2, 1, bytes(v), bytes(state), bytes(second));
+  take_step(adam, 2, v, state, second);
   const double m = (0.9 * 0.3 - 0.1) / (1 - 0.81), s = (0.999 * 0.009 + 0.001) / (1 - 0.998001);
   CHECK(v[0] == doctest::Approx(0.9 - 0.1 * m / (std::sqrt(s) + 1e-8)));
 
   elements_list apart{1.0}, with{1.0}, state_a{0, 0}, state_w{0, 0};
   auto decays = adam;
   decays.weight_decay = 0.5;
-  decays.update(precision::float64, 1, 1, bytes(with), bytes(state_a), bytes(first));
+  take_step(decays, 1, with, state_a, first);
   decays.kind = optimizer_kind::adamw;
-  decays.update(precision::float64, 1, 1, bytes(apart), bytes(state_w), bytes(first));
+  take_step(decays, 1, apart, state_w, first);
   CHECK(with[0] == doctest::Approx(0.9));
   CHECK(apart[0] == doctest::Approx(1 * (1 - 0.1 * 0.5) - 0.1));
 }
