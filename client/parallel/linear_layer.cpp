@@ -18,7 +18,7 @@ training::matrix<float> written(tensor& x) {
 }
 
 caf::error check_input(const tensor& x, const tensor& w) {
-  if (w.shape().size() == 2 && x.columns() == w.rows())
+  if (w.shape().size() == 2 && x.columns() == w.shape().front())
     return caf::none;
   return invalid(fmt::format("an input of {} and a weight of {}: the weight must be [{} x outputs]", x.shape_text(),
                              w.shape_text(), x.columns()));

@@ -6,23 +6,10 @@
 #include <cassert>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <functional>
-#include <numeric>
 
 namespace ringmaster::parallel {
 
 namespace {
-
-/// Places of a shape; UINT64_MAX for more than can be counted.
-uint64_t places(std::span<const uint64_t> shape) {
-  if (std::ranges::find(shape, 0u) != shape.end())
-    return 0;
-  uint64_t result = 1;
-  for (auto side : shape)
-    if (__builtin_mul_overflow(result, side, &result))
-      return UINT64_MAX;
-  return result;
-}
 
 std::string text_of(const std::vector<uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, " x "));
@@ -37,27 +24,34 @@ caf::error check_cut(const tensor& x, range which, uint64_t side, std::string_vi
 
 } // namespace
 
-tensor::tensor(std::vector<uint64_t> shape) : shape_(std::move(shape)), values_(places(shape_)) {
+tensor::tensor(std::vector<uint64_t> shape) : shape_(std::move(shape)), values_(elements_of(shape_)) {
   assert(!shape_.empty());
 }
 
 caf::expected<tensor> tensor::of(std::vector<uint64_t> shape, std::vector<float> values) {
   if (shape.empty())
     return invalid("a tensor has one side at least: a single number is one of [1]");
-  if (places(shape) != values.size())
-    return invalid(fmt::format("a tensor of {} has {} numbers, not {}", text_of(shape), places(shape), values.size()));
+  if (elements_of(shape) != values.size())
+    return invalid(fmt::format("a tensor of {} has {} numbers, not {}", text_of(shape), elements_of(shape),
+                               values.size()));
   tensor result;
   result.shape_ = std::move(shape);
   result.values_ = std::move(values);
   return result;
 }
 
-uint64_t tensor::rows() const noexcept {
-  return std::accumulate(shape_.begin(), shape_.end() - 1, uint64_t{1}, std::multiplies<>{});
-}
-
 std::string tensor::shape_text() const {
   return text_of(shape_);
+}
+
+uint64_t elements_of(std::span<const uint64_t> shape) {
+  if (std::ranges::find(shape, 0u) != shape.end())
+    return 0;
+  uint64_t result = 1;
+  for (auto side : shape)
+    if (__builtin_mul_overflow(result, side, &result))
+      return UINT64_MAX;
+  return result;
 }
 
 std::vector<uint64_t> with_columns(std::vector<uint64_t> shape, uint64_t columns) {

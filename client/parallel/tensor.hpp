@@ -26,8 +26,8 @@ public:
   const std::vector<uint64_t>& shape() const noexcept { return shape_; }
   uint64_t elements() const noexcept { return values_.size(); }
   uint64_t columns() const noexcept { return shape_.back(); }
-  /// The product of all sides but the last.
-  uint64_t rows() const noexcept;
+  /// The product of all sides but the last; 0 where there is no number.
+  uint64_t rows() const noexcept { return values_.empty() ? 0 : elements() / columns(); }
   std::span<float> values() noexcept { return values_; }
   std::span<const float> values() const noexcept { return values_; }
   float* row(uint64_t i) noexcept { return values_.data() + i * columns(); }
@@ -42,6 +42,8 @@ private:
   std::vector<float> values_;
 };
 
+/// The product of a shape's sides; UINT64_MAX for more than can be counted.
+uint64_t elements_of(std::span<const uint64_t> shape);
 /// The shape with another last side.
 std::vector<uint64_t> with_columns(std::vector<uint64_t> shape, uint64_t columns);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ringmaster::parallel {
 
@@ -22,16 +23,14 @@ caf::expected<tensor> shard_of(const tensor& whole, uint32_t rank, uint32_t rank
 }
 
 caf::expected<tensor> gather_parameter(tensor_group& over, const tensor& shard, std::vector<uint64_t> shape) {
-  if (shape.empty())
-    return invalid("a parameter has one side at least: a single number is one of [1]");
-  tensor result{std::move(shape)};
-  const auto right = shard_elements(result.elements(), over.size());
-  if (shard.elements() != right)
-    return invalid(fmt::format("a shard of {} on {} ranks has {} numbers, not {}", result.shape_text(), over.size(),
-                               right, shard.elements()));
+  const auto right = shard_elements(elements_of(shape), over.size());
+  if (shape.empty() || shard.elements() != right)
+    return invalid(fmt::format("a shard of [{}] on {} ranks has {} numbers, not {}", fmt::join(shape, " x "),
+                               over.size(), shape.empty() ? 0 : right, shard.elements()));
   auto all = over.all_gather(shard.values());
   if (!all)
     return std::move(all.error());
+  tensor result{std::move(shape)};
   std::copy_n(all->begin(), result.elements(), result.values().begin());
   return result;
 }

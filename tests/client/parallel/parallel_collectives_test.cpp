@@ -4,6 +4,8 @@
 #include "tests/client/parallel/played_ranks.hpp"
 #include "tests/support/text_search.hpp"
 
+#include <chrono>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace ringmaster::parallel;
@@ -117,6 +119,8 @@ TEST_CASE("own collectives: they send what a ring and pairs need, and the cluste
 TEST_CASE(
   "own collectives: a rank that dies in the middle is an error with a sentence on all, and none waits for ever") {
   constexpr uint32_t victim = 2;
+  constexpr auto long_limit = 60s;
+  const auto begin = std::chrono::steady_clock::now();
   for (auto run : {reducing{own_all_reduce}, reducing{own_all_to_all}, reducing{library_all_reduce}}) {
     played_ranks cluster;
     const auto world = cluster.init(4);
@@ -129,7 +133,7 @@ TEST_CASE(
       REQUIRE(!cluster.host().inject(device, death));
     }
     auto outcomes = cluster.play(world, [&](rank_communicator& self, client& host) -> caf::error {
-      tensor_group over{self, host, 2s};
+      tensor_group over{self, host, long_limit};
       const auto mine = own_numbers(self.rank(), 8);
       if (own && self.rank() == victim) { // it does the first of 3 or 6 rounds
         auto came = over.pass(3, std::span{mine}.first(2), 1, 2);
@@ -144,6 +148,22 @@ TEST_CASE(
       CHECK(contains(render(outcomes[rank]), "is not whole any more: rank 2 (device 0x3) was lost: killed on request"));
     }
     CHECK(static_cast<bool>(outcomes[victim]) == !own); // its thread is told by what it calls
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < long_limit); // nor for somebody who has given up
+}
+
+TEST_CASE("own collectives: a rank that does not come is named to the others when the limit has passed") {
+  played_ranks cluster;
+  auto outcomes = cluster.play(cluster.init(3), [](rank_communicator& self, client& host) -> caf::error {
+    tensor_group over{self, host, 50ms};
+    if (self.rank() == 1)
+      return caf::none;
+    auto done = own_all_reduce(over, own_numbers(self.rank(), 6));
+    return done ? caf::error{} : std::move(done.error());
+  });
+  for (uint32_t rank : {0, 2}) {
+    CHECK(code_of(outcomes[rank]) == errc::timed_out);
+    CHECK_MESSAGE(contains(render(outcomes[rank]), "rank 1 (device 0x2) has not called"), render(outcomes[rank]));
   }
 }
 

@@ -45,6 +45,9 @@ TEST_CASE("tensors: a shape, rows and cuts; what cannot be is a sentence") {
   CHECK(value(cut_first_axis(x, {1, 2})) == arange({1, 3, 8}, 24));
   CHECK(value(part_of_last_axis(arange({2, 4}), 1, 2)) == tensor_of({2, 2}, {2, 3, 6, 7}));
   CHECK(render(tensor::of({2, 3}, {1}).error()) == "a tensor of [2 x 3] has 6 numbers, not 1");
+  CHECK(code_of(tensor::of({1u << 31, 1u << 31, 1u << 31}, {}).error()) == errc::invalid_argument);
+  CHECK(value(cut_last_axis(tensor{{uint64_t{1} << 60, 0}}, {0, 0})).rows() == 0); // at once
+  CHECK(value(linear_forward(tensor{{2, 0}}, tensor{{0, 3}})) == tensor{{2, 3}});
   CHECK(render(part_of_last_axis(x, 0, 3).error())
         == "[4 x 3 x 8] has no part 0 of 3 equal ones of its last axis: it must be a multiple of them");
   CHECK(render(cut_first_axis(x, {3, 5}).error())
@@ -216,9 +219,11 @@ TEST_CASE("zero 3: shards are gathered as the whole, and of the gradients' sum e
       const auto mine = *shard_of(whole, self.rank(), ranks);
       if (auto problem = differs(gather_parameter(over, mine, whole.shape()), whole))
         return problem;
-      auto other = gather_parameter(over, mine, {3, 130});
-      if (other || code_of(other.error()) != errc::invalid_argument)
-        return make_error(errc::corrupt, "a shard of something else was gathered");
+      for (auto& shape : std::vector<std::vector<uint64_t>>{{3, 130}, {uint64_t{1} << 40, 1u << 30}, {}}) {
+        auto other = gather_parameter(over, mine, shape);
+        if (other || code_of(other.error()) != errc::invalid_argument)
+          return make_error(errc::corrupt, "a shard of something else was gathered");
+      }
       return differs(reduce_gradient(over, arange({3, 13}, static_cast<float>(self.rank() + 1))),
                      *shard_of(sums, self.rank(), ranks));
     });

@@ -47,13 +47,20 @@ public:
 
   /// What becomes of each rank.
   std::vector<caf::error> play(const gpu_sim::CommInitResponse& world, const rank_program& program) {
-    std::vector<caf::error> result(static_cast<size_t>(world.devices_size()));
+    const auto count = static_cast<uint32_t>(world.devices_size());
+    std::vector<rank_communicator> handles; // all of the first epoch, whoever dies and when
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      auto handle = rank_communicator::attach(system_, home_->coordinator(), id_of(world), rank);
+      if (!handle)
+        FAIL(render(handle.error()));
+      handles.push_back(std::move(*handle));
+    }
+    std::vector<caf::error> result(count);
     std::vector<std::thread> threads;
-    for (uint32_t rank = 0; rank < result.size(); ++rank)
+    for (uint32_t rank = 0; rank < count; ++rank)
       threads.emplace_back([&, rank] {
         client mine{system_, home_->coordinator()};
-        auto self = rank_communicator::attach(system_, home_->coordinator(), id_of(world), rank);
-        result[rank] = self ? program(*self, mine) : std::move(self.error());
+        result[rank] = program(handles[rank], mine);
       });
     for (auto& each : threads)
       each.join();
