@@ -15,6 +15,7 @@ set(ringmaster_libraries)
 set(libraries_to_see ringmaster_training)
 if(RINGMASTER_LIBTORCH)
   list(APPEND libraries_to_see ringmaster_libtorch)
+  set(find_libtorch cmake/FindLibtorch.cmake)
 else()
   set(without_libtorch PATTERN libtorch EXCLUDE)
 endif()
@@ -45,7 +46,7 @@ write_basic_package_version_file(ringmaster-config-version.cmake COMPATIBILITY S
 install(
   FILES
     cmake/FindCAF.cmake
-    cmake/FindLibtorch.cmake
+    ${find_libtorch}
     "${PROJECT_BINARY_DIR}/ringmaster-config.cmake"
     "${PROJECT_BINARY_DIR}/ringmaster-config-version.cmake"
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)

@@ -76,8 +76,11 @@ double processor_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
+/// Behind some that bring their memory back into the caches, which the other way has filled.
 template <class Step>
 double milliseconds_each(int steps, Step step) {
+  for (int i = 0; i < 1 + steps / 10; ++i)
+    step();
   const auto begun = processor_ms();
   for (int i = 0; i < steps; ++i)
     step();
@@ -104,8 +107,6 @@ void measure(const measured& what, int rounds) {
   };
   auto plain_step = [&] { plain_loss = plain.run_step(); };
   std::vector<double> ours, plains, ratios;
-  milliseconds_each(what.steps, our_step);
-  milliseconds_each(what.steps, plain_step);
   for (int i = 0; i < rounds; ++i) {
     ours.push_back(milliseconds_each(what.steps, our_step));
     plains.push_back(milliseconds_each(what.steps, plain_step));
@@ -118,10 +119,10 @@ void measure(const measured& what, int rounds) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const measured all[] = {{"mlp", {plain_model::which::perceptron, {784, 128, 10}}, 100},
-                          {"lenet", {plain_model::which::lenet}, 20},
-                          {"resnet9", {plain_model::which::resnet9}, 5},
-                          {"bytes", {.kind = plain_model::which::bytes}, 2}};
+  const measured all[] = {{"mlp", {plain_model::which::perceptron, {784, 128, 10}}, 200},
+                          {"lenet", {plain_model::which::lenet}, 40},
+                          {"resnet9", {plain_model::which::resnet9}, 40},
+                          {"bytes", {.kind = plain_model::which::bytes}, 4}};
   const std::string_view wanted = argc > 1 ? argv[1] : "";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 15;
   const auto known = std::ranges::any_of(all, [&](auto& x) { return wanted.empty() || x.name == wanted; });

@@ -28,6 +28,9 @@ struct told_parameter {
   double bound = 0; ///< See parameter::bound.
 };
 
+/// By a parameter's name.
+using told_parameters = std::map<std::string, told_parameter>;
+
 /// A module as a layer. Its forward takes a tensor of [samples, sample...] and gives one whose first size is `samples`;
 /// it writes to no argument, draws no random number, and keeps nothing but what batch norm does. Tensors that it
 /// registers as buffers are constants.
@@ -37,9 +40,9 @@ struct module_plan {
   /// A new one, of the numbers it likes: for a tensor-parallel rank, its part of the parameters, whose outputs are
   /// summands. Thread-safe.
   std::function<made_module(shard)> make;
-  /// By a parameter's name. A tensor is a matrix of its first size rows, and a vector a row. Others are replicated,
+  /// A tensor is a matrix of its first size rows, and a vector a row. Others are replicated,
   /// and begin as PyTorch has it: what is constant as that, the rest within 1 / sqrt(inputs).
-  std::map<std::string, told_parameter> told{};
+  told_parameters told{};
   /// See layer::cannot_share; none: nobody can share it.
   std::function<std::string(uint32_t ranks)> cannot_share{};
 };

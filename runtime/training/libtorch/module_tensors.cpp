@@ -61,7 +61,7 @@ void add_statistics(std::vector<module_tensor>& all, const std::string& prefix, 
 
 } // namespace
 
-std::vector<module_tensor> tensors_of(const torch::nn::Module& x, const std::map<std::string, told_parameter>& told) {
+std::vector<module_tensor> tensors_of(const torch::nn::Module& x, const told_parameters& told) {
   std::vector<module_tensor> result, statistics;
   std::set<const void*> seen; // tied weights are one
   torch::NoGradGuard none;

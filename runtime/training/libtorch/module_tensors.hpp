@@ -12,6 +12,6 @@ struct module_tensor {
 /// A module's parameters and batch norms' statistics in the order of layer::parameters: what is cut, what is
 /// replicated, statistics. From now on batch norm's running statistics become those of the latest batch.
 /// Throws std::runtime_error for batch norm without a momentum.
-std::vector<module_tensor> tensors_of(const torch::nn::Module& x, const std::map<std::string, told_parameter>& told);
+std::vector<module_tensor> tensors_of(const torch::nn::Module& x, const told_parameters& told);
 
 } // namespace ringmaster::training

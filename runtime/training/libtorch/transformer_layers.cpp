@@ -127,9 +127,6 @@ struct output_module : norm_module {
   torch::Tensor weight, bias;
 };
 
-/// Of matrices: within 1 / sqrt(inputs), those that add to what goes through smaller, as there are many of them.
-using told_parameters = std::map<std::string, told_parameter>;
-
 template <class Module>
 std::unique_ptr<const layer> block_layer(const byte_transformer& of, std::string name, bool of_bytes,
                                          told_parameters told) {
@@ -160,6 +157,7 @@ caf::expected<model_layers> layers_of(const byte_transformer& x) {
                       fmt::format("a transformer of {} positions, width {}, {} heads and {} hidden: none may be 0, and "
                                   "heads must divide the width",
                                   x.positions, x.width, x.heads, x.hidden));
+  // Those that add to what goes through begin smaller, as there are many of them.
   const auto deep = 1 / std::sqrt(static_cast<double>(std::max<uint64_t>(2 * x.blocks, 1)));
   const auto in = bound_of(x.width);
   constexpr double table = 0.035; // a deviation of 0.02

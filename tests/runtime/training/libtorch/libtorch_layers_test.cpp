@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 using namespace ringmaster::training;
 
 namespace {
@@ -184,6 +186,37 @@ TEST_CASE("libtorch: of batch norm a forward that trains gives the batch's stati
   for (auto i = trial.w.size() - 2 * 32; i < trial.w.size(); ++i)
     trial.w[i] = 1;
   CHECK(forward(of, 4, {}, trial.x, trial.w) == y); // who trains does not look at them
+}
+
+TEST_CASE("libtorch: a layer serves several ranks' threads at once") {
+  const auto all = resnet9();
+  const auto& of = *all[2];
+  const layer_trial trial{of, 4};
+  const auto expected = backward(of, 4, {}, trial.x, trial.w, trial.g);
+  const auto y = forward(of, 4, {}, trial.x, trial.w);
+  std::vector<int> right(6);
+  std::vector<std::thread> ranks;
+  for (auto& count : right)
+    ranks.emplace_back([&] {
+      std::vector<std::shared_ptr<void>> keepsakes(3); // three micro-batches under way
+      const pass at{.as = precision::float64, .samples = 4, .global_batch = 4, .weights = 1};
+      auto its = [&](auto& keepsake) {
+        auto mine = at;
+        mine.keepsake = &keepsake;
+        return mine;
+      };
+      elements_list out(y.size());
+      for (auto& each : keepsakes) {
+        of.forward(its(each), bytes(trial.x), bytes(trial.w), bytes(out));
+        count += out == y ? 1 : 0;
+      }
+      for (auto& each : keepsakes)
+        count += kept_backward(of, trial, its(each)).by_weight == expected.by_weight ? 1 : 0;
+    });
+  for (auto& each : ranks)
+    each.join();
+  for (auto count : right)
+    CHECK(count == 6);
 }
 
 TEST_CASE("libtorch: what it refuses comes out with the layer's name") {
