@@ -51,14 +51,16 @@ void trainer_state::ready(const rank_ready& x) {
     found->handle = caf::actor_cast<rank_actor>(self->current_sender());
     self->monitor(found->handle);
   }
-  if (problem && now_ == phase::gathering)
+  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+  if (problem && now_ == phase::gathering && !lost)
     return end_run(problem);
   if (problem) {
     settings_.watcher.note(fmt::format("device {:#x} cannot join: {}", x.device.value, render(problem)));
     self->demonitor(found->handle.address());
     self->send_exit(found->handle, caf::exit_reason::user_shutdown);
+    lost_.insert(x.device);
     members_.erase(found);
-    return;
+    return now_ == phase::gathering ? gathered() : void();
   }
   found->ready = true;
   news_ = self->clock().now();
@@ -138,6 +140,8 @@ void trainer_state::begin_step() {
   events_.clear();
   begun_ = std::chrono::steady_clock::now();
   news_ = self->clock().now();
+  for (auto& each : members_)
+    each.makes.clear();
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
     its.losses.reset();
@@ -253,7 +257,8 @@ void trainer_state::commit() {
   report_.accuracy = static_cast<double>(all.right) / samples;
   report_.ranks = world_;
   report_.attempts = attempts_;
-  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  report_.ended_at = std::chrono::steady_clock::now();
+  report_.seconds = std::chrono::duration<double>(report_.ended_at - begun_).count();
   if (settings_.record) {
     auto record = settings_.record(step_);
     for (uint32_t i = 0; i < world_; ++i)
@@ -279,6 +284,8 @@ void trainer_state::commit() {
     take_image([this, shows](const caf::expected<model_image>& x) {
       if (x && shows)
         settings_.watcher.image(*x);
+      else if (!x)
+        settings_.watcher.note("the model could not be put together: " + render(x.error()));
     });
   if (joins_)
     recover("");
@@ -290,13 +297,13 @@ void trainer_state::end_run(const caf::error& problem) {
   if (std::exchange(now_, phase::over) == phase::over)
     return;
   ++attempt_;
-  for (auto& each : members_) {
-    if (!each.handle)
-      continue;
-    self->demonitor(each.handle.address());
-    self->send_exit(each.handle, caf::exit_reason::user_shutdown);
-  }
-  auto over = [this, problem] {
+  auto over = [this, problem] { // no stream touches the ranks' memory any more
+    for (auto& each : members_) {
+      if (!each.handle)
+        continue;
+      self->demonitor(each.handle.address());
+      self->send_exit(each.handle, caf::exit_reason::user_shutdown);
+    }
     settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
     self->quit();
   };

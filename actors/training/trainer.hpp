@@ -26,6 +26,7 @@ struct step_report {
   uint64_t bytes_peak = 0;  ///< Of the rank that held most at once, since it began.
   uint64_t computed_ns = 0; ///< Of the rank that computed longest.
   double seconds = 0;       ///< From its beginning to its end, at the latest attempt.
+  std::chrono::steady_clock::time_point ended_at;
 };
 
 /// What a run tells those who watch. Called in the trainer's thread.
@@ -122,7 +123,6 @@ private:
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
   void abandoned();
-  void recovered();
   /// Whether all of the model is there as it is before the step, or as it once was; then back to that.
   void find_model();
   /// The whole model as it is before the step; beside whatever ranks do next.

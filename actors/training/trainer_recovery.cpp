@@ -91,6 +91,8 @@ void trainer_state::gather(const std::vector<model_parts::source>& wanted,
     size_t left = 0;
     caf::error problem;
   };
+  if (wanted.empty())
+    return then(found_parts{});
   auto all = std::make_shared<gathering>();
   all->left = wanted.size();
   for (auto& each : wanted) {
@@ -125,8 +127,13 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
 
 void trainer_state::finish() {
   now_ = phase::stepping;
-  if (serves_image_) // the ranks that had made it are not all there any more, but the host has it
+  if (++attempts_ > settings_.attempts_max)
+    return end_run(make_error(errc::gave_up, fmt::format("the model cannot be put together: {}", latest_problem_)));
+  if (serves_image_) { // the ranks that had made it are not all there any more, but the host has it
+    if (settings_.image_every != 0)
+      settings_.watcher.image(image_);
     return end_run(caf::none);
+  }
   take_image([this, attempt = ++attempt_](const caf::expected<model_image>& x) {
     if (!is_current(attempt))
       return;
@@ -176,8 +183,16 @@ void trainer_state::tick() {
   look_for_devices();
   if (self->clock().now() - news_ < settings_.patience)
     return;
-  if (now_ == phase::gathering)
-    return end_run(make_error(errc::timed_out, "ranks do not become ready: their devices do not answer"));
+  if (now_ == phase::gathering) {
+    for (auto& each : members_)
+      if (!each.ready) {
+        lost_.insert(each.device);
+        settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
+                                           duration_text(static_cast<uint64_t>(settings_.patience.count()))));
+      }
+    std::erase_if(members_, [](auto& each) { return !each.ready; });
+    return gathered();
+  }
   if (now_ != phase::stepping)
     return;
   auto why = desk_.waiting();

@@ -40,7 +40,7 @@ void training_rank_state::found(const device_handle& x) {
   if (!memory)
     return ready(memory.error());
   memory_ = std::move(*memory);
-  self->link_to(caf::actor_cast<caf::actor>(x.device));
+  self->monitor(caf::actor_cast<caf::actor>(x.device)); // no link: the device stays when the rank has done its part
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
   proto::AllocateRequest request;

@@ -68,7 +68,8 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
                  {{"step", std::to_string(x.step)},
                   {"model", described(job)},
                   {"optimizer", std::string{name_of(job.update.kind)}},
-                  {"seed", std::to_string(job.seed)}});
+                  {"seed", std::to_string(job.seed)},
+                  {"global_batch", std::to_string(job.shape.global_batch)}});
 }
 
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
@@ -83,6 +84,15 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   auto said = content.metadata().find("model");
   if (said != content.metadata().end() && said->second != described(job))
     return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, described(job)));
+  for (auto& [name, mine] :
+       std::map<std::string, std::string>{{"optimizer", std::string{name_of(job.update.kind)}},
+                                          {"seed", std::to_string(job.seed)},
+                                          {"global_batch", std::to_string(job.shape.global_batch)}})
+    if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != mine)
+      return malformed(
+        fmt::format("{} was trained with the {} {}, and this run has {}: which samples a step takes, and "
+                    "what comes of them, would be others",
+                    file, name, its->second, mine));
   found_checkpoint result;
   result.torn = (*newest)->torn;
   result.image.step = (*newest)->step;

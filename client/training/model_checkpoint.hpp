@@ -16,7 +16,7 @@ struct found_checkpoint {
 };
 
 /// The newest one; nothing where there is none. Errors: those of checkpoint_directory::newest; corrupt, where it is of
-/// another model, optimizer or precision, saying which.
+/// another model, optimizer, precision, seed or global batch, saying which.
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
                                                                const training_job& job);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -76,14 +77,28 @@ caf::error check(const run_settings& x) {
     return std::move(order.error());
   const auto& first = *x.job.layers.front();
   const auto& data = *x.data.training;
+  if (x.job.shape.layers != x.job.layers.size())
+    return make_error(errc::invalid_argument, fmt::format("the strategy is told of {}, and the model has {}",
+                                                          counted(x.job.shape.layers, "layer"), x.job.layers.size()));
+  for (size_t l = 0; l + 1 < x.job.layers.size(); ++l)
+    if (x.job.layers[l]->outputs() != x.job.layers[l + 1]->inputs())
+      return make_error(errc::invalid_argument,
+                        fmt::format("{} makes {} outputs, and {} behind it takes {}", x.job.layers[l]->name(),
+                                    x.job.layers[l]->outputs(), x.job.layers[l + 1]->name(),
+                                    x.job.layers[l + 1]->inputs()));
+  const auto steps = data.count() / x.job.shape.global_batch * x.epochs;
+  if (x.kill_at.value_or(0) >= steps)
+    return make_error(errc::invalid_argument, fmt::format("no device can be killed in step {}: there are {}, from 0 on",
+                                                          *x.kill_at, counted(steps, "step")));
   if (first.inputs() != data.shape().elements())
     return make_error(errc::invalid_argument,
                       fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),
                                   data.name(), data.shape().elements(), data.shape().text()));
-  if (x.job.classes() < data.label_count())
+  const auto classes = x.job.layers.back()->outputs() / data.labels_each();
+  if (classes < data.label_count())
     return make_error(errc::invalid_argument,
-                      fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(),
-                                  x.job.classes(), data.name(), data.label_count()));
+                      fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(), classes,
+                                  data.name(), data.label_count()));
   if (auto problem = x.job.strategy->check(x.job.shape, x.ranks))
     return problem;
   const auto tensor = x.job.strategy->shape(x.job.shape, x.ranks).tensor;
@@ -116,6 +131,8 @@ private:
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void kill_one();
+  /// Does what the trainer has to say, until it has ended.
+  void follow(const trainer_actor& handle);
   void image_taken(const model_image& x);
 
   caf::actor_system& system_;
@@ -130,10 +147,9 @@ private:
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
   step_report latest_;
-  std::vector<double> seconds_;    ///< Of all steps.
-  double loss_ = 0, accuracy_ = 0; ///< Sums of the epoch's steps.
-  uint64_t counted_ = 0;
-  clock::time_point epoch_began_;
+  std::vector<double> seconds_;                 ///< Of all steps.
+  std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
+  caf::error problem_;                          ///< Why the run ends before its end.
 };
 
 caf::error running::prepare() {
@@ -181,7 +197,7 @@ caf::error running::find_devices(trainer_settings& to, process_group* group) {
       to.devices.push_back(device_id{each.deviceid().value()});
     return caf::none;
   }
-  auto there = user.devices(settings_.ranks, std::chrono::seconds{10});
+  auto there = user.devices(settings_.ranks, settings_.devices_limit);
   if (!there)
     return std::move(there.error());
   for (auto& each : there->devices())
@@ -210,9 +226,7 @@ void running::step_done(const step_report& x) {
   latest_ = x;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
   seconds_.push_back(x.seconds);
-  loss_ += x.loss;
-  accuracy_ += x.accuracy;
-  ++counted_;
+  epoch_steps_[x.step] = x; // the latest, where it was done again
   watcher_.step_done(x);
   if (settings_.kill_at == x.step + 1)
     kill_one();
@@ -229,24 +243,37 @@ void running::kill_one() {
 }
 
 void running::image_taken(const model_image& x) {
-  if (!settings_.checkpoints.empty())
-    if (auto problem = save_checkpoint(directory_, *job_, x))
-      watcher_.note(fmt::format("no checkpoint of step {}, training goes on: {}", x.step, render(problem)));
   epoch_report report;
-  const auto steps = static_cast<double>(std::max<uint64_t>(counted_, 1));
-  const std::chrono::duration<double> took = clock::now() - epoch_began_;
   report.epoch = x.step / outcome_.steps_an_epoch;
   report.steps = x.step;
-  report.loss = loss_ / steps;
-  report.accuracy = accuracy_ / steps;
-  report.samples_a_second = static_cast<double>(counted_ * job_->shape.global_batch) / took.count();
-  report.ranks = latest_.ranks;
+  const auto first = (report.epoch - 1) * outcome_.steps_an_epoch;
+  uint64_t steps = 0;
+  std::chrono::duration<double> took{0};
+  for (auto i = epoch_steps_.lower_bound(first); i != epoch_steps_.end() && i->first < x.step; ++i, ++steps) {
+    report.loss += i->second.loss;
+    report.accuracy += i->second.accuracy;
+    report.ranks = i->second.ranks;
+    const auto before = i == epoch_steps_.begin() ? epoch_steps_.end() : std::prev(i);
+    took += before == epoch_steps_.end() ? std::chrono::duration<double>{i->second.seconds}
+                                         : std::max(i->second.ended_at - before->second.ended_at, clock::duration{0});
+  }
+  report.loss /= static_cast<double>(std::max<uint64_t>(steps, 1));
+  report.accuracy /= static_cast<double>(std::max<uint64_t>(steps, 1));
+  report.samples_a_second = static_cast<double>(steps * job_->shape.global_batch) / std::max(took.count(), 1e-9);
   const auto weights = weights_of(*job_, x);
   const std::vector<std::span<const std::byte>> views(weights.begin(), weights.end());
   report.held_out = evaluate(*job_, views, *settings_.data.held_out, settings_.held_out_max);
-  loss_ = accuracy_ = 0;
-  counted_ = 0;
-  epoch_began_ = clock::now();
+  if (!std::isfinite(report.held_out.loss)) {
+    problem_ = make_error(errc::invalid_argument,
+                          fmt::format("the model behind step {} gives no numbers any more, and is not kept: a lower "
+                                      "learning rate would help",
+                                      x.step));
+    return;
+  }
+  if (!settings_.checkpoints.empty())
+    if (auto problem = save_checkpoint(directory_, *job_, x))
+      watcher_.note(fmt::format("no checkpoint of step {}, training goes on: {}", x.step, render(problem)));
+  std::erase_if(outcome_.epochs, [&](auto& y) { return y.epoch == report.epoch; });
   outcome_.epochs.push_back(report);
   watcher_.epoch_done(report);
 }
@@ -303,6 +330,28 @@ caf::error running::play(process_group& group) {
   return problem;
 }
 
+void running::follow(const trainer_actor& handle) {
+  caf::scoped_actor self{system_};
+  self->monitor(handle);
+  bool stopped = false, down = false;
+  while (!ended_) {
+    auto event = events_.take();
+    try {
+      if (event)
+        event();
+    } catch (const std::exception& what) {
+      problem_ = make_error(errc::invalid_argument, what.what());
+    }
+    if (!stopped && !ended_ && (problem_ || watcher_.stops())) {
+      stopped = true;
+      caf::anon_send(handle, atom::expire_v);
+    }
+    if (down && !event && !ended_)
+      ended_ = make_error(errc::aborted, "the trainer has ended without a word");
+    self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});
+  }
+}
+
 caf::expected<run_outcome> running::run(process_group* group) {
   trainer_settings its;
   its.job = job_;
@@ -331,21 +380,14 @@ caf::expected<run_outcome> running::run(process_group* group) {
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;
-  epoch_began_ = clock::now();
   auto handle = system_.spawn(trainer, std::move(its));
   if (group != nullptr) {
     caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
     start_rank(*group, handle);
   }
-  bool stopped = false;
-  while (!ended_) {
-    if (auto event = events_.take())
-      event();
-    if (!stopped && !ended_ && watcher_.stops()) {
-      stopped = true;
-      caf::anon_send(handle, atom::expire_v);
-    }
-  }
+  follow(handle);
+  if (problem_)
+    return std::move(problem_);
   if (!*ended_)
     return std::move(ended_->error());
   outcome_.image = std::move(**ended_);

@@ -24,11 +24,12 @@ struct run_settings {
   bool mirror = false;               ///< See trainer_settings.
   std::filesystem::path checkpoints; ///< A directory; empty: none are written.
   uint32_t checkpoints_kept = 3;
-  bool resume = false;                ///< From the newest of them.
-  uint32_t held_out_max = UINT32_MAX; ///< Samples that an epoch is tried on.
-  uint64_t memory_bytes = 0;          ///< Of each device, for values; 0: all.
-  bool profiles = false;              ///< See run_outcome::profile.
-  std::optional<uint64_t> kill_at;    ///< When this step has begun, one of its devices is killed on purpose.
+  bool resume = false;                                    ///< From the newest of them.
+  uint32_t held_out_max = UINT32_MAX;                     ///< Samples that an epoch is tried on.
+  uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
+  caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
+  bool profiles = false;                                  ///< See run_outcome::profile.
+  std::optional<uint64_t> kill_at; ///< When this step has begun, one of its devices is killed on purpose.
 };
 
 /// Behind an epoch.

@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace ringmaster {
 
 namespace {
@@ -44,6 +46,7 @@ class run_call final : public configured_call {
     auto what = opts_.settings();
     if (!what)
       return std::move(what.error());
+    what->devices_limit = cfg_.values().node.join_timeout;
     if (auto problem = training::check(*what))
       return problem;
     if (!opts_.json && (!launched_ || launched_->rank == 0))
@@ -118,7 +121,7 @@ class run_call final : public configured_call {
     const auto an_epoch = what.data.training->count() / what.job.shape.global_batch;
     const auto whole = static_cast<double>(std::max<uint64_t>(an_epoch * what.epochs, 1));
     result.step_done = [this, &line, whole](const step_report& x) {
-      steps_.push_back(x);
+      steps_[x.step] = x; // the latest, where it was done again
       line.at(static_cast<double>(x.step + 1) / whole);
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
@@ -152,12 +155,10 @@ class run_call final : public configured_call {
     curve.title = fmt::format("{} by {}, {}", opts_.model->name, opts_.which->name, counted(opts_.ranks, "rank"));
     curve.first = found.began_at;
     curve.steps.resize(found.steps - found.began_at);
-    for (auto& each : steps_) {
-      if (each.step < found.began_at)
-        continue;
-      curve.steps[each.step - found.began_at] = each.loss; // the latest, where some were done again
+    for (auto& [step, each] : steps_) {
+      curve.steps[step - found.began_at] = each.loss;
       if (each.attempts > 1)
-        curve.given_up.push_back(each.step);
+        curve.given_up.push_back(step);
     }
     for (auto& each : found.epochs)
       curve.held_out.push_back({each.steps, each.held_out.loss / static_cast<double>(each.held_out.samples)});
@@ -166,7 +167,7 @@ class run_call final : public configured_call {
 
   run_options opts_;
   std::optional<launched_process> launched_; ///< As one of several.
-  std::vector<step_report> steps_;
+  std::map<uint64_t, step_report> steps_;
   std::vector<std::string> notes_;
   std::chrono::steady_clock::time_point began_;
 };

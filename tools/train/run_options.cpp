@@ -147,6 +147,8 @@ caf::error run_options::check() {
     return invalid("--strategy all is of simulate train: here it is one, such as ddp");
   if (which == nullptr)
     which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
+  if (ranks > ranks_max)
+    return invalid(fmt::format("{} ranks are more than can train together, {}", ranks, ranks_max));
   if (resume && checkpoint.empty())
     return invalid("--resume needs --checkpoint DIR, where it is to go on from");
   if (trained.global_batch < ranks && which->shares == sharing::none)

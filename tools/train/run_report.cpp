@@ -97,7 +97,8 @@ std::string ending_text(const run_outcome& x, double seconds) {
 }
 
 std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
-                     const std::vector<step_report>& steps, const std::vector<std::string>& notes, double seconds) {
+                     const std::map<uint64_t, step_report>& steps, const std::vector<std::string>& notes,
+                     double seconds) {
   json_writer json;
   json.object()
     .member("model", x.model->name)
@@ -108,6 +109,7 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("steps", found.steps)
     .member("began_at", found.began_at)
     .member("seconds", seconds)
+    .member("step_seconds", found.step_seconds)
     .member("peak_bytes", found.bytes_peak);
   json.list("epochs");
   for (auto& each : found.epochs)
@@ -122,7 +124,7 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
       .end();
   json.end();
   json.list("step_losses");
-  for (auto& each : steps)
+  for (auto& [step, each] : steps)
     json.value(each.loss);
   json.end();
   json.list("notes");

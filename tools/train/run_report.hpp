@@ -22,7 +22,7 @@ std::string prediction_text(const training::run_outcome& x, const predicted_step
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
-                     const std::vector<training::step_report>& steps, const std::vector<std::string>& notes,
+                     const std::map<uint64_t, training::step_report>& steps, const std::vector<std::string>& notes,
                      double seconds);
 
 } // namespace ringmaster

@@ -92,7 +92,7 @@ caf::expected<std::vector<model_parts::source>> model_parts::whole() const {
   std::vector<source> result;
   for (uint32_t layer = 0; layer < job_->layers.size(); ++layer)
     for (auto kind : {value_kind::weight, value_kind::optimizer_state}) {
-      if (kind == value_kind::optimizer_state && job_->update.state_arrays() == 0)
+      if (bytes_of(*job_, whole_part(kind, layer)) == 0)
         continue;
       auto found = sources_of(whole_part(kind, layer));
       if (!found)

@@ -87,7 +87,7 @@ std::vector<kept_part> rank_computation::missing(const pending& x) const {
   std::vector<kept_part> result;
   for (size_t i = 0; x.what == op::load_weights && kept_.step() > 0 && i < x.results.size(); ++i) {
     const auto wanted = part_of(x.results[i]);
-    if (kept_.find(wanted) == nullptr && (wanted.kind == value_kind::weight || job_.update.state_arrays() > 0))
+    if (kept_.find(wanted) == nullptr && elements(job_, x.results[i]) > 0)
       result.push_back(wanted);
   }
   return result;

@@ -50,7 +50,6 @@ private:
   const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }
   /// The argument's block, for the operation alone. Errors: out_of_memory.
   caf::expected<block_pointer> own(uint64_t token, const value_tag& what);
-  caf::error give(pending& x, size_t result, const kept_part& part);
 
   caf::error load(pending& x);
   caf::error input(pending& x);

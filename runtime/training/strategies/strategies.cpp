@@ -47,7 +47,8 @@ caf::error register_strategy(const known_strategy& added) {
 }
 
 uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size) {
-  return which.cut == batch_cut::always ? 1 : m.global_batch / which.shape(m, world_size).data;
+  const auto data = which.shape(m, world_size).data;
+  return which.cut == batch_cut::always ? 1 : (m.global_batch + (m.uneven ? data - 1 : 0)) / data;
 }
 
 uint32_t chunks_of(const known_strategy& which, const model& m) {

@@ -150,10 +150,17 @@ TEST_CASE("whoever dies at whichever message, the others end with one rank's wei
     simulated_cluster cluster{training_devices(ranks + 1, seed + 1)};
     simulated_training run{cluster, std::move(job), ranks, steps};
     run.settings.mirror = random() % 2 == 0;
+    run.settings.image_every = random() % 2;
     run.start();
     auto messages = random() % 3000;
     cluster.run_until([&] { return messages-- == 0 || run.outcome; });
-    cluster.self->send_exit(cluster.devices[random() % ranks], caf::exit_reason::kill);
+    const auto first = random() % ranks;
+    cluster.self->send_exit(cluster.devices[first], caf::exit_reason::kill);
+    if (seed % 3 == 0 && ranks > 2) { // and another one, maybe while the others give up
+      messages = random() % 400;
+      cluster.run_until([&] { return messages-- == 0 || run.outcome; });
+      cluster.self->send_exit(cluster.devices[(first + 1) % ranks], caf::exit_reason::kill);
+    }
     run.finish();
     if (run.problem() != "") {
       FAIL_CHECK(run.problem());
