@@ -1,7 +1,7 @@
 // A torch::nn module of your own as a layer that every strategy can train: a gated one between two
 // linear ones, on one rank and on several. Built with -DRINGMASTER_LIBTORCH=ON.
 //
-//   build/torch/examples/my_module
+//   build/release/examples/my_module
 //
 // prints
 //

@@ -2,9 +2,9 @@
 // same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's
 // time, which on a machine of one's own is the clock's.
 //
-//   cmake --preset torch
-//   cmake --build build/torch --target training_real
-//   build/torch/training_real [MODEL [ROUNDS]]        # mlp, lenet, resnet9, bytes; all of them, 15 rounds
+//   ./run train --help                              # configures with libtorch
+//   cmake --build build/release --target training_real
+//   build/release/training_real [MODEL [ROUNDS]]        # mlp, lenet, resnet9, bytes; all of them, 15 rounds
 #include "bench/training_real/plain_libtorch.hpp"
 #include "messages/errc.hpp"
 #include "runtime/training/computed/computed_world.hpp"

@@ -1,0 +1,202 @@
+#include "client/training/active_run.hpp"
+
+#include "actors/training/training_rank.hpp"
+#include "client/client.hpp"
+#include "client/training/model_checkpoint.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/sampled_batches.hpp"
+
+#include <caf/scoped_actor.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr caf::timespan find_limit = std::chrono::seconds{60};
+
+std::string notice_of(const process_group& group) {
+  return fmt::format("training over communicator {}", group.ranks().front().id());
+}
+
+} // namespace
+
+caf::error active_run::prepare() {
+  if (auto problem = check(settings_))
+    return problem;
+  auto& job = settings_.job;
+  auto made = order_of(settings_);
+  outcome_.steps_an_epoch = made->steps_an_epoch();
+  outcome_.steps = outcome_.steps_an_epoch * settings_.epochs;
+  job.labels_each = settings_.data.training->labels_each();
+  job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
+  job_ = std::make_shared<training_job>(std::move(job));
+  return settings_.resume ? resume() : caf::none;
+}
+
+caf::error active_run::resume() {
+  auto found = load_checkpoint(directory_, *job_);
+  if (!found)
+    return std::move(found.error());
+  if (!*found) {
+    watcher_.note(fmt::format("{} has no checkpoint yet: it begins with the first weights",
+                              settings_.checkpoints.string()));
+    return caf::none;
+  }
+  for (auto& why : (*found)->torn)
+    watcher_.note(why);
+  from_ = std::move((*found)->image);
+  outcome_.began_at = from_.step;
+  watcher_.note(fmt::format("goes on at step {} of {}, from {}", from_.step, outcome_.steps,
+                            directory_.file_of(from_.step).string()));
+  if (from_.step >= outcome_.steps)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} has done all {} already: more epochs are needed to go on",
+                                  directory_.file_of(from_.step).string(), counted(outcome_.steps, "step")));
+  return caf::none;
+}
+
+caf::error active_run::find_devices(trainer_settings& to, process_group* group) {
+  client user{system_, coordinator_};
+  if (group != nullptr) {
+    auto members = user.status(group->ranks().front().id());
+    if (!members)
+      return std::move(members.error());
+    for (auto& each : members->devices())
+      to.devices.push_back(device_id{each.deviceid().value()});
+    return caf::none;
+  }
+  auto there = user.devices(settings_.ranks, settings_.devices_limit);
+  if (!there)
+    return std::move(there.error());
+  for (auto& each : there->devices())
+    if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
+      to.devices.push_back(device_id{each.metadata().deviceid().value()});
+  if (to.devices.size() == settings_.ranks)
+    return caf::none;
+  return make_error(errc::too_few_devices,
+                    fmt::format("{} of the {} that {} need are free", to.devices.size(),
+                                counted(settings_.ranks, "device"), counted(settings_.ranks, "rank")));
+}
+
+caf::actor active_run::start_rank(const process_group& group, trainer_actor with) {
+  rank_settings its;
+  its.job = job_;
+  its.coordinator = coordinator_;
+  its.trainer = std::move(with);
+  its.device = id_of(group.ranks().front().device());
+  its.memory_bytes = settings_.memory_bytes;
+  return caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
+}
+
+caf::expected<trainer_actor> active_run::find_trainer(const std::string& by) {
+  caf::scoped_actor self{system_};
+  for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
+    caf::strong_actor_ptr found;
+    self->request(coordinator_, std::chrono::seconds{10}, by)
+      .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
+    if (found)
+      return caf::actor_cast<trainer_actor>(found);
+    self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
+  }
+  return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}",
+                                                 duration_text(static_cast<uint64_t>(find_limit.count()))));
+}
+
+caf::error active_run::play(process_group& group) {
+  auto with = find_trainer(notice_of(group));
+  if (!with)
+    return std::move(with.error());
+  caf::scoped_actor self{system_};
+  auto mine = start_rank(group, std::move(*with));
+  self->monitor(mine);
+  caf::error problem;
+  for (bool ended = false; !ended;) {
+    self->receive(
+      [&](const caf::down_msg& x) {
+        ended = true;
+        if (x.reason && x.reason != caf::exit_reason::user_shutdown)
+          problem = x.reason;
+      },
+      caf::after(std::chrono::milliseconds{100}) >>
+        [&] {
+          if (watcher_.stops())
+            self->send_exit(mine, caf::exit_reason::user_shutdown);
+        });
+  }
+  return problem;
+}
+
+void active_run::follow(const trainer_actor& handle) {
+  caf::scoped_actor self{system_};
+  self->monitor(handle);
+  bool stopped = false, down = false;
+  while (!ended_) {
+    auto event = events_.take();
+    try {
+      if (event)
+        event();
+    } catch (const std::exception& what) {
+      problem_ = make_error(errc::invalid_argument, what.what());
+    }
+    if (!stopped && !ended_ && (problem_ || watcher_.stops())) {
+      stopped = true;
+      caf::anon_send(handle, atom::expire_v);
+    }
+    if (down && !event && !ended_)
+      ended_ = make_error(errc::aborted, "the trainer has ended without a word");
+    self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});
+  }
+}
+
+caf::expected<run_outcome> active_run::run(process_group* group) {
+  trainer_settings its;
+  its.job = job_;
+  its.coordinator = coordinator_;
+  its.steps = outcome_.steps;
+  its.deterministic = settings_.deterministic;
+  its.mirror = settings_.mirror;
+  its.image_every = outcome_.steps_an_epoch;
+  its.from = std::move(from_);
+  its.memory_bytes = settings_.memory_bytes;
+  its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
+    auto x = record(step);
+    x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
+    return x;
+  };
+  its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
+  if (settings_.profiles) // some steps in, when memory has its pages
+    its.profile_step = std::min(its.from.step + 10, outcome_.steps - 1);
+  its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
+    events_.put([this, x, seconds] { outcome_.profile = {latest_.step, latest_.ranks, x, seconds}; });
+  };
+  its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
+  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }); };
+  its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
+  its.starts_ranks = its.takes_free_devices = group == nullptr;
+  if (auto problem = find_devices(its, group))
+    return problem;
+  devices_ = its.devices;
+  auto handle = system_.spawn(trainer, std::move(its));
+  if (group != nullptr) {
+    caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
+    start_rank(*group, handle);
+  }
+  follow(handle);
+  if (problem_)
+    return std::move(problem_);
+  if (!*ended_)
+    return std::move(ended_->error());
+  outcome_.image = std::move(**ended_);
+  outcome_.job = job_;
+  std::ranges::sort(seconds_);
+  outcome_.step_seconds = seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
+  return std::move(outcome_);
+}
+
+} // namespace ringmaster::training

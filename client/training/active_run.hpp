@@ -1,0 +1,57 @@
+#pragma once
+
+#include "client/training/event_queue.hpp"
+#include "client/training/training_run.hpp"
+#include "runtime/training/data/sampler.hpp"
+
+#include <map>
+
+namespace ringmaster::training {
+
+/// The order in which a run's steps take its samples. Errors: those of sampler::of.
+caf::expected<sampler> order_of(const run_settings& x);
+
+/// A run from its beginning to its end, in the thread that asked for it.
+class active_run {
+public:
+  active_run(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
+             const run_watcher& watcher)
+    : system_(system), coordinator_(std::move(coordinator)), settings_(std::move(settings)), watcher_(watcher),
+      directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
+
+  caf::error prepare();
+  /// `group`: of those who play the ranks, each in a process of its own; null: all are played here.
+  caf::expected<run_outcome> run(process_group* group);
+  /// Plays the rank of this process until there is no more to do.
+  caf::error play(process_group& group);
+
+private:
+  caf::error resume();
+  caf::error find_devices(trainer_settings& to, process_group* group);
+  caf::actor start_rank(const process_group& group, trainer_actor with);
+  caf::expected<trainer_actor> find_trainer(const std::string& by);
+  proto::TrainingStep record(uint64_t step) const;
+  void step_done(const step_report& x);
+  void kill_one();
+  /// Does what the trainer has to say, until it has ended.
+  void follow(const trainer_actor& handle);
+  void image_taken(const model_image& x);
+
+  caf::actor_system& system_;
+  coordinator_actor coordinator_;
+  run_settings settings_;
+  const run_watcher& watcher_;
+  checkpoint_directory directory_;
+  std::shared_ptr<const training_job> job_;
+  model_image from_;
+  std::vector<device_id> devices_; ///< That it began with.
+  run_outcome outcome_;
+  event_queue events_;
+  std::optional<caf::expected<model_image>> ended_;
+  step_report latest_;
+  std::vector<double> seconds_;                 ///< Of all steps.
+  std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
+  caf::error problem_;                          ///< Why the run ends before its end.
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,102 @@
+// What a run makes of what its trainer says: steps, epochs, checkpoints.
+#include "client/training/active_run.hpp"
+
+#include "client/client.hpp"
+#include "client/training/model_checkpoint.hpp"
+#include "runtime/training/computed/evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Each layer's whole weights.
+std::vector<std::vector<std::byte>> weights_of(const training_job& job, const model_image& x) {
+  std::vector<std::vector<std::byte>> result(job.layers.size());
+  for (auto& [what, data] : x.parts) {
+    if (what.kind != value_kind::weight)
+      continue;
+    const auto whole = whole_part(what.kind, what.layer);
+    result[what.layer].resize(bytes_of(job, whole));
+    copy_common(job, what, data.bytes(), whole, result[what.layer]);
+  }
+  return result;
+}
+
+} // namespace
+
+proto::TrainingStep active_run::record(uint64_t step) const {
+  proto::TrainingStep result;
+  const auto batch = job_->shape.global_batch;
+  result.set_step(step);
+  result.set_seed(job_->seed);
+  result.set_epoch(step / outcome_.steps_an_epoch);
+  result.set_first_sample(step % outcome_.steps_an_epoch * batch);
+  result.set_samples(batch);
+  result.set_data_samples(settings_.data.training->count());
+  return result;
+}
+
+void active_run::step_done(const step_report& x) {
+  latest_ = x;
+  outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
+  seconds_.push_back(x.seconds);
+  epoch_steps_[x.step] = x; // the latest, where it was done again
+  watcher_.step_done(x);
+  if (settings_.kill_at == x.step + 1)
+    kill_one();
+}
+
+void active_run::kill_one() {
+  settings_.kill_at.reset();
+  client user{system_, coordinator_};
+  proto::FaultRequest death;
+  death.set_kind(proto::FaultRequest::KILL);
+  const auto victim = devices_.back();
+  if (auto problem = user.inject(victim, death))
+    watcher_.note(fmt::format("device {:#x} was to be killed: {}", victim.value, render(problem)));
+}
+
+void active_run::image_taken(const model_image& x) {
+  epoch_report report;
+  report.epoch = x.step / outcome_.steps_an_epoch;
+  report.steps = x.step;
+  const auto first = (report.epoch - 1) * outcome_.steps_an_epoch;
+  uint64_t steps = 0;
+  std::chrono::duration<double> took{0};
+  for (auto i = epoch_steps_.lower_bound(first); i != epoch_steps_.end() && i->first < x.step; ++i, ++steps) {
+    report.loss += i->second.loss;
+    report.accuracy += i->second.accuracy;
+    report.ranks = i->second.ranks;
+    const auto before = i == epoch_steps_.begin() ? epoch_steps_.end() : std::prev(i);
+    took += before == epoch_steps_.end() ? std::chrono::duration<double>{i->second.seconds}
+                                         : std::max(i->second.ended_at - before->second.ended_at, clock::duration{0});
+  }
+  report.loss /= static_cast<double>(std::max<uint64_t>(steps, 1));
+  report.accuracy /= static_cast<double>(std::max<uint64_t>(steps, 1));
+  report.samples_a_second = static_cast<double>(steps * job_->shape.global_batch) / std::max(took.count(), 1e-9);
+  const auto weights = weights_of(*job_, x);
+  const std::vector<std::span<const std::byte>> views(weights.begin(), weights.end());
+  report.held_out = evaluate(*job_, views, *settings_.data.held_out, settings_.held_out_max);
+  if (!std::isfinite(report.held_out.loss)) {
+    problem_ = make_error(errc::invalid_argument,
+                          fmt::format("the model behind step {} gives no numbers any more, and is not kept: a lower "
+                                      "learning rate would help",
+                                      x.step));
+    return;
+  }
+  if (!settings_.checkpoints.empty())
+    if (auto problem = save_checkpoint(directory_, *job_, x))
+      watcher_.note(fmt::format("no checkpoint of step {}, training goes on: {}", x.step, render(problem)));
+  std::erase_if(outcome_.epochs, [&](auto& y) { return y.epoch == report.epoch; });
+  outcome_.epochs.push_back(report);
+  watcher_.epoch_done(report);
+}
+
+} // namespace ringmaster::training
