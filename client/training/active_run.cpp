@@ -170,8 +170,8 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return x;
   };
   its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
-  if (settings_.profiles) // some steps in, when memory has its pages
-    its.profile_step = std::min(its.from.step + 10, outcome_.steps - 1);
+  if (settings_.profiles) // when memory has its pages, and samples that are drawn are there
+    its.profile_step = std::min(its.from.step + outcome_.steps_an_epoch + 10, outcome_.steps - 1);
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
     events_.put([this, x, seconds] { outcome_.profile = {latest_.step, latest_.ranks, x, seconds}; });
   };

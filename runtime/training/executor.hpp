@@ -43,6 +43,11 @@ constexpr bool is_communication(op x) {
   return x >= op::all_reduce;
 }
 
+/// Whether its time is counted, in the simulator and in pictures; the others prepare.
+constexpr bool takes_time(op x) {
+  return x != op::input && x != op::add && x != op::slice && x != op::finish;
+}
+
 /// An operation of a rank, under way from when it is begun until it has ended.
 struct pending {
   op what{};

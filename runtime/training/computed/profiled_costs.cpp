@@ -14,13 +14,30 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
+/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two.
+std::vector<event> with_what_prepares(std::vector<event> all) {
+  std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
+  std::vector<event> result;
+  for (auto& x : all) {
+    auto* before = result.empty() || result.back().rank != x.rank ? nullptr : &result.back();
+    if (before != nullptr && !is_communication(before->what))
+      before->duration = std::max(before->duration, x.start - before->start + (takes_time(x.what) ? 0 : x.duration));
+    if (takes_time(x.what) && !x.aside)
+      result.push_back(x);
+  }
+  for (auto& x : all)
+    if (x.aside)
+      result.push_back(x);
+  return result;
+}
+
 } // namespace
 
 profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured) : job_(job) {
   std::map<kind, std::vector<double>> all;
   std::map<turn, double> shortest; // of those who met: whoever came last
   std::map<std::tuple<uint32_t, op, uint32_t>, uint64_t> turns;
-  for (auto& x : measured) {
+  for (auto& x : with_what_prepares(measured)) {
     if (!is_communication(x.what)) {
       all[{x.what, x.layer, x.samples.count()}].push_back(x.duration);
       continue;

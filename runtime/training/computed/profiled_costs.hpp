@@ -10,8 +10,8 @@ namespace ringmaster::training {
 
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
 /// it has taken at the median of those alike, of the same layer and as many samples; a communication what it took the
-/// rank that came last, since others wait for that one. One that the step had not is scaled from one of fewer or more
-/// samples.
+/// rank that came last, since others wait for that one; what only prepares is counted to what came before it. One that
+/// the step had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
   /// `measured`: the events of all ranks of a step. The job outlives it.

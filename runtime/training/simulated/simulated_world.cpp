@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t events_max = 10'000'000; ///< Some hundred bytes each.
 
-/// Whether an operation shows up in the time line.
-bool is_event(op x) {
-  return x != op::input && x != op::add && x != op::slice && x != op::finish;
-}
-
 } // namespace
 
 simulated_world::simulated_world(const model& trained, uint32_t world_size, const cost_model& costs, bool with_events,
@@ -31,7 +26,7 @@ void simulated_world::take_place(pending& x, double duration) {
   constexpr uint64_t between_looks = 1 << 14;
   if (++outcome_.operations % between_looks == 0 && watch_)
     watch_(outcome_.operations);
-  if (!is_event(x.what))
+  if (!takes_time(x.what))
     return;
   auto& state = ranks_[x.rank];
   auto& its = outcome_.ranks[x.rank];
