@@ -90,7 +90,6 @@ struct rank_ended {
   uint32_t rank = 0;
   loss_sums losses;
   uint64_t bytes_peak = 0;
-  uint64_t computed_ns = 0;    ///< Of the step, spent in layers and sums; the rest it has waited.
   std::vector<kept_part> made; ///< Parts of the beginning of the next step.
   std::vector<event> events;   ///< Where they are wanted, in seconds of the process's steady clock.
 };
@@ -205,8 +204,7 @@ typename Inspector::result_type inspect(Inspector& f, part_request& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
-  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.computed_ns, x.made,
-           x.events);
+  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.made, x.events);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {

@@ -154,12 +154,7 @@ void trainer_state::arrived(rank_arrival& x) {
     return;
   news_ = self->clock().now();
   arrival mine;
-  mine.about.what = x.what;
-  mine.about.aside = x.aside;
-  mine.about.rank = x.rank;
-  mine.about.peer = x.peer;
-  mine.about.among = x.among;
-  mine.about.argument = std::move(x.argument);
+  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, std::move(x.argument));
   mine.number = x.number;
   mine.count = x.count;
   mine.input = x.input;
@@ -227,7 +222,6 @@ void trainer_state::ended(const rank_ended& x) {
                                           "inputs without infinities, would help",
                                           x.rank, step_)));
   report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
-  report_.computed_ns = std::max(report_.computed_ns, x.computed_ns);
   members_[x.rank].losses = x.losses;
   members_[x.rank].makes = x.made;
   events_.insert(events_.end(), x.events.begin(), x.events.end());

@@ -78,7 +78,6 @@ void training_rank_state::begin(const step_order& x) {
   stop();
   order_ = x;
   stopped_ = false;
-  computed_ = {};
   events_.clear();
   if (x.forget)
     computation_->kept().forget(x.step);
@@ -90,22 +89,14 @@ void training_rank_state::begin(const step_order& x) {
 }
 
 void training_rank_state::run(std::coroutine_handle<> next) {
-  const auto begun = std::chrono::steady_clock::now();
   try {
     next.resume();
   } catch (const std::exception& problem) {
     fail(order_.rank, fmt::format("rank {}: the strategy has thrown an exception: {}", order_.rank, problem.what()));
   }
-  computed_ += std::chrono::steady_clock::now() - begun;
   if (stopped_ || !program_.body().done())
     return;
-  rank_ended result{order_.attempt,
-                    order_.rank,
-                    computation_->losses(),
-                    store_->bytes_peak(),
-                    static_cast<uint64_t>(computed_.count()),
-                    {},
-                    std::move(events_)};
+  rank_ended result{order_.attempt, order_.rank, computation_->losses(), store_->bytes_peak(), {}, std::move(events_)};
   for (auto& [what, block] : computation_->kept().made())
     result.made.push_back(what);
   self->send(settings_.trainer, std::move(result));

@@ -73,7 +73,6 @@ private:
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;
-  std::chrono::nanoseconds computed_{0};
   std::vector<event> events_;
 };
 

@@ -51,7 +51,7 @@ std::string described(const training_job& job) {
 
 } // namespace
 
-caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const model_image& x) {
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x) {
   std::map<kept_part, std::vector<std::byte>> whole;
   for (auto& [what, data] : x.parts) {
     const auto of = whole_part(what.kind, what.layer);
@@ -59,6 +59,11 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
     bytes.resize(bytes_of(job, of));
     copy_common(job, what, data.bytes(), of, bytes);
   }
+  return whole;
+}
+
+caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const model_image& x) {
+  auto whole = whole_parts(job, x);
   std::vector<stored_tensor> tensors;
   for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {
     const auto bytes = std::span<const std::byte>{whole[part]}.subspan(at, its.elements() * bytes_of(job.as));

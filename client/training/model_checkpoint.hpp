@@ -5,6 +5,9 @@
 
 namespace ringmaster::training {
 
+/// Each weight and optimizer state of the model, whole.
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x);
+
 /// Writes the model as it is before a step: each parameter whole, "layers.3.weight", and what Adam keeps for it,
 /// "adam.m.layers.3.weight" and "adam.v. ...". How it was cut among ranks is not in it: any strategy, on any number of
 /// ranks, goes on from it. Errors: those of checkpoint_directory::save.

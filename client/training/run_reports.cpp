@@ -16,19 +16,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Each layer's whole weights.
-std::vector<std::vector<std::byte>> weights_of(const training_job& job, const model_image& x) {
-  std::vector<std::vector<std::byte>> result(job.layers.size());
-  for (auto& [what, data] : x.parts) {
-    if (what.kind != value_kind::weight)
-      continue;
-    const auto whole = whole_part(what.kind, what.layer);
-    result[what.layer].resize(bytes_of(job, whole));
-    copy_common(job, what, data.bytes(), whole, result[what.layer]);
-  }
-  return result;
-}
-
 } // namespace
 
 proto::TrainingStep active_run::record(uint64_t step) const {
@@ -81,8 +68,10 @@ void active_run::image_taken(const model_image& x) {
   report.loss /= static_cast<double>(std::max<uint64_t>(steps, 1));
   report.accuracy /= static_cast<double>(std::max<uint64_t>(steps, 1));
   report.samples_a_second = static_cast<double>(steps * job_->shape.global_batch) / std::max(took.count(), 1e-9);
-  const auto weights = weights_of(*job_, x);
-  const std::vector<std::span<const std::byte>> views(weights.begin(), weights.end());
+  auto whole = whole_parts(*job_, x);
+  std::vector<std::span<const std::byte>> views;
+  for (uint32_t l = 0; l < job_->layers.size(); ++l)
+    views.push_back(whole[whole_part(value_kind::weight, l)]); // empty, where it has no parameters
   report.held_out = evaluate(*job_, views, *settings_.data.held_out, settings_.held_out_max);
   if (!std::isfinite(report.held_out.loss)) {
     problem_ = make_error(errc::invalid_argument,

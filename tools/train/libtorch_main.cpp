@@ -12,12 +12,10 @@ using namespace ringmaster;
 using namespace ringmaster::training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
-  if (data.labels_each() != 1)
-    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
-  std::vector<uint64_t> sizes{data.shape().elements()};
-  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
-  sizes.push_back(data.label_count());
-  return libtorch_perceptron(sizes);
+  auto sizes = perceptron_sizes(data, wishes);
+  if (!sizes)
+    return std::move(sizes.error());
+  return libtorch_perceptron(*sizes);
 }
 
 /// A model that takes images of one size.

@@ -14,12 +14,10 @@ namespace {
 using namespace training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
-  if (data.labels_each() != 1)
-    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
-  std::vector<uint64_t> sizes{data.shape().elements()};
-  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
-  sizes.push_back(uint64_t{data.label_count()} * data.labels_each());
-  return perceptron(sizes);
+  auto sizes = perceptron_sizes(data, wishes);
+  if (!sizes)
+    return std::move(sizes.error());
+  return perceptron(*sizes);
 }
 
 std::vector<trained_model>& known_models() {
@@ -28,6 +26,15 @@ std::vector<trained_model>& known_models() {
 }
 
 } // namespace
+
+caf::expected<std::vector<uint64_t>> perceptron_sizes(const data_set& data, const model_wishes& wishes) {
+  if (data.labels_each() != 1)
+    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
+  std::vector<uint64_t> sizes{data.shape().elements()};
+  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
+  sizes.push_back(data.label_count());
+  return sizes;
+}
 
 std::span<const trained_model> trained_models() {
   return known_models();

@@ -27,6 +27,9 @@ struct trained_model {
   bool of_text = false; ///< Its data is a folder of texts.
 };
 
+/// Of a perceptron for such data, its inputs and outputs among them. Errors: invalid_argument for texts.
+caf::expected<std::vector<uint64_t>> perceptron_sizes(const training::data_set& data, const model_wishes& wishes);
+
 /// In the order in which they are listed to people.
 std::span<const trained_model> trained_models();
 /// Null where there is none.

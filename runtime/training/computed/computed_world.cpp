@@ -100,12 +100,7 @@ bool computed_world::exchange(pending& x) {
     return false;
   }
   arrival mine;
-  mine.about.what = x.what;
-  mine.about.aside = x.aside;
-  mine.about.rank = x.rank;
-  mine.about.peer = x.peer;
-  mine.about.among = x.among;
-  mine.about.argument = x.argument;
+  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, x.argument);
   mine.number = ++numbers_;
   mine.count = data->count;
   x.ended = x.what == op::send; // nobody waits for it

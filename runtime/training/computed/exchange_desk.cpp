@@ -18,6 +18,17 @@ std::string differ(const pending& a, const pending& b) {
 
 } // namespace
 
+pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, value_tag argument) {
+  pending result;
+  result.what = what;
+  result.aside = aside;
+  result.rank = rank;
+  result.peer = peer;
+  result.among = among;
+  result.argument = std::move(argument);
+  return result;
+}
+
 caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::arrive(arrival x) {
   return is_collective(x.about.what) ? meet(std::move(x)) : pass(std::move(x));
 }
