@@ -13,12 +13,12 @@
 #include "tools/layouts/layout_command.hpp"
 #include "tools/layouts/partition_command.hpp"
 #include "tools/options/program.hpp"
+#include "tools/planning/plan_command.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/prove/prove_command.hpp"
 #include "tools/puzzles/puzzles_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
 #include "tools/train/run_command.hpp"
-#include "tools/training/plan_command.hpp"
 #include "tools/tune/explain_command.hpp"
 #include "tools/tune/tune_command.hpp"
 

@@ -119,6 +119,14 @@ std::string mixed_colour(std::string_view from, std::string_view to, double part
   return fmt::format("#{:02x}{:02x}{:02x}", mixed(0), mixed(1), mixed(2));
 }
 
+double axis_tick(double range) {
+  const auto power = std::pow(10, std::floor(std::log10(range / 5)));
+  for (auto x : {1., 2., 5.})
+    if (range / (x * power) <= 6)
+      return x * power;
+  return 10 * power;
+}
+
 std::string_view text_colour_on(std::string_view colour) {
   const auto [red, green, blue] = parts_of(colour);
   return 0.299 * red + 0.587 * green + 0.114 * blue > 150 ? "#000000" : "#ffffff";

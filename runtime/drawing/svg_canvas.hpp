@@ -42,6 +42,8 @@ private:
 std::string distinct_colour(uint32_t index, uint32_t count);
 /// A colour, `part` of the way to another one; all of them "#rrggbb".
 std::string mixed_colour(std::string_view from, std::string_view to, double part);
+/// 1, 2 or 5 times a power of ten, some five of which fill the range of an axis.
+double axis_tick(double range);
 /// Black or white, whichever can be read on the colour.
 std::string_view text_colour_on(std::string_view colour);
 

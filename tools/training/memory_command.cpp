@@ -21,7 +21,10 @@ struct memory_options {
   std::optional<double> parameters;
   uint32_t ranks = 64, tensor = 1, micro_batch = 1;
   bool json = false;
-  gpt trained;
+  language_model trained;
+
+  /// Those of a model: nothing is known of the layers of so many parameters.
+  bool has_activations() const { return !parameters || !transformer.given().empty() || layers; }
 };
 
 caf::expected<double> parse_parameters(const std::string& text) {
@@ -43,15 +46,25 @@ constexpr activation_row activation_rows[] = {{recomputation::none, false},
                                               {recomputation::full, false}};
 
 double bytes_of(const memory_options& x, const activation_row& row) {
-  return activation_bytes(x.trained, x.micro_batch, x.tensor, row.sequence_parallel, row.again);
+  parallel_setting how;
+  how.shape.tensor = x.tensor;
+  how.sequence_parallel = row.sequence_parallel;
+  how.again = row.again;
+  how.computed_in = x.transformer.computed_in;
+  how.attention = x.trained.layer_norms ? attention_kernel::unfused : attention_kernel::flash; // the formulas'
+  return activation_bytes(x.trained, x.micro_batch, how, {x.trained.experts.count > 0, false});
 }
 
 std::string text_of(const memory_options& x, double parameters) {
-  auto text = fmt::format("{:.4g} billion parameters on each of {}\n{:>6} {:>14} {:>12}\n", parameters / giga,
-                          counted(x.ranks, "data-parallel rank"), "ZeRO", "B/parameter", "GB");
+  auto text = fmt::format("{:.4g} billion parameters on each of {}{}\n{:>6} {:>14} {:>12}\n", parameters / giga,
+                          counted(x.ranks, "data-parallel rank"),
+                          x.tensor > 1 ? fmt::format(", in {} tensor-parallel shares", x.tensor) : "", "ZeRO",
+                          "B/parameter", "GB");
   for (uint32_t stage = 0; stage <= 3; ++stage)
     text += fmt::format("{:>6} {:>14.4f} {:>12.1f}\n", stage, zero_bytes(stage, x.ranks),
-                        zero_bytes(stage, x.ranks) * parameters / giga);
+                        zero_bytes(stage, x.ranks) * parameters / x.tensor / giga);
+  if (!x.has_activations())
+    return text;
   text += fmt::format(
     "\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}\n{:<12} {:<18} {:>14} {:>16}\n",
     x.trained.name, x.micro_batch, x.trained.sequence, x.tensor, "recompute", "sequence parallel", "MB",
@@ -64,12 +77,15 @@ std::string text_of(const memory_options& x, double parameters) {
 
 std::string json_of(const memory_options& x, double parameters) {
   json_writer json;
-  json.object().member("model", x.trained.name).member("parameters", parameters).member("ranks", x.ranks);
+  json.object()
+    .member("model", x.has_activations() ? x.trained.name : "")
+    .member("parameters", parameters)
+    .member("ranks", x.ranks);
   json.list("zero_bytes");
   for (uint32_t stage = 0; stage <= 3; ++stage)
-    json.value(zero_bytes(stage, x.ranks) * parameters);
+    json.value(zero_bytes(stage, x.ranks) * parameters / x.tensor);
   json.end().list("layer_activations");
-  for (auto& row : activation_rows)
+  for (auto& row : x.has_activations() ? std::span{activation_rows} : std::span<const activation_row>{})
     json.object()
       .member("recompute", name_of(row.again))
       .member("sequence_parallel", row.sequence_parallel)

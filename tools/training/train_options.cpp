@@ -6,7 +6,7 @@
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/train_picture.hpp"
-#include "runtime/training/transformer/measured_costs.hpp"
+#include "runtime/training/transformer/plans/measured_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -80,6 +80,11 @@ caf::error choose_costs(train_options& x) {
   parallel_setting how;
   how.shape = shape;
   how.again = x.transformer.again;
+  how.computed_in = x.transformer.computed_in;
+  how.attention = x.transformer.attention;
+  how.zero = x.trained.zero;
+  how.global_batch = x.trained.global_batch;
+  how.micro_batch = x.trained.micro_batch;
   how.sequence_parallel = x.trained.sequence_parallel;
   if (here) {
     configuration cfg;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "runtime/training/transformer/iteration_estimate.hpp"
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/options/option_table.hpp"
 
 #include <optional>
@@ -9,14 +10,18 @@ namespace ringmaster {
 
 constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
 
-/// Which GPT on which system: --model, --hidden, --heads, --sequence, --vocabulary, --system, --recompute.
+/// Which transformer on which system: --model, --hidden, --heads, --sequence, --vocabulary, --system, --precision,
+/// --attention, --recompute.
 struct transformer_options {
   std::string name = "gpt3-175b";
   std::optional<uint32_t> hidden, heads, sequence, vocabulary;
   std::optional<std::string> named, recompute;
+  std::string precision_name = "bf16", attention_name = "flash";
   std::optional<training::gpu_system> told;
   training::gpu_system system = training::known_systems().front();
   training::recomputation again = training::recomputation::none;
+  training::number_format computed_in = training::number_format::bf16;
+  training::attention_kernel attention = training::attention_kernel::flash;
 
   /// What is of the model, and what is of the system; and all.
   void add_model_to(option_table& table);
@@ -25,7 +30,11 @@ struct transformer_options {
   /// The first of these options that was given, or nothing.
   std::string given() const;
   /// The known model with what was given in place of its own. Errors: invalid_argument.
-  caf::expected<training::gpt> model(std::optional<uint32_t> layers);
+  caf::expected<training::language_model> model(std::optional<uint32_t> layers);
+
+private:
+  /// What is wrong with what was given.
+  std::string change(training::language_model& x, std::optional<uint32_t> layers) const;
 };
 
 } // namespace ringmaster

@@ -35,21 +35,12 @@ loss_frame frame_of(const loss_curve& x) {
   return result;
 }
 
-/// 1, 2 or 5 times a power of ten, some five of which fill the range.
-double tick_of(double range) {
-  const auto power = std::pow(10, std::floor(std::log10(range / 5)));
-  for (auto x : {1., 2., 5.})
-    if (range / (x * power) <= 6)
-      return x * power;
-  return 10 * power;
-}
-
 void draw_axes(svg_canvas& to, const loss_frame& at) {
-  for (double loss = 0; loss <= at.high; loss += tick_of(at.high)) {
+  for (double loss = 0; loss <= at.high; loss += axis_tick(at.high)) {
     to.line(left, at.y(loss), width - right, at.y(loss), {grid_colour, 1});
     to.text(left - 8, at.y(loss), 12, fmt::format("{:.3g}", loss), svg_canvas::anchor::end, svg_canvas::ink, false);
   }
-  const auto step = std::max(tick_of(std::max(at.last - at.first, 1.)), 1.);
+  const auto step = std::max(axis_tick(std::max(at.last - at.first, 1.)), 1.);
   for (auto s = std::ceil(at.first / step) * step; s <= at.last; s += step)
     to.text(at.x(s), height - bottom + 16, 12, fmt::format("{:.0f}", s), svg_canvas::anchor::middle, svg_canvas::ink,
             false);

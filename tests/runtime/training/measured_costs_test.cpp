@@ -1,4 +1,4 @@
-#include "runtime/training/transformer/measured_costs.hpp"
+#include "runtime/training/transformer/plans/measured_costs.hpp"
 
 #include "runtime/training/simulated/cost_model.hpp"
 
@@ -44,7 +44,7 @@ double selected(proto::CollectiveKind kind, uint32_t ranks, uint64_t count) {
 
 TEST_CASE("measured costs: a gradient's collective is that of the layer's shard, by the algorithm that auto picks") {
   measured x;
-  const uint64_t parameters = 12 * 256 * 256;
+  const uint64_t parameters = 12 * 256 * 256 + 13 * 256;
   for (uint32_t tensor : {1, 2, 4})
     for (uint32_t ranks : {2, 4}) {
       CAPTURE(tensor);

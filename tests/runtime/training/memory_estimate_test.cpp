@@ -1,8 +1,9 @@
 // The memory of a rank, in closed form, against what the simulator finds that it holds at its peak.
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
-#include "runtime/training/transformer/iteration_estimate.hpp"
-#include "runtime/training/transformer/transformer_costs.hpp"
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+#include "runtime/training/transformer/plans/transformer_costs.hpp"
 
 #include "messages/errc.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 using enum pipeline_schedule;
 
 /// What the simulator finds, as a part of what the closed form says.
-double peak_of(const gpt& m, const parallel_setting& how) {
+double peak_of(const language_model& m, const parallel_setting& how) {
   const auto& system = known_systems().front();
   auto* which = strategy_of(name_of(how.schedule));
   model trained{m.layers,         how.global_batch, how.micro_batch,       how.chunks,
@@ -39,6 +40,7 @@ TEST_CASE(
   for (auto schedule : {one_f_one_b, interleaved_1f1b, zb_h1, zb_h2, zb_v})
     for (uint32_t zero : {0, 1}) {
       parallel_setting how;
+      how.attention = attention_kernel::unfused;
       how.shape = {2, 2, 4};
       how.global_batch = 32;
       how.schedule = schedule;
@@ -46,7 +48,7 @@ TEST_CASE(
       how.zero = zero;
       CAPTURE(name_of(schedule));
       CAPTURE(zero);
-      CHECK(std::abs(peak_of(*gpt_of("gpt3-13b"), how) - 1) < 0.026);
+      CHECK(std::abs(peak_of(*model_of("gpt3-13b"), how) - 1) < 0.026);
     }
 }
 
@@ -61,8 +63,9 @@ TEST_CASE("memory estimate: of a small model in large micro-batches, the outputs
        {row{one_f_one_b, 2, 2, 128, true}, row{one_f_one_b, 2, 2, 1024, true}, row{one_f_one_b, 4, 4, 128, true},
         row{one_f_one_b, 4, 4, 1024, true}, row{zb_h1, 2, 2, 1024, false}, row{zb_h2, 2, 2, 128, false}})
     for (uint32_t zero : {0, 1}) {
-      const gpt m{"wide", 256, 4, x.layers, 16, x.vocabulary};
+      const auto m = gpt_shape("wide", 256, 4, x.layers, 16, x.vocabulary);
       parallel_setting how;
+      how.attention = attention_kernel::unfused;
       how.shape = {4, 2, x.stages};
       how.micro_batch = 1024;
       how.global_batch = 2 * 8 * how.micro_batch;

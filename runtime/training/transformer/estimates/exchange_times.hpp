@@ -1,0 +1,28 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+#include "runtime/training/transformer/systems/gpu_system.hpp"
+
+namespace ringmaster::training {
+
+/// An all_reduce of `bytes` over neighbours: a ring within a domain, then among domains.
+double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on);
+
+/// Keys and values, `bytes` of a rank, once round the context's ranks, which lie `stride` apart.
+double context_exchange_time(double bytes, uint32_t ranks, uint32_t stride, const gpu_system& on);
+
+/// An all_to_all over `ranks` neighbours: each has `rows` positions of `row_bytes`, which go to `chosen` experts each,
+/// once to a rank that has several of them, and once over the network to a domain (as DeepEP's, DeepSeek-AI 2025).
+double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t ranks, const gpu_system& on);
+
+/// All gradients, of `parameters` on a rank, all_reduced over `ranks` that lie `stride` apart among `devices`.
+double gradient_all_reduce_time(double parameters, const gpu_system& on, uint32_t ranks, uint32_t stride,
+                                uint32_t devices);
+
+/// Those of a layer or stage that two ranks of different stages have.
+double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);
+
+/// An activation from a stage to the next.
+double hop_time(const language_model& m, const gpu_system& on, const parallel_setting& how);
+
+} // namespace ringmaster::training

@@ -1,0 +1,201 @@
+// Where the terms come from, and how well they predict: docs/cost_models.md.
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
+#include "runtime/training/transformer/estimates/stage_layers.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// A stage's seconds for a micro-batch.
+struct stage_times {
+  double forward = 0, backward = 0, by_weight = 0, ends = 0;
+  exchange_parts exposed{}, hidden{};
+
+  double sum() const { return forward + backward + ends; }
+};
+
+void add(exchange_parts& to, const exchange_parts& x, double count) {
+  to.tensor += x.tensor * count;
+  to.context += x.context * count;
+  to.experts += x.experts * count;
+}
+
+void add(stage_times& to, const layer_times& x, double count) {
+  to.forward += x.forward * count;
+  to.backward += x.backward * count;
+  to.by_weight += x.by_weight * count;
+  add(to.exposed, x.exposed, count);
+  add(to.hidden, x.hidden, count);
+}
+
+stage_times times_of_stage(const stage_layers& has, const micro_batch_times& times) {
+  stage_times x;
+  add(x, times.dense, has.dense);
+  add(x, times.sparse, has.experts);
+  x.ends = (has.embedding ? times.ends.embedding : 0) + (has.logits ? times.ends.loss : 0);
+  return x;
+}
+
+/// The stage that takes the longest.
+stage_times slowest_stage(const language_model& m, const parallel_setting& how, const micro_batch_times& times) {
+  stage_times slowest;
+  for (auto index : stages_that_count(m, how)) {
+    auto x = times_of_stage(stage_layers_of(m, how, index), times);
+    if (x.sum() > slowest.sum())
+      slowest = x;
+  }
+  return slowest;
+}
+
+/// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
+/// and ZB-V start their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W
+/// differ.
+double bubble_of(const parallel_setting& how, const stage_times& stage, double plain) {
+  const double p = how.shape.pipeline;
+  const auto forward = stage.forward, by_weight = stage.by_weight, backward = stage.backward,
+             by_input = backward - by_weight;
+  switch (how.schedule) {
+    case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
+    case pipeline_schedule::zb_h1: return (p - 1) * std::max(forward, forward + by_input - by_weight);
+    case pipeline_schedule::zb_h2: return (p - 1) * std::max(forward, forward + by_input - 2 * by_weight);
+    case pipeline_schedule::zb_v:
+      return (p - 1) / 2 * std::max(forward, std::min(forward + by_input - by_weight, 2 * by_input - forward));
+    case pipeline_schedule::dualpipe: return (p / 2 - 1) * std::max(0.0, forward + 2 * backward - 3 * by_weight);
+    default: return plain;
+  }
+}
+
+/// How often the gradients' all_reduce, of two halves, is paid: ZeRO 2 scatters each micro-batch's gradients, ZeRO 3
+/// gathers the weights for each forward and backward, too.
+double gradient_exchanges(const parallel_setting& how) {
+  const double m = how.micro_batches();
+  return how.zero == 2 ? (m + 1) / 2 : how.zero == 3 ? 3 * m / 2 : 1;
+}
+
+layer_times mean_of(const layer_times& a, const layer_times& b, double part_of_a) {
+  auto mixed = [&](double x, double y) { return part_of_a * x + (1 - part_of_a) * y; };
+  auto parts = [&](const exchange_parts& x, const exchange_parts& y) {
+    return exchange_parts{mixed(x.tensor, y.tensor), mixed(x.context, y.context), mixed(x.experts, y.experts)};
+  };
+  return {mixed(a.forward, b.forward), mixed(a.backward, b.backward), mixed(a.by_weight, b.by_weight),
+          parts(a.exposed, b.exposed), parts(a.hidden, b.hidden)};
+}
+
+/// The mean over layers with and without windows.
+layer_times mean_layer(const language_model& m, const gpu_system& on, const parallel_setting& how, bool experts) {
+  const auto whole = layer_times_of(m, on, how, {experts, false});
+  if (!m.is_windowed(0))
+    return whole;
+  return mean_of(layer_times_of(m, on, how, {experts, true}), whole,
+                 static_cast<double>((m.layers + 1) / 2) / m.layers);
+}
+
+/// Gradients, and the weights that shards of the optimizer's states make, of a step.
+struct shared_times {
+  double exposed = 0, hidden = 0;
+};
+
+/// A stage's layers for all micro-batches, `body` seconds each, can hide the gathering of its weights.
+shared_times shared_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, double body) {
+  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
+  const auto parameters = most_parameters(m, how);
+  const auto group = how.shape.data * how.context, among = how.devices();
+  const auto sharing = how.shape.tensor * group / how.expert; // of an expert's weights
+  const auto reduced = how.shard > 0 ? std::min(group, how.shard) : group;
+  auto once = gradient_all_reduce_time(copies * parameters.dense, on, reduced, how.shape.tensor, among)
+              + gradient_all_reduce_time(copies * parameters.experts, on, std::max(1u, sharing), how.expert, among);
+  if (how.shard > 0) { // each micro-batch gathers twice and scatters once; replicas reduce their shards' sums
+    const auto each = 1.5 * once, hidden = std::min(each * (1 - on.exposed_gradient), body);
+    auto replicas = gradient_all_reduce_time(parameters.dense / reduced, on, group / reduced, reduced, among);
+    return {how.micro_batches() * (each - hidden) + replicas, how.micro_batches() * hidden};
+  }
+  if (how.overlapped) {
+    const auto hidden = std::min(once * (1 - on.exposed_gradient), body);
+    return {once - hidden, hidden};
+  }
+  return {once * gradient_exchanges(how), 0};
+}
+
+/// What two ranks of different stages both have.
+double mirrored_time(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  double seconds = 0;
+  if (how.schedule == pipeline_schedule::dualpipe) {
+    const auto parameters = most_parameters(m, how);
+    seconds += mirror_all_reduce_time(2 * (parameters.dense + parameters.experts), on, how.shape);
+  }
+  if (how.shape.pipeline > 1 && m.tied)
+    seconds += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on,
+                                      how.shape);
+  return seconds;
+}
+
+double update_time(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  const auto x = most_parameters(m, how);
+  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
+  const double group = how.shape.data * how.context, sharing = std::max(1.0, how.shape.tensor * group / how.expert);
+  const bool sharded = how.zero > 0 || how.shard > 0;
+  return copies * (sharded ? x.dense / group + x.experts / sharing : x.dense + x.experts) * on.optimizer_bytes
+         / on.memory_bandwidth;
+}
+
+} // namespace
+
+micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  micro_batch_times x;
+  if (m.experts.count > 0)
+    x.sparse = mean_layer(m, on, how, true);
+  if (m.experts.count == 0 || m.experts.dense_first > 0)
+    x.dense = mean_layer(m, on, how, false);
+  x.ends = end_times_of(m, on, how);
+  return x;
+}
+
+double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  if (!how.overlapped)
+    return 1;
+  const auto slowest = slowest_stage(m, how, micro_batch_times_of(m, on, how));
+  const auto x = shared_times_of(m, on, how, slowest.forward + slowest.backward);
+  return x.exposed + x.hidden == 0 ? 1 : x.exposed / (x.exposed + x.hidden);
+}
+
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  return estimate_iteration(m, on, how, micro_batch_times_of(m, on, how));
+}
+
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                                      const micro_batch_times& times) {
+  const double p = how.shape.pipeline, count = how.micro_batches();
+  const auto slowest = slowest_stage(m, how, times);
+  stage_times all;
+  const double dense = m.experts.count > 0 ? std::min(m.layers, m.experts.dense_first) : m.layers;
+  add(all, times.dense, dense);
+  add(all, times.sparse, m.layers - dense);
+  all.ends = times.ends.embedding + times.ends.loss;
+  const auto chunks = how.schedule == pipeline_schedule::interleaved_1f1b ? how.chunks
+                      : how.schedule == pipeline_schedule::zb_v           ? 2
+                                                                          : 1;
+  const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how), exposed = hops * on.exposed_hop;
+  iteration_estimate result;
+  result.bubble = (p == 1 ? 0 : bubble_of(how, slowest, all.sum() - slowest.sum())) + (p - 1) * hops;
+  const auto shared = shared_times_of(m, on, how, slowest.forward + slowest.backward);
+  add(result.exposed.layers, slowest.exposed, 2 * count);
+  add(result.hidden.layers, slowest.hidden, 2 * count);
+  result.exposed.hops = count * exposed * chunks;
+  result.hidden.hops = count * (hops - exposed) * chunks;
+  result.exposed.gradients = shared.exposed + mirrored_time(m, on, how);
+  result.hidden.gradients = shared.hidden;
+  result.update = update_time(m, on, how);
+  result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
+                   + result.update + on.iteration_s;
+  result.memory_bytes = memory_of(m, how).total();
+  const auto whole_scores = how.attention == attention_kernel::unfused;
+  result.mfu = flops_of(m, how.global_batch, whole_scores)
+               / (on.peak_of(how.computed_in) * how.devices() * result.seconds);
+  return result;
+}
+
+} // namespace ringmaster::training

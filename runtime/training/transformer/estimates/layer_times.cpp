@@ -1,0 +1,230 @@
+// What each term is and where it comes from: docs/cost_models.md.
+#include "runtime/training/transformer/estimates/layer_times.hpp"
+
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double flash_backward = 2.5; ///< Products of its backward, to those of its forward.
+constexpr double backward_kernels = 2; ///< Of each product forward.
+
+/// What of a device's and its host's work, side by side, takes.
+double beside(double device, double host, double unhidden) {
+  return std::max(device, host) + unhidden * std::min(device, host);
+}
+
+/// Seconds of work on the device, forward and backward; without collectives.
+struct device_times {
+  double products = 0, products_backward = 0;
+  double core = 0, core_backward = 0;         ///< Scores, softmax, dropout, context.
+  double elements = 0, elements_backward = 0; ///< Norms, residuals, dropouts, activation functions, biases, copies.
+
+  double forward() const { return products + core + elements; }
+  double backward() const { return products_backward + core_backward + elements_backward; }
+};
+
+/// A layer on one of its ranks.
+class layer_work {
+public:
+  layer_work(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind)
+    : m_(m), on_(on), how_(how), kind_(kind), rows_(static_cast<double>(how.micro_batch) * m.sequence / how.context),
+      tensor_(how.shape.tensor), rate_(on.product_rate(how.computed_in)),
+      cast_(bytes_of(how.computed_in).cast * on.element_traffic) {}
+
+  device_times times() {
+    attention_products();
+    how_.attention == attention_kernel::flash ? flash_core() : unfused_core();
+    const auto shared = how_.sequence_parallel ? tensor_ : 1;
+    elements(rows_ * m_.hidden * 22 / shared, 6);
+    kind_.experts ? expert_network() : dense_network();
+    return x_;
+  }
+
+  /// Positions of the micro-batch that this rank sends to experts.
+  double dispatched_rows() const { return rows_ / tensor_; }
+
+private:
+  /// A product of `rows` positions with a matrix of n x k, `copies` of it with a part of the rows each.
+  void product(double rows, double n, double k, double copies = 1) {
+    const auto reached = copies > 1 || kind_expert_ ? rows / copies / (rows / copies + on_.expert_rows) : 1;
+    const auto seconds = 2 * rows * n * k / (rate_ * reached);
+    const auto cast = cast_ * rows / on_.memory_bandwidth;
+    x_.products += seconds + cast * k + on_.kernel_s;
+    x_.products_backward += backward_kernels * (seconds + on_.kernel_s) + cast * n;
+  }
+
+  void elements(double bytes, double kernels) {
+    const auto seconds = bytes * on_.element_traffic / on_.memory_bandwidth + kernels * on_.kernel_s;
+    x_.elements += seconds;
+    x_.elements_backward += 2 * seconds;
+  }
+
+  void attention_products() {
+    const double h = m_.hidden, heads = m_.heads / tensor_;
+    if (auto& x = m_.latent; x.key_value_rank > 0) {
+      product(rows_, x.query_rank + x.key_value_rank + x.rotary_size, h);
+      product(rows_, heads * (m_.head_size + x.rotary_size), x.query_rank);
+      product(rows_, heads * (m_.head_size + x.value_size), x.key_value_rank);
+      product(rows_, h, heads * x.value_size);
+      return;
+    }
+    product(rows_, (heads + 2.0 * m_.key_value_heads / tensor_) * m_.head_size, h);
+    product(rows_, h, heads * m_.head_size);
+  }
+
+  void unfused_core() {
+    const double s = m_.sequence, pairs = how_.micro_batch * s * s / how_.context, a = m_.heads / tensor_;
+    const bool fused_softmax = how_.micro_batch * m_.heads / how_.shape.tensor % 4 == 0;
+    const auto scores = 2 * pairs * a * m_.head_size / (on_.peak_flops * on_.attention_efficiency) + on_.kernel_s;
+    const auto traffic = a * pairs * (fused_softmax ? 11 : 25) / on_.memory_bandwidth;
+    x_.core = 2 * scores + traffic + 2 * on_.kernel_s;
+    x_.core_backward = 4 * scores + 2 * traffic + 2 * on_.kernel_s;
+  }
+
+  void flash_core() {
+    const double s = m_.sequence, w = m_.window;
+    const auto seen = kind_.windowed ? w - w * w / (2 * s) : s / 2; // keys of a query, mean
+    const auto sizes = m_.latent.key_value_rank > 0 ? m_.head_size + m_.latent.rotary_size + m_.latent.value_size
+                                                    : 2 * m_.head_size;
+    const auto flops = 2 * rows_ * seen * (m_.heads / tensor_) * sizes;
+    x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + on_.kernel_s;
+    x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * on_.kernel_s;
+  }
+
+  /// Activation functions and what is beside them, by elements of the networks' width.
+  double activation_bytes(double width) const {
+    const bool fused = how_.computed_in == number_format::mxfp8 || how_.computed_in == number_format::nvfp4;
+    const auto unfused = m_.biases ? on_.unfused_activation_bytes * (fused ? on_.expert_launches : 1) : 0;
+    return ((m_.gated ? 6 : 6.5) + unfused) * width;
+  }
+
+  void dense_network() {
+    const double h = m_.hidden, w = m_.width / tensor_;
+    product(rows_, (m_.gated ? 2 : 1) * w, h);
+    product(rows_, h, w);
+    elements(rows_ * activation_bytes(w), 0);
+  }
+
+  /// Each rank's experts get their shares of all positions of the ranks that they are divided among.
+  void expert_network() {
+    auto& x = m_.experts;
+    const double h = m_.hidden, w = x.width, up = m_.gated ? 2 : 1;
+    const auto taken = dispatched_rows() * x.chosen
+                       * (x.capacity > 0 ? std::min(x.capacity, x.imbalance) : x.imbalance);
+    const auto copies = static_cast<double>(x.count) / how_.expert;
+    kind_expert_ = true;
+    product(taken, up * w, h, copies);
+    product(taken, h, w, copies);
+    kind_expert_ = false;
+    elements(taken * (activation_bytes(w) + on_.dispatch_traffic * bf16_bytes * h), 6);
+    if (x.shared > 0) {
+      product(rows_, up * x.shared * w / tensor_, h);
+      product(rows_, h, x.shared * w / tensor_);
+      elements(rows_ * activation_bytes(x.shared * w / tensor_), 0);
+    }
+    elements(4 * dispatched_rows() * x.count * 4, 8); // the router's scores, float32
+  }
+
+  const language_model& m_;
+  const gpu_system& on_;
+  const parallel_setting& how_;
+  layer_kind kind_;
+  double rows_, tensor_, rate_, cast_;
+  bool kind_expert_ = false;
+  device_times x_;
+};
+
+/// A layer's collectives, in each direction.
+struct exchanges {
+  exchange_parts exposed, hidden;
+};
+
+exchanges exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind,
+                       const device_times& work) {
+  const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
+  const auto row_bytes = bf16_bytes * m.hidden;
+  exchanges x;
+  auto set = [&](double exchange_parts::*part, double seconds, double exposed) {
+    x.exposed.*part = exposed;
+    x.hidden.*part = seconds - exposed;
+  };
+  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2)
+                       * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
+  set(&exchange_parts::tensor, reduced, reduced * on.exposed_tensor);
+  if (kind.experts) {
+    const auto moved = 2 * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts.chosen, how.expert, on);
+    const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
+    set(&exchange_parts::experts, moved,
+        how.hides_dispatch() ? std::max(moved * on.exposed_expert, moved - beside) : moved);
+  }
+  if (how.context > 1) { // beside the blocks' scores
+    const auto keys = m.latent.key_value_rank > 0 ? m.latent.key_value_rank + m.latent.rotary_size
+                                                  : 2 * m.key_value_heads * m.head_size / how.shape.tensor;
+    const auto ring = context_exchange_time(bf16_bytes * rows * keys, how.context, how.shape.tensor, on);
+    set(&exchange_parts::context, ring, std::max(0.0, ring - work.core * (how.context - 1) / how.context));
+  }
+  return x;
+}
+
+/// Of the host's thread.
+double launch_time(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind) {
+  auto seconds = (kind.experts ? 0 : on.launch_s) + on.launch_tensor_s * (how.shape.tensor - 1);
+  if (how.attention == attention_kernel::unfused && how.micro_batch * m.heads / how.shape.tensor % 4 != 0)
+    seconds += on.launch_unfused_s;
+  if (kind.experts) {
+    const auto each = on.launch_expert_s + (how.computed_in == number_format::bf16 ? 0 : on.launch_expert_cast_s);
+    seconds += on.expert_launches * (on.launch_experts_s + each * m.experts.count / how.expert);
+  }
+  return seconds * on.launch_scale * (how.again == recomputation::full ? 1.5 : 1);
+}
+
+} // namespace
+
+double padded_vocabulary(const language_model& m, uint32_t tensor) {
+  const auto block = 128 * tensor;
+  return static_cast<double>((m.vocabulary + block - 1) / block * block);
+}
+
+layer_times layer_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                           layer_kind kind) {
+  const auto x = layer_work{m, on, how, kind}.times();
+  const auto moved = exchanges_of(m, on, how, kind, x);
+  layer_times result;
+  result.exposed = moved.exposed;
+  result.hidden = moved.hidden;
+  const auto forward = x.forward() + result.exposed.sum();
+  const auto selective = how.attention == attention_kernel::flash ? x.elements : x.core;
+  const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? selective : 0;
+  const auto backward = x.backward() + result.exposed.sum() + again;
+  const auto stretched = beside(forward + backward, launch_time(m, on, how, kind),
+                                kind.experts ? on.unhidden_experts : on.unhidden)
+                         / (forward + backward);
+  result.forward = stretched * forward;
+  result.backward = stretched * backward;
+  result.by_weight = stretched * x.products_backward / backward_kernels;
+  return result;
+}
+
+end_times end_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  const double rows = static_cast<double>(how.micro_batch) * m.sequence / how.context, h = m.hidden;
+  const auto v = padded_vocabulary(m, how.shape.tensor) / how.shape.tensor;
+  const auto rate = on.product_rate(number_format::bf16); // logits stay in bf16
+  auto loss = 3 * (2 * rows * v * h / rate + on.kernel_s) + rows * v * on.logit_bytes / on.memory_bandwidth
+              + 2 * tensor_all_reduce_time(bf16_bytes * rows * h, how.shape.tensor, on);
+  const auto embedding = rows * h * 30 / on.memory_bandwidth;
+  if (m.multi_token > 0) {
+    const auto layer = layer_times_of(m, on, how, {m.experts.count > 0, false});
+    loss += m.multi_token * (loss + layer.forward + layer.backward + 3 * 4 * rows * h * h / how.shape.tensor / rate);
+  }
+  const auto launch = on.launch_ends_s * on.launch_scale;
+  if (how.shape.pipeline == 1)
+    return {0, beside(loss + embedding, launch, on.unhidden)};
+  return {beside(embedding, launch / 2, on.unhidden), beside(loss, launch / 2, on.unhidden)};
+}
+
+} // namespace ringmaster::training

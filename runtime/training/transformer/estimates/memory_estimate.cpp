@@ -1,0 +1,190 @@
+#include "runtime/training/transformer/estimates/memory_estimate.hpp"
+
+#include "runtime/training/transformer/estimates/layer_times.hpp"
+#include "runtime/training/transformer/estimates/stage_layers.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double gradient_bytes = 4; ///< Megatron-LM's.
+constexpr double logit_bytes = 4;
+
+/// Of a layer without dropouts and biases, a position: the inputs of norms, products, scores, gates.
+double bytes_of_position(const language_model& m, const parallel_setting& how, layer_kind kind) {
+  const double h = m.hidden, t = how.shape.tensor, shared = how.sequence_parallel ? t : 1;
+  const auto kept = bytes_of(how.computed_in).kept;
+  const bool again = how.again == recomputation::selective; // norms' outputs and what gates make
+  const auto heads = m.heads / t, groups = m.key_value_heads / t;
+  auto bytes = (2 * bf16_bytes + (again ? 0 : 2 * kept)) * h / shared;
+  if (auto& x = m.latent; x.key_value_rank > 0) {
+    const auto made = heads * (2.0 * (m.head_size + x.rotary_size) + x.value_size) * bf16_bytes;
+    bytes += (kept + bf16_bytes) * (x.query_rank + x.key_value_rank) + (again ? 0 : made);
+    bytes += (kept + bf16_bytes) * heads * x.value_size;
+  } else {
+    bytes += bf16_bytes * (heads + 2.0 * groups) * m.head_size + kept * heads * m.head_size;
+  }
+  auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
+  if (!kind.experts)
+    return bytes + network(m.width) / t;
+  const double taken = m.experts.chosen * m.experts.imbalance / t;
+  return bytes + taken * (network(m.experts.width) + kept * h) + network(m.experts.shared * m.experts.width) / t;
+}
+
+/// What a stage's rank holds of micro-batches: their activations; the gradients by outputs whose weights' half is
+/// postponed, as many layers of them; logits.
+struct held_micro_batches {
+  double activations = 0, gradients = 0, logits = 1;
+};
+
+held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
+  const double p = how.shape.pipeline, m = how.micro_batches(), i = stage;
+  const bool last = stage + 1 == how.shape.pipeline;
+  const held_micro_batches all_at_once{m, 0, how.sequence_parallel ? 1 : m}; // else the logits are made when needed
+  switch (how.schedule) {
+    case pipeline_schedule::one_f_one_b: return {std::min(m, p - i)};
+    case pipeline_schedule::all_forwards_first: return all_at_once;
+    case pipeline_schedule::interleaved_1f1b:
+      if (how.micro_batches() == how.shape.pipeline) // no backward begins before all forwards have ended
+        return all_at_once;
+      return {std::min(m, p * (1 + (p - 1) / (p * how.chunks)) - 2 * i / how.chunks)};
+    case pipeline_schedule::zb_h1: return {std::min(m, p), std::min(m, i)};
+    case pipeline_schedule::zb_h2: return {std::min(m, 2 * p - 1), std::min(m, 2 * i)};
+    case pipeline_schedule::zb_v: return {std::min(m, p), last ? std::min(m, p) / 2 : 0};
+    default: return {std::min(m, p + 1), 1};
+  }
+}
+
+/// Weights, gradients and states of parameters that `ranks` share.
+void add_states(memory_parts& x, double parameters, double ranks, const parallel_setting& how) {
+  const auto zero = how.shard > 0 ? 3 : how.zero;
+  const auto sharing = how.shard > 0 ? std::min<double>(ranks, how.shard) : ranks;
+  const auto weight = how.computed_in == number_format::bf16 ? 2.0 : bytes_of(how.computed_in).weight;
+  x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
+  x.gradients += parameters * (zero >= 2 ? gradient_bytes / sharing : gradient_bytes);
+  x.optimizer += parameters * (zero >= 1 ? 12 / sharing : 12);
+}
+
+} // namespace
+
+double activation_bytes(const language_model& m, double samples, uint32_t tensor, bool sequence_parallel,
+                        recomputation again) {
+  const double s = m.sequence, h = m.hidden, a = m.heads, t = tensor;
+  const auto sbh = s * samples * h;
+  if (again == recomputation::full)
+    return 2 * sbh;
+  const auto scores = again == recomputation::none ? 5 * a * s / (h * t) : 0;
+  return sbh * ((sequence_parallel ? 34 / t : 10 + 24 / t) + scores);
+}
+
+double activation_bytes(const language_model& m, double samples, const parallel_setting& how, layer_kind kind) {
+  const auto scores_in_memory = how.attention == attention_kernel::unfused;
+  if (m.layer_norms && m.experts.count == 0)
+    return activation_bytes(m, samples, how.shape.tensor, how.sequence_parallel,
+                            !scores_in_memory && how.again == recomputation::none ? recomputation::selective
+                                                                                  : how.again)
+           / how.context;
+  const auto rows = samples * m.sequence / how.context;
+  if (how.again == recomputation::full)
+    return bf16_bytes * rows * m.hidden / (how.sequence_parallel ? how.shape.tensor : 1);
+  auto bytes = rows * bytes_of_position(m, how, kind);
+  if (scores_in_memory && how.again == recomputation::none)
+    bytes += 5 * rows * m.sequence * m.heads / how.shape.tensor;
+  return bytes;
+}
+
+double zero_bytes(uint32_t stage, double ranks, double gradient_bytes_each) {
+  constexpr double weight_bytes = 2, state_bytes = 12; // of an fp32 copy, momentum and variance
+  return (stage >= 3 ? weight_bytes / ranks : weight_bytes)
+         + (stage >= 2 ? gradient_bytes_each / ranks : gradient_bytes_each)
+         + (stage >= 1 ? state_bytes / ranks : state_bytes);
+}
+
+double layers_kept_by_first(const language_model& m, const parallel_setting& how) {
+  return held_by(how, 0).activations * m.layers / how.shape.pipeline;
+}
+
+rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage) {
+  const auto x = parameter_counts_of(m);
+  const auto has = stage_layers_of(m, how, stage);
+  const auto t = static_cast<double>(how.shape.tensor), table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
+  const bool own_output = has.logits && (!m.tied || how.shape.pipeline > 1);
+  const auto shared = x.attention + x.router + x.one_expert * m.experts.shared;
+  return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t
+            + ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) * table,
+          has.experts * x.one_expert * m.experts.count / how.expert};
+}
+
+rank_parameters most_parameters(const language_model& m, const parallel_setting& how) {
+  rank_parameters most;
+  for (auto stage : stages_that_count(m, how)) {
+    auto x = parameters_on_rank(m, how, stage);
+    if (x.dense + x.experts > most.dense + most.experts)
+      most = x;
+  }
+  return most;
+}
+
+namespace {
+
+/// What is gathered, and a layer's gradient where none is kept whole.
+double gathered_bytes(const language_model& m, const parallel_setting& how) {
+  if (how.zero <= 1 && how.shard == 0)
+    return 0;
+  const auto t = static_cast<double>(how.shape.tensor);
+  const auto counts = parameter_counts_of(m);
+  const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
+                                         : (counts.attention + counts.dense) / t;
+  const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
+  return layer * (gradient_bytes + (weights ? 2 * bf16_bytes : 0));
+}
+
+} // namespace
+
+memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage) {
+  const double t = how.shape.tensor, group = static_cast<double>(how.shape.data) * how.context;
+  const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
+  const auto hidden_bytes = bf16_bytes * rows * m.hidden / (how.sequence_parallel ? t : 1);
+  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
+  const auto parameters = parameters_on_rank(m, how, stage);
+  const auto has = stage_layers_of(m, how, stage);
+  const auto held = held_by(how, stage);
+  memory_parts x;
+  add_states(x, copies * parameters.dense, group, how);
+  add_states(x, copies * parameters.experts, std::max(1.0, group * t / how.expert), how);
+  const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
+  const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
+  x.activations = held.activations * (has.dense * dense + has.experts * sparse)
+                  + held.gradients * (has.dense + has.experts) * hidden_bytes;
+  auto whole = how;
+  whole.again = recomputation::none;
+  const auto again = how.again == recomputation::none
+                       ? 0
+                       : activation_bytes(m, how.micro_batch, whole, {has.experts > 0, false});
+  const bool postpones = how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2;
+  const auto beside = t > 1 || has.logits ? 1 : 0; // a sum or the loss's gradient
+  const auto gradients = hidden_bytes * (postpones ? has.dense + has.experts + beside : 1);
+  // either an output is on its way, or a backward runs, or there are logits
+  const auto output = has.logits ? 0 : has.experts > 0 ? sparse : dense;
+  const auto in_flight = std::max(output, gradients + again);
+  x.buffers = gathered_bytes(m, how) + in_flight;
+  if (has.logits) {
+    const auto each = logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t + bf16_bytes * rows * m.hidden;
+    x.logits = std::max(0.0, held.logits * each - in_flight);
+  }
+  return x;
+}
+
+memory_parts memory_of(const language_model& m, const parallel_setting& how) {
+  memory_parts most;
+  for (auto stage : stages_that_count(m, how)) {
+    auto x = memory_of(m, how, stage);
+    if (x.total() > most.total())
+      most = x;
+  }
+  return most;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+
+namespace ringmaster::training {
+
+/// Bytes that a layer keeps for its backward, of `samples` samples, on each of the ranks that share it. With scores in
+/// memory or layer norms, Korthikanti et al. 2022, table 2; else what products, scores in tiles (FlashAttention) and
+/// gates read again.
+double activation_bytes(const language_model& m, double samples, const parallel_setting& how, layer_kind kind);
+/// The table's own, of a GPT.
+double activation_bytes(const language_model& m, double samples, uint32_t tensor, bool sequence_parallel,
+                        recomputation again);
+
+/// Bytes a parameter, on each of `ranks` data-parallel ones, in mixed precision with Adam (Rajbhandari et al. 2020):
+/// 16 without sharding, 4 + 12/N, 2 + 14/N and 16/N in stages 1 to 3. Megatron-LM keeps gradients in 4 bytes: 2 more.
+double zero_bytes(uint32_t stage, double ranks, double gradient_bytes = 2);
+
+/// Of a rank, bytes.
+struct memory_parts {
+  double weights = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;
+  double buffers = 0; ///< What is in flight: gathered weights, a layer that runs again, outputs.
+  double logits = 0;
+
+  double total() const { return weights + gradients + optimizer + activations + buffers + logits; }
+};
+
+/// Of a rank of a stage.
+memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage);
+/// Of the rank that holds the most.
+memory_parts memory_of(const language_model& m, const parallel_setting& how);
+
+/// Layers' worth of a micro-batch's activations that a rank of the first stage keeps: L under 1F1B, L (1 +
+/// (p-1)/(pv)) interleaved.
+double layers_kept_by_first(const language_model& m, const parallel_setting& how);
+
+/// Parameters on a rank, those apart that data-parallel ranks share in different numbers.
+struct rank_parameters {
+  double dense = 0;   ///< Over context x data ranks.
+  double experts = 0; ///< Over tensor x context x data / expert ranks.
+};
+rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage);
+/// Of the stage that has the most.
+rank_parameters most_parameters(const language_model& m, const parallel_setting& how);
+
+} // namespace ringmaster::training

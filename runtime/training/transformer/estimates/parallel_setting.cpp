@@ -1,0 +1,21 @@
+#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+
+#include "runtime/training/strategies/strategies.hpp"
+
+namespace ringmaster::training {
+
+std::string_view name_of(pipeline_schedule x) {
+  static const known_strategy* const rows[] = {
+    &gpipe, &one_forward_one_backward, &interleaved, &zero_bubble_h1, &zero_bubble_h2, &zero_bubble_v, &dual_pipe};
+  return rows[static_cast<size_t>(x)]->name;
+}
+
+std::string_view name_of(recomputation x) {
+  return x == recomputation::none ? "none" : x == recomputation::selective ? "selective" : "full";
+}
+
+std::string_view name_of(attention_kernel x) {
+  return x == attention_kernel::flash ? "flash" : "unfused";
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "runtime/training/group.hpp"
+#include "runtime/training/transformer/models/language_model.hpp"
+#include "runtime/training/transformer/systems/number_format.hpp"
+
+#include <string_view>
+
+namespace ringmaster::training {
+
+enum class pipeline_schedule : uint8_t {
+  all_forwards_first,
+  one_f_one_b,
+  interleaved_1f1b,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe
+};
+
+/// The strategy's name: gpipe, 1f1b, ...
+std::string_view name_of(pipeline_schedule x);
+
+/// Whether a backward runs its forward again: not at all; the attention's core only (Korthikanti et al. 2022), or,
+/// where its scores are never in memory, norms and what is between products; or all of it.
+enum class recomputation : uint8_t { none, selective, full };
+
+std::string_view name_of(recomputation x);
+
+/// How scores are made: in memory, each a pass over them; or in tiles that never leave the chip, of the causal half
+/// (FlashAttention, Dao et al. 2022).
+enum class attention_kernel : uint8_t { flash, unfused };
+
+std::string_view name_of(attention_kernel x);
+
+/// Which of a model's layers.
+struct layer_kind {
+  bool experts = false;
+  bool windowed = false;
+};
+
+/// How a model is trained, on tensor x context x data x pipeline devices, numbered in that order.
+struct parallel_setting {
+  mesh shape;
+  uint32_t context = 1;      ///< Ranks that share a sequence (ring attention, Liu et al. 2023).
+  uint32_t expert = 1;       ///< Ranks that share a layer's experts: of the tensor x context x data ones, neighbours.
+  uint32_t global_batch = 1; ///< Samples; a multiple of micro_batch x shape.data.
+  uint32_t micro_batch = 1;
+  uint32_t chunks = 1; ///< Of interleaved.
+  pipeline_schedule schedule = pipeline_schedule::one_f_one_b;
+  recomputation again = recomputation::none;
+  bool sequence_parallel = false;
+  uint32_t zero = 0;       ///< Stage.
+  uint32_t shard = 0;      ///< Ranks that share weights fully, gathered ahead (FSDP, Zhao et al. 2023); 0: none do.
+  bool overlapped = false; ///< Gradients are reduced, and weights gathered, behind other work.
+  number_format computed_in = number_format::bf16;
+  attention_kernel attention = attention_kernel::flash;
+
+  uint32_t devices() const { return shape.size() * context; }
+  uint32_t micro_batches() const { return global_batch / (micro_batch * shape.data); }
+  /// Layers of a chunk, on the stages that have the most. Where layers do not divide, embedding and logits count as
+  /// one each (Megatron-LM's layouts).
+  uint32_t chunk_layers(uint32_t layers) const {
+    const auto places = shape.pipeline * chunks_of_stage();
+    return layers % places == 0 ? layers / places : (layers + 1 + places) / places;
+  }
+  /// Whether another micro-batch's work is at hand while experts' positions move (DeepSeek-AI 2024's DualPipe;
+  /// Megatron-LM does it where stages have several chunks).
+  bool hides_dispatch() const {
+    return schedule == pipeline_schedule::dualpipe || (schedule == pipeline_schedule::interleaved_1f1b && chunks > 1);
+  }
+  uint32_t chunks_of_stage() const { return schedule == pipeline_schedule::interleaved_1f1b ? chunks : 1; }
+};
+
+} // namespace ringmaster::training

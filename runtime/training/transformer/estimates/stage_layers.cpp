@@ -1,0 +1,48 @@
+#include "runtime/training/transformer/estimates/stage_layers.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// Of [begin, end), what lies in [from, to).
+uint32_t overlap(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) {
+  const auto first = std::max(begin, from), last = std::min(end, to);
+  return last > first ? last - first : 0;
+}
+
+/// Stages that hold both ends of the model, by schedule: the first and the last chunk are one rank's.
+bool turns_around(const parallel_setting& how) {
+  return how.schedule == pipeline_schedule::zb_v || how.schedule == pipeline_schedule::dualpipe;
+}
+
+} // namespace
+
+stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
+  const auto p = how.shape.pipeline, each = how.chunk_layers(m.layers), chunks = how.chunks_of_stage();
+  const uint32_t apart = each * p * chunks == m.layers ? 0 : 1;
+  const auto first_sparse = apart + (m.experts.count > 0 ? std::min(m.layers, m.experts.dense_first) : m.layers);
+  stage_layers x;
+  for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+    const auto begin = (chunk * p + index) * each, end = begin + each;
+    x.dense += overlap(begin, end, apart, first_sparse);
+    x.experts += overlap(begin, end, first_sparse, apart + m.layers);
+  }
+  const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
+  x.embedding = index == 0;
+  x.logits = last_place / each % p == index || (turns_around(how) && index == 0);
+  return x;
+}
+
+stage_span stages_that_count(const language_model& m, const parallel_setting& how) {
+  const auto p = how.shape.pipeline;
+  if (p <= 3)
+    return {{0, 1, 2, 0}, p};
+  const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / how.chunk_layers(m.layers) + 1;
+  if (sparse_from <= 1 || sparse_from >= p - 1)
+    return {{0, 1, p - 1, 0}, 3};
+  return {{0, 1, sparse_from, p - 1}, 4};
+}
+
+} // namespace ringmaster::training

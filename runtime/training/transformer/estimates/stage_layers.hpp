@@ -1,0 +1,29 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+
+namespace ringmaster::training {
+
+/// What a pipeline's stage has of a model.
+struct stage_layers {
+  double dense = 0;   ///< Layers without experts.
+  double experts = 0; ///< Layers with them.
+  bool embedding = false;
+  bool logits = false;
+};
+
+/// Of stage `index` from 0. Layers that do not divide among stages and their chunks: the embedding has the first place
+/// for itself, the logits the one behind the last layer, what is left over is empty.
+stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index);
+
+/// Stages of which one is the slowest, and one holds the most: the first two, the first that has experts only, the
+/// last.
+struct stage_span {
+  uint32_t indices[4];
+  uint32_t count;
+  const uint32_t* begin() const { return indices; }
+  const uint32_t* end() const { return indices + count; }
+};
+stage_span stages_that_count(const language_model& m, const parallel_setting& how);
+
+} // namespace ringmaster::training

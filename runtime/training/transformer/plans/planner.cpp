@@ -1,0 +1,292 @@
+#include "runtime/training/transformer/plans/planner.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr size_t too_large_max = 3;
+constexpr uint32_t context_max = 64;
+
+std::vector<uint32_t> divisors_of(uint32_t x) {
+  std::vector<uint32_t> small, large;
+  for (uint32_t i = 1; i <= x / i; ++i)
+    if (x % i == 0) {
+      small.push_back(i);
+      if (i != x / i)
+        large.push_back(x / i);
+    }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+bool faster(const planned& a, const planned& b) {
+  return std::pair{a.cost.seconds, a.cost.memory_bytes} < std::pair{b.cost.seconds, b.cost.memory_bytes};
+}
+
+/// Keeps the first `most` in order.
+void keep(std::vector<planned>& all, const planned& x, size_t most) {
+  if (all.size() == most && !faster(x, all.back()))
+    return;
+  all.insert(std::upper_bound(all.begin(), all.end(), x, faster), x);
+  if (all.size() > most)
+    all.pop_back();
+}
+
+/// The sides of a world that divide model and samples.
+std::vector<parallel_setting> shapes_of(const plan_question& asked) {
+  auto& m = asked.trained;
+  auto& filter = asked.filter;
+  const auto tensor_max = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
+  std::vector<parallel_setting> result;
+  for (auto t : divisors_of(asked.devices)) {
+    if (t > tensor_max || m.heads % t != 0 || (m.key_value_heads % t != 0 && t % m.key_value_heads != 0)
+        || !filter.tensor.contains(t))
+      continue;
+    for (auto c : divisors_of(asked.devices / t)) {
+      if (c > context_max || m.sequence % (2 * c) != 0 || !filter.context.contains(c))
+        continue;
+      for (auto p : divisors_of(asked.devices / t / c)) {
+        const auto d = asked.devices / t / c / p;
+        if (p > m.layers || asked.global_batch % d != 0 || !filter.pipeline.contains(p) || !filter.data.contains(d))
+          continue;
+        for (auto e : divisors_of(std::max(1u, m.experts.count))) {
+          if (t * c * d % e != 0 || !filter.expert.contains(e))
+            continue;
+          parallel_setting how;
+          how.shape = {t, d, p};
+          how.context = c;
+          how.expert = e;
+          how.global_batch = asked.global_batch;
+          how.computed_in = filter.computed_in;
+          how.attention = filter.attention;
+          result.push_back(how);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+class search {
+public:
+  search(const plan_question& asked, size_t count)
+    : m_(asked.trained), on_(asked.system), filter_(asked.filter), count_(count),
+      room_(asked.system.memory_bytes - asked.system.reserved_bytes) {
+    for (size_t i = 0; i < taken_.size(); ++i)
+      taken_[i] = filter_.takes(name_of(static_cast<pipeline_schedule>(i)));
+  }
+
+  void try_shape(const parallel_setting& shape) {
+    how_ = shape;
+    for (auto micro_batch : divisors_of(how_.global_batch / how_.shape.data)) {
+      if (!filter_.micro_batches.empty()
+          && std::ranges::find(filter_.micro_batches, micro_batch) == filter_.micro_batches.end())
+        continue;
+      how_.micro_batch = micro_batch;
+      for (auto again : {recomputation::none, recomputation::selective, recomputation::full}) {
+        if (!filter_.recomputations.empty()
+            && std::ranges::find(filter_.recomputations, again) == filter_.recomputations.end())
+          continue;
+        how_.again = again;
+        for (bool in_sequence : {false, true}) {
+          const auto t = how_.shape.tensor;
+          if ((in_sequence && t == 1) || (!in_sequence && t > 1 && how_.expert > 1))
+            continue;
+          how_.sequence_parallel = in_sequence;
+          try_schedules();
+        }
+      }
+    }
+  }
+
+  transformer_plans take() {
+    std::erase_if(found_.too_large, [&](auto& x) { return !found_.best.empty() && !faster(x, found_.best.front()); });
+    if (!found_.best.empty())
+      found_.smallest.clear();
+    std::ranges::reverse(pareto_);
+    found_.pareto = std::move(pareto_);
+    return std::move(found_);
+  }
+
+private:
+  void try_schedules() {
+    using enum pipeline_schedule;
+    how_.schedule = one_f_one_b;
+    how_.chunks = 1;
+    times_ = micro_batch_times_of(m_, on_, how_);
+    const auto p = how_.shape.pipeline, count = how_.micro_batches();
+    const bool divides = m_.layers % p == 0;
+    const auto layers = m_.layers / p;
+    try_sharding(one_f_one_b, 1);
+    if (p == 1)
+      return;
+    try_sharding(all_forwards_first, 1);
+    if (count >= p)
+      try_sharding(zb_h1, 1);
+    if (count >= 2 * p - 1)
+      try_sharding(zb_h2, 1);
+    if (divides && layers % 2 == 0 && count >= 2 * p - 1)
+      try_sharding(zb_v, 2);
+    if (divides && p % 2 == 0 && count % 2 == 0 && count >= 2 * p)
+      try_sharding(dualpipe, 2);
+    if (count % p != 0)
+      return;
+    const auto most = (m_.layers + 1 + p) / p;
+    for (uint32_t v = 2; v <= most; ++v)
+      if ((divides && layers % v == 0) || (!divides && most % v == 0))
+        try_interleaved(v);
+  }
+
+  /// Experts' positions move behind other chunks' work there.
+  void try_interleaved(uint32_t chunks) {
+    if (!filter_.chunks.contains(chunks))
+      return;
+    if (how_.expert == 1 || m_.experts.count == 0) {
+      try_sharding(pipeline_schedule::interleaved_1f1b, chunks);
+      return;
+    }
+    const auto usual = times_;
+    how_.schedule = pipeline_schedule::interleaved_1f1b;
+    how_.chunks = chunks;
+    times_ = micro_batch_times_of(m_, on_, how_);
+    try_sharding(pipeline_schedule::interleaved_1f1b, chunks);
+    times_ = usual;
+  }
+
+  void try_sharding(pipeline_schedule schedule, uint32_t chunks) {
+    if (!taken_[static_cast<size_t>(schedule)])
+      return;
+    how_.schedule = schedule;
+    how_.chunks = chunks;
+    if (!all_have_layers())
+      return;
+    const auto group = how_.shape.data * how_.context;
+    static constexpr std::array<std::string_view, 4> stages{"zero0", "zero1", "zero2", "zero3"};
+    for (uint32_t zero = 0; zero <= (group > 1 ? 3u : 0u); ++zero)
+      if (filter_.takes(stages[zero])) {
+        how_.zero = zero;
+        how_.overlapped = zero <= 1;
+        note();
+      }
+    how_.zero = 0;
+    if (how_.shape.pipeline > 1 || group == 1)
+      return;
+    how_.overlapped = true;
+    if (filter_.takes("fsdp"))
+      try_shard(group);
+    const auto domain = static_cast<uint32_t>(on_.devices_per_host) / how_.shape.tensor;
+    if (domain > 1 && domain < group && group % domain == 0 && filter_.takes("hsdp"))
+      try_shard(domain);
+    how_.shard = 0;
+  }
+
+  void try_shard(uint32_t ranks) {
+    how_.shard = ranks;
+    note();
+  }
+
+  /// No chunk of a stage is empty.
+  bool all_have_layers() const {
+    const auto places = how_.shape.pipeline * how_.chunks_of_stage(), each = how_.chunk_layers(m_.layers);
+    return (places - 1) * each < m_.layers + (places * each == m_.layers ? 0 : 2);
+  }
+
+  void note() {
+    const planned x{how_, estimate_iteration(m_, on_, how_, times_)};
+    ++found_.evaluated;
+    if (x.cost.memory_bytes > room_) {
+      keep(found_.too_large, x, too_large_max);
+      if (found_.smallest.empty() || x.cost.memory_bytes < found_.smallest.front().cost.memory_bytes)
+        found_.smallest = {x};
+      return;
+    }
+    ++found_.fitting;
+    keep(found_.best, x, count_);
+    note_pareto(x);
+  }
+
+  /// pareto_ is by memory, ascending; so by time, descending.
+  void note_pareto(const planned& x) {
+    auto at = std::partition_point(pareto_.begin(), pareto_.end(),
+                                   [&](auto& y) { return y.cost.memory_bytes <= x.cost.memory_bytes; });
+    if (at != pareto_.begin() && std::prev(at)->cost.seconds <= x.cost.seconds)
+      return;
+    at = std::partition_point(pareto_.begin(), pareto_.end(),
+                              [&](auto& y) { return y.cost.memory_bytes < x.cost.memory_bytes; });
+    auto end = std::find_if(at, pareto_.end(), [&](auto& y) { return y.cost.seconds < x.cost.seconds; });
+    pareto_.insert(pareto_.erase(at, end), x);
+  }
+
+  const language_model& m_;
+  const gpu_system& on_;
+  const plan_filter& filter_;
+  size_t count_;
+  double room_;
+  std::array<bool, 7> taken_{};
+  parallel_setting how_;
+  micro_batch_times times_;
+  transformer_plans found_;
+  std::vector<planned> pareto_;
+};
+
+} // namespace
+
+bool plan_filter::takes(std::string_view name) const {
+  auto is = [&](auto& x) { return x == name; };
+  if (std::ranges::any_of(excluded, is))
+    return false;
+  // each kind of choice is free that `only` names none of
+  const bool sharding = name.starts_with("zero") || name.ends_with("sdp");
+  auto same_kind = [&](auto& x) { return (x.starts_with("zero") || x.ends_with("sdp")) == sharding; };
+  return std::ranges::none_of(only, same_kind) || std::ranges::any_of(only, is);
+}
+
+transformer_plans plan_transformer(const plan_question& asked, size_t count, const std::function<bool(double)>& watch) {
+  const auto shapes = shapes_of(asked);
+  search found{asked, count};
+  bool interrupted = false;
+  for (size_t i = 0; i < shapes.size() && !interrupted; ++i) {
+    found.try_shape(shapes[i]);
+    interrupted = watch && !watch(static_cast<double>(i + 1) / static_cast<double>(shapes.size()));
+  }
+  auto result = found.take();
+  result.interrupted = interrupted;
+  return result;
+}
+
+uint32_t least_devices(const plan_question& asked) {
+  constexpr uint32_t devices_max = 65536;
+  auto fits = [&](uint32_t devices) {
+    auto other = asked;
+    other.devices = devices;
+    return plan_transformer(other, 1).fitting > 0;
+  };
+  for (uint32_t devices = 1; devices <= devices_max; devices *= 2)
+    if (fits(devices))
+      return devices;
+  return 0;
+}
+
+near_questions near_questions_that_divide(const plan_question& asked) {
+  constexpr size_t shown = 4;
+  constexpr uint32_t tried = 4096;
+  near_questions result;
+  auto divides = [](const plan_question& x) { return !shapes_of(x).empty(); };
+  for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
+    for (bool less : {true, false}) {
+      auto other = [&](uint32_t x) { return less ? (x > off ? x - off : 0) : x + off; };
+      auto devices = asked, batch = asked;
+      devices.devices = other(asked.devices);
+      batch.global_batch = other(asked.global_batch);
+      if (devices.devices > 0 && result.devices.size() < shown && divides(devices))
+        result.devices.push_back(devices.devices);
+      if (batch.global_batch > 0 && result.batches.size() < shown && divides(batch))
+        result.batches.push_back(batch.global_batch);
+    }
+  return result;
+}
+
+} // namespace ringmaster::training

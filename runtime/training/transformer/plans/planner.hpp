@@ -1,0 +1,71 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// What may be tried of a number.
+struct number_range {
+  uint32_t least = 1;
+  uint32_t most = UINT32_MAX;
+  bool contains(uint32_t x) const { return x >= least && x <= most; }
+};
+
+/// Which plans are candidates.
+struct plan_filter {
+  number_range tensor, context, expert, data, pipeline, chunks;
+  std::vector<uint32_t> micro_batches;       ///< Empty: every one that divides.
+  std::vector<std::string> only, excluded;   ///< Schedules and ways of sharding: 1f1b, ..., zero0 to zero3, fsdp, hsdp.
+  std::vector<recomputation> recomputations; ///< Empty: all.
+  number_format computed_in = number_format::bf16;
+  attention_kernel attention = attention_kernel::flash;
+
+  bool takes(std::string_view name) const;
+};
+
+struct planned {
+  parallel_setting how;
+  iteration_estimate cost;
+};
+
+struct transformer_plans {
+  uint64_t evaluated = 0;
+  uint64_t fitting = 0;
+  bool interrupted = false;
+  std::vector<planned> best;      ///< Fit in memory, fastest first.
+  std::vector<planned> too_large; ///< Faster than the best, but do not fit; fastest first, at most three.
+  std::vector<planned> pareto;    ///< No other that fits is both as fast and as small; fastest first.
+  std::vector<planned> smallest;  ///< The one that needs the least memory, if none fits.
+};
+
+/// A question: how to train m with so many devices.
+struct plan_question {
+  language_model trained;
+  gpu_system system;
+  uint32_t devices = 1;
+  uint32_t global_batch = 1;
+  plan_filter filter{};
+};
+
+/// Every way that divides: tensor x context x data x pipeline with experts over the first three, micro-batch,
+/// schedule, chunks, recomputation, sequence parallelism, ZeRO stage, FSDP; in closed form. The `count` best, by time,
+/// then by memory. `watch` is told which part is done, and ends the search early by answering false.
+transformer_plans plan_transformer(const plan_question& asked, size_t count = 10,
+                                   const std::function<bool(double)>& watch = {});
+
+/// The least number of devices, a power of two times those asked for or a divisor's, for which a plan fits; 0: none up
+/// to 65,536.
+uint32_t least_devices(const plan_question& asked);
+
+/// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
+/// most four each.
+struct near_questions {
+  std::vector<uint32_t> devices, batches;
+};
+near_questions near_questions_that_divide(const plan_question& asked);
+
+} // namespace ringmaster::training

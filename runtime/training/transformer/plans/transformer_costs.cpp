@@ -1,0 +1,238 @@
+#include "runtime/training/transformer/plans/transformer_costs.hpp"
+
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// The simulated layers of a stage are places: where layers do not divide among stages, the embedding has the first
+/// one for itself, the logits the one behind the last layer, and what is left is empty (Megatron-LM's layouts).
+class transformer final : public cost_model {
+  static constexpr double element_bytes = 2, gradient_bytes = 4, state_bytes = 12;
+
+public:
+  transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how)
+    : model_(trained), on_(on), how_(how), counts_(parameter_counts_of(trained)),
+      ends_apart_(places_of(trained, how) != trained.layers), gradients_exposed_(exposed_gradients(trained, on, how)) {}
+
+  std::string_view name() const override { return "transformer"; }
+  std::string about() const override {
+    return fmt::format("{} on {}, recompute {}", model_.name, on_.name, ringmaster::training::name_of(how_.again));
+  }
+  uint64_t room() const override { return static_cast<uint64_t>(on_.memory_bytes - on_.reserved_bytes); }
+  std::string_view time_unit() const override { return "s"; }
+  std::string_view memory_unit() const override { return "bytes"; }
+  bool leaves_at_end() const override { return false; }
+
+  uint64_t memory_of(const value_tag& x) const override {
+    if (of_activation(x.kind))
+      return static_cast<uint64_t>(activation_memory(x));
+    const bool buffer = how_.zero <= 1; // gradients are added to one that is always there (Megatron-LM)
+    if (x.kind == value_kind::weight)
+      return static_cast<uint64_t>((weight_bytes() + (buffer ? gradient_bytes : 0)) * parameters(x).sum());
+    if (x.kind == value_kind::weight_gradient)
+      return buffer ? 0 : static_cast<uint64_t>(gradient_bytes * parameters(x).sum());
+    return static_cast<uint64_t>(state_bytes * state_parameters(x));
+  }
+
+  double time_of(const pending& x, uint32_t world_size) const override;
+
+  uint64_t working_memory(const pending& x) const override {
+    const bool runs_again = x.what == op::backward || x.what == op::backward_input;
+    if (how_.again == recomputation::none || !runs_again || !is_layer(x.argument.layer))
+      return 0;
+    auto whole = how_;
+    whole.again = recomputation::none;
+    return static_cast<uint64_t>(activation_bytes(model_, static_cast<double>(x.argument.samples.count()), whole,
+                                                  kind_of(x.argument.layer)));
+  }
+
+  double mfu_percent(const model& trained, uint32_t, double time) const override {
+    const auto flops = flops_of(model_, static_cast<double>(trained.global_batch),
+                                how_.attention == attention_kernel::unfused);
+    return 100 * flops / (on_.peak_of(how_.computed_in) * how_.devices() * time);
+  }
+
+private:
+  struct times {
+    std::map<uint32_t, layer_times> layers; ///< By experts and windows.
+    end_times ends;
+  };
+  struct parameter_parts {
+    double dense = 0, experts = 0;
+    double sum() const { return dense + experts; }
+  };
+
+  bool in_sequence() const { return how_.sequence_parallel && how_.shape.tensor > 1; }
+  double weight_bytes() const {
+    return how_.computed_in == number_format::bf16 ? element_bytes : bytes_of(how_.computed_in).weight;
+  }
+  bool is_layer(uint32_t place) const { return !ends_apart_ || (place >= 1 && place <= model_.layers); }
+  bool is_first(uint32_t place) const { return place == 0; }
+  bool has_output(uint32_t place) const { return place == model_.layers + (ends_apart_ ? 1 : -1); }
+  layer_kind kind_of(uint32_t place) const {
+    const auto layer = ends_apart_ ? place - 1 : place;
+    return {model_.has_experts(layer), model_.is_windowed(layer)};
+  }
+  parameter_parts parameters(const value_tag& x) const;
+  /// Of which this rank has the optimizer's states: context ranks share them, too, and experts' other ones do.
+  double state_parameters(value_tag x) const {
+    if (how_.zero == 0)
+      return parameters(x).sum();
+    x.part = {};
+    const auto whole = parameters(x);
+    return whole.dense / (how_.shape.data * how_.context) + whole.experts / expert_sharing();
+  }
+  double expert_sharing() const {
+    return std::max(1.0, static_cast<double>(how_.shape.tensor) * how_.shape.data * how_.context / how_.expert);
+  }
+  double activation_memory(const value_tag& x) const;
+  const layer_times& layer_of(uint64_t samples, uint32_t place) const;
+  const end_times& ends_of(uint64_t samples) const;
+  parallel_setting with_samples(uint64_t samples) const {
+    auto how = how_;
+    how.micro_batch = static_cast<uint32_t>(samples);
+    return how;
+  }
+  double collective_time(const pending& x) const;
+  double gradient_time(const parameter_parts& held) const;
+  double update_time(const value_tag& x) const;
+  double computing_time(const pending& x) const;
+
+  language_model model_;
+  gpu_system on_;
+  parallel_setting how_;
+  parameter_counts counts_;
+  bool ends_apart_;
+  double gradients_exposed_;                ///< Part of their collectives.
+  mutable std::map<uint64_t, times> known_; ///< By samples.
+};
+
+/// Of a place's shard.
+transformer::parameter_parts transformer::parameters(const value_tag& x) const {
+  parameter_parts result;
+  const auto share = static_cast<double>(x.tensor.count) * x.part.count;
+  if (is_layer(x.layer)) {
+    const bool experts = kind_of(x.layer).experts;
+    result.dense = experts ? counts_.attention + counts_.router + counts_.one_expert * model_.experts.shared
+                           : counts_.attention + counts_.dense;
+    if (experts) // shared by expert ranks, of which tensor-parallel ones are some
+      result.experts = counts_.one_expert * model_.experts.count / how_.expert / x.part.count;
+  }
+  const auto table = padded_vocabulary(model_, how_.shape.tensor) * model_.hidden;
+  if (is_first(x.layer))
+    result.dense += table;
+  if (has_output(x.layer) && (!model_.tied || how_.shape.pipeline > 1))
+    result.dense += table;
+  result.dense /= share;
+  return result;
+}
+
+double transformer::activation_memory(const value_tag& x) const {
+  const auto samples = static_cast<double>(x.samples.count());
+  const auto plain = element_bytes * samples * model_.sequence / how_.context * model_.hidden;
+  const auto last = ends_apart_ ? places_of(model_, how_) : model_.layers;
+  if (x.kind == value_kind::activation && x.layer == last && x.has == form::whole) // the logits come of it
+    return plain + 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor;
+  const bool part = x.has == form::sequence || x.has == form::heads;
+  const bool kept = x.kind == value_kind::activation && x.layer < last && x.has != form::summand
+                    && part == in_sequence();
+  if (!kept || !is_layer(x.layer))
+    return part ? plain / x.part.count : plain;
+  return activation_bytes(model_, samples, how_, kind_of(x.layer));
+}
+
+const layer_times& transformer::layer_of(uint64_t samples, uint32_t place) const {
+  const auto kind = kind_of(place);
+  auto [at, is_new] = known_[samples].layers.try_emplace(kind.experts * 2u + kind.windowed);
+  if (is_new)
+    at->second = layer_times_of(model_, on_, with_samples(samples), kind);
+  return at->second;
+}
+
+const end_times& transformer::ends_of(uint64_t samples) const {
+  auto& x = known_[samples].ends;
+  if (x.loss == 0)
+    x = end_times_of(model_, on_, with_samples(samples));
+  return x;
+}
+
+double transformer::collective_time(const pending& x) const {
+  const auto& tag = x.argument;
+  const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
+  const bool before_loss = x.what == op::all_gather
+                           && tag.layer == (ends_apart_ ? places_of(model_, how_) : model_.layers);
+  if (of_activation(tag.kind)) // stands for all of a layer on its way; what the loss needs is in its time
+    return !before_loss && is_layer(tag.layer) ? halves * layer_of(tag.samples.count(), tag.layer).exposed.tensor : 0;
+  auto whole = tag;
+  whole.part = {};
+  const auto held = parameters(whole);
+  if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
+    return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
+  return halves * gradient_time(held);
+}
+
+double transformer::gradient_time(const parameter_parts& held) const {
+  const auto seconds = gradient_all_reduce_time(held.dense, on_, how_.shape.data * how_.context, how_.shape.tensor,
+                                                how_.devices())
+                       + gradient_all_reduce_time(held.experts, on_, static_cast<uint32_t>(expert_sharing()),
+                                                  how_.expert, how_.devices());
+  return seconds * gradients_exposed_;
+}
+
+/// With the gradients' collectives of the context's and experts' ranks, where there are no data-parallel ones for
+/// which the strategy has them.
+double transformer::update_time(const value_tag& x) const {
+  const auto seconds = state_parameters(x) * on_.optimizer_bytes / on_.memory_bandwidth;
+  return seconds + (x.layer == 0 ? on_.iteration_s : 0) + (how_.shape.data == 1 ? gradient_time(parameters(x)) : 0);
+}
+
+double transformer::computing_time(const pending& x) const {
+  const auto& tag = x.argument;
+  const auto embedding = is_first(tag.layer) ? ends_of(tag.samples.count()).embedding / 3 : 0;
+  const layer_times layer = is_layer(tag.layer) ? layer_of(tag.samples.count(), tag.layer) : layer_times{};
+  if (x.what == op::forward)
+    return layer.forward - layer.exposed.tensor + embedding;
+  if (x.what == op::backward)
+    return layer.backward - layer.exposed.tensor + 2 * embedding;
+  return x.what == op::backward_weight ? layer.by_weight
+                                       : layer.backward - layer.exposed.tensor - layer.by_weight + 2 * embedding;
+}
+
+double transformer::time_of(const pending& x, uint32_t) const {
+  const auto& tag = x.argument;
+  if (is_collective(x.what))
+    return collective_time(x);
+  switch (x.what) {
+    case op::forward:
+    case op::backward:
+    case op::backward_input:
+    case op::backward_weight: return computing_time(x);
+    case op::loss: return ends_of(tag.samples.count()).loss;
+    case op::update: return update_time(tag);
+    case op::receive: return hop_time(model_, on_, with_samples(tag.samples.count())) * on_.exposed_hop;
+    case op::offload:
+    case op::fetch: return static_cast<double>(memory_of(tag)) / on_.host_link_bandwidth;
+    default: return 0; // a send is the receiver's time; weights are there
+  }
+}
+
+} // namespace
+
+uint32_t places_of(const language_model& trained, const parallel_setting& how) {
+  return how.chunk_layers(trained.layers) * how.chunks_of_stage() * how.shape.pipeline;
+}
+
+std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
+                                              const parallel_setting& how) {
+  return std::make_unique<transformer>(trained, on, how);
+}
+
+} // namespace ringmaster::training

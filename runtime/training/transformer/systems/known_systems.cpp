@@ -1,0 +1,181 @@
+// Peaks, memory, links and power are data sheets'; how much of them is reached, docs/cost_models.md says.
+#include "runtime/training/transformer/systems/gpu_system.hpp"
+#include "runtime/training/transformer/systems/pretraining_software.hpp"
+
+#include <array>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// NVIDIA A100 80 GB, 8 a host, NVLink 3, 8 x 200 Gb/s InfiniBand, under Megatron-LM of 2021 to 2022.
+gpu_system a100() {
+  gpu_system x;
+  x.name = "a100-80g";
+  x.peak_flops = 312e12;
+  x.memory_bytes = 80e9;
+  x.reserved_bytes = 4e9;
+  x.memory_bandwidth = 1.4e12;
+  x.watts = 400;
+  x.devices_per_host = 8;
+  x.host_bandwidth = 235e9;
+  x.host_latency_s = 50e-6;
+  x.network_bandwidth = 100e9;
+  x.hop_bandwidth = 12.5e9;
+  x.hop_latency_s = 100e-6;
+  x.matrix_efficiency = 0.8684;
+  x.attention_efficiency = 0.4;
+  x.flash_efficiency = 0.6;
+  x.kernel_s = 18.64e-6;
+  x.launch_s = 2.529e-3;
+  x.launch_tensor_s = 80.82e-6;
+  x.launch_unfused_s = 0.988e-3;
+  x.launch_ends_s = 5.646e-3;
+  x.launch_scale = 0.5;
+  x.unhidden = 0.3434;
+  x.logit_bytes = 64.23;
+  x.optimizer_bytes = 30;
+  x.iteration_s = 1e-3;
+  return x;
+}
+
+gpu_system a100_40g() {
+  auto x = a100();
+  x.name = "a100-40g";
+  x.memory_bytes = 40e9;
+  x.memory_bandwidth *= 1555.0 / 2039;
+  return x;
+}
+
+/// NVIDIA DGX H100 under Megatron Core of 2025 to 2026: NVLink 4, 8 x 400 Gb/s.
+gpu_system h100_hardware() {
+  gpu_system x;
+  x.name = "h100-80g";
+  x.peak_flops = 989e12;
+  x.fp8_flops = 1979e12;
+  x.memory_bytes = 80e9;
+  x.reserved_bytes = 4e9;
+  x.memory_bandwidth = 0.8 * 3350e9;
+  x.host_link_bandwidth = 55e9;
+  x.watts = 700;
+  x.devices_per_host = 8;
+  x.host_bandwidth = 360e9;
+  x.host_latency_s = 20e-6;
+  x.network_bandwidth = 8 * 45e9;
+  x.hop_bandwidth = 45e9;
+  x.hop_latency_s = 30e-6;
+  return x;
+}
+
+gpu_system h200_hardware() {
+  auto x = h100_hardware();
+  x.name = "h200-141g";
+  x.memory_bytes = 141e9;
+  x.memory_bandwidth *= 4800.0 / 3350;
+  return x;
+}
+
+/// NVIDIA DGX B200: NVLink 5, 8 x 400 Gb/s.
+gpu_system b200_hardware() {
+  auto x = h100_hardware();
+  x.name = "b200";
+  x.peak_flops = 2250e12;
+  x.fp8_flops = 4500e12;
+  x.nvfp4_flops = 9000e12;
+  x.memory_bytes = 180e9;
+  x.memory_bandwidth = 0.8 * 8000e9;
+  x.watts = 1000;
+  x.host_bandwidth = 700e9;
+  return x;
+}
+
+/// NVIDIA DGX B300: the same with more memory, more of nvfp4, and 8 x 800 Gb/s.
+gpu_system b300_hardware() {
+  auto x = b200_hardware();
+  x.name = "b300";
+  x.nvfp4_flops = 13500e12;
+  x.memory_bytes = 270e9;
+  x.watts = 1100;
+  x.network_bandwidth = 8 * 90e9;
+  x.hop_bandwidth = 90e9;
+  return x;
+}
+
+/// NVIDIA GB200 NVL72: 72 GPUs in a domain of NVLink 5, 400 Gb/s each.
+gpu_system gb200_hardware() {
+  auto x = b200_hardware();
+  x.name = "gb200-nvl72";
+  x.peak_flops = 2500e12;
+  x.fp8_flops = 5000e12;
+  x.nvfp4_flops = 10000e12;
+  x.memory_bytes = 186e9;
+  x.host_link_bandwidth = 200e9;
+  x.watts = 1200;
+  x.devices_per_host = 72;
+  x.network_bandwidth = 72 * 45e9;
+  return x;
+}
+
+gpu_system gb300_hardware() {
+  auto x = gb200_hardware();
+  x.name = "gb300-nvl72";
+  x.nvfp4_flops = 15000e12;
+  x.memory_bytes = 279e9;
+  x.watts = 1400;
+  x.network_bandwidth = 72 * 90e9;
+  x.hop_bandwidth = 90e9;
+  return x;
+}
+
+/// AMD Instinct MI300X, 8 a host: Infinity Fabric of 7 x 64 GB/s, 8 x 400 Gb/s.
+gpu_system mi300x_hardware() {
+  auto x = h100_hardware();
+  x.name = "mi300x";
+  x.peak_flops = 1307e12;
+  x.fp8_flops = 2615e12;
+  x.memory_bytes = 192e9;
+  x.memory_bandwidth = 0.8 * 5300e9;
+  x.watts = 750;
+  x.host_bandwidth = 300e9;
+  return x;
+}
+
+/// A virtual machine with two cores: 2 x 16 float32 multiply-adds at 2.5 GHz, 24 GB, a memory of 17 GB/s, 10 Gb/s
+/// Ethernet; no kernels to launch.
+gpu_system two_core_host() {
+  auto x = a100();
+  x.name = "cpu-2core";
+  x.peak_flops = 160e9;
+  x.memory_bytes = 24e9;
+  x.reserved_bytes = 2e9;
+  x.memory_bandwidth = 17e9;
+  x.watts = 0;
+  x.matrix_efficiency = 0.7;
+  x.kernel_s = 2e-6;
+  x.devices_per_host = 1;
+  x.host_bandwidth = 8e9;
+  x.host_latency_s = 10e-6;
+  x.network_bandwidth = x.hop_bandwidth = 1.1e9;
+  x.launch_s = x.launch_tensor_s = x.launch_unfused_s = x.launch_ends_s = x.iteration_s = 0;
+  return x;
+}
+
+} // namespace
+
+std::span<const gpu_system> known_systems() {
+  using enum gpu_generation;
+  auto with = [](gpu_system x, gpu_generation of) { return with_pretraining_software(std::move(x), of); };
+  static const std::array all{a100(),
+                              a100_40g(),
+                              with(h100_hardware(), hopper),
+                              with(h200_hardware(), hopper),
+                              with(b200_hardware(), blackwell),
+                              with(b300_hardware(), blackwell_ultra),
+                              with(gb200_hardware(), blackwell),
+                              with(gb300_hardware(), blackwell_ultra),
+                              with(mi300x_hardware(), hopper),
+                              two_core_host()};
+  return all;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,116 @@
+#include "runtime/training/transformer/systems/pretraining_software.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double newest_months = 9;            ///< 2026-08.
+constexpr double newest_launches = 0.1;        ///< What graphs of whole iterations leave.
+constexpr double nvfp4_of_blackwell = 1 / 1.5; ///< Blackwell Ultra's nvfp4 peak is that much more; no more is reached.
+
+enum : size_t {
+  bf16_part,
+  fp8_part_hopper,
+  fp8_part_blackwell,
+  nvfp4_part,
+  ultra,
+  flash_part,
+  expert_rows,
+  launch,
+  launch_experts,
+  launch_expert,
+  launch_cast,
+  launch_domain_of_8,
+  unhidden,
+  unhidden_experts,
+  exposed_tensor,
+  exposed_gradient,
+  dispatch_network,
+  dispatch_traffic,
+  element_traffic,
+  unfused_activation,
+  constants
+};
+
+constexpr std::array<fitted_constant, constants> fitted{{
+  {"bf16 products, part of the peak", 0.6542, 0.72, 30},
+  {"fp8 products, the same, Hopper", 0.712, 0.62, 30},
+  {"fp8 products, the same, Blackwell", 0.5295, 0.55, 30},
+  {"nvfp4 products, the same", 0.3976, 0.5, 30},
+  {"Blackwell Ultra's, of Blackwell's", 1.206, 1.1, 200},
+  {"FlashAttention, part of the bf16 peak", 0.4792, 0.5, 50},
+  {"positions of an expert at half the rate", 128.2, 128, 5},
+  {"launching a dense layer, s", 0.0005057, 0.5e-3, 3},
+  {"launching a layer with experts, s", 0.006288, 5e-3, 3},
+  {"launching an expert, s", 9.238e-05, 0.1e-3, 3},
+  {"the same, casts, s", 8.926e-05, 0.1e-3, 3},
+  {"launches on hosts of 8, of those", 1.248, 1, 20},
+  {"host beside device, dense, not hidden", 0.1007, 0.1, 5},
+  {"the same, with experts", 0.5315, 0.6, 5},
+  {"tensor-parallel collectives, not hidden", 0.3417, 0.35, 20},
+  {"gradients' collectives, not hidden", 0.3148, 0.3, 10},
+  {"dispatch over the network, part of it", 0.7878, 0.7, 30},
+  {"dispatch, copies in memory", 3.713, 4, 10},
+  {"norms, residuals, casts, times their bytes", 1.411, 1.2, 20},
+  {"unfused activations, bytes an element", 46.38, 30, 5},
+}};
+
+} // namespace
+
+std::span<const fitted_constant> pretraining_constants() {
+  return fitted;
+}
+
+bool are_parts(std::span<const double> values) {
+  for (auto part : {bf16_part, fp8_part_hopper, unhidden, unhidden_experts, exposed_tensor, exposed_gradient})
+    if (values[part] * (part == bf16_part ? values[ultra] : 1) > 1)
+      return false;
+  return true;
+}
+
+double expert_launches_after(double months) {
+  return newest_launches + std::max(0.0, 1 - months / newest_months);
+}
+
+gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<const double> v) {
+  const auto faster = of == gpu_generation::blackwell_ultra ? v[ultra] : 1;
+  x.matrix_efficiency = v[bf16_part] * faster;
+  x.fp8_efficiency = of == gpu_generation::hopper ? v[fp8_part_hopper] : v[fp8_part_blackwell] * faster;
+  x.nvfp4_efficiency = v[nvfp4_part] * (of == gpu_generation::blackwell_ultra ? faster * nvfp4_of_blackwell : 1);
+  x.attention_efficiency = 0.4;
+  x.flash_efficiency = v[flash_part] * faster;
+  x.expert_rows = v[expert_rows];
+  x.kernel_s = 5e-6;
+  x.launch_s = v[launch];
+  x.launch_experts_s = v[launch_experts];
+  x.launch_expert_s = v[launch_expert];
+  x.launch_expert_cast_s = v[launch_cast];
+  x.launch_ends_s = 1e-3;
+  x.launch_scale = x.devices_per_host <= 8 ? v[launch_domain_of_8] : 1;
+  x.expert_launches = expert_launches_after(newest_months);
+  x.unhidden = v[unhidden];
+  x.unhidden_experts = v[unhidden_experts];
+  x.exposed_tensor = v[exposed_tensor];
+  x.exposed_expert = 0.2;
+  x.exposed_gradient = v[exposed_gradient];
+  x.exposed_hop = 0.3;
+  x.dispatch_efficiency = v[dispatch_network];
+  x.dispatch_traffic = v[dispatch_traffic];
+  x.element_traffic = v[element_traffic];
+  x.unfused_activation_bytes = v[unfused_activation];
+  x.logit_bytes = 20;
+  x.optimizer_bytes = 30;
+  x.iteration_s = 10e-3;
+  return x;
+}
+
+gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of) {
+  std::array<double, constants> values{};
+  std::ranges::transform(fitted, values.begin(), &fitted_constant::value);
+  return with_pretraining_software(std::move(hardware), of, values);
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,81 @@
+// What is published of models, and what one costs, must come out.
+#include "runtime/training/transformer/estimates/layer_times.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace ringmaster::training;
+
+TEST_CASE("language models: parameters are those that are published") {
+  struct published {
+    const char* name;
+    double all, active; ///< Exact where a checkpoint says it, else as many digits as are said.
+  };
+  // Llama: the checkpoints' own counts (Hugging Face). Qwen3: the same; active as in the technical report, table 2.
+  // Mixtral: the checkpoint; active as in Jiang et al. 2024. gpt-oss: the model card, table 1, whose active ones leave
+  // out the embedding. DeepSeek-V3: the technical report, 671B and 37B.
+  for (auto& x : {published{"llama3-8b", 8'030'261'248, 8'030'261'248},
+                  {"llama3-70b", 70'553'706'496, 70'553'706'496},
+                  {"llama3.1-405b", 405'853'388'800, 405'853'388'800},
+                  {"qwen3-30b-a3b", 30'532'122'624, 3.3e9},
+                  {"qwen3-235b-a22b", 235'093'634'560, 22e9},
+                  {"mixtral-8x7b", 46'702'792'704, 12.9e9},
+                  {"gpt-oss-120b", 116.83e9, 5.13e9},
+                  {"deepseek-v3", 671e9, 37e9},
+                  {"gpt2-117m", 124'439'808, 124'439'808}}) {
+    CAPTURE(x.name);
+    const auto m = *model_of(x.name);
+    const auto all = parameters_of(m);
+    auto active = active_parameters_of(m);
+    if (m.name == "gpt-oss-120b")
+      active -= static_cast<double>(m.vocabulary) * m.hidden;
+    const bool exact = std::fmod(x.all, 1e6) != 0;
+    CHECK(std::abs(all - x.all) <= (exact ? 0 : x.all * 1e-3));
+    CHECK(std::abs(active / x.active - 1) < 0.02);
+  }
+}
+
+TEST_CASE("language models: operations of a token are those that NVIDIA's published runs count") {
+  // Model TFLOP/s by tokens/s in bench/data/gpu_pretraining.
+  struct counted {
+    const char* name;
+    uint32_t sequence, multi_token;
+    double gigaflops;
+  };
+  for (auto& x : {counted{"llama3-8b", 8192, 0, 51.48},
+                  {"llama3-70b", 8192, 0, 447.9},
+                  {"llama3.1-405b", 8192, 0, 2524},
+                  {"qwen3-30b-a3b", 4096, 0, 23.0},
+                  {"qwen3-235b-a22b", 4096, 0, 147.9},
+                  {"deepseek-v3", 4096, 0, 249.4},
+                  {"deepseek-v3", 4096, 1, 260.0},
+                  {"gpt-oss-120b", 4096, 0, 32.6}}) {
+    CAPTURE(x.name);
+    auto m = *model_of(x.name);
+    m.sequence = x.sequence;
+    m.multi_token = x.multi_token;
+    CHECK(std::abs(flops_of(m, 1) / x.sequence / 1e9 / x.gigaflops - 1) < 0.005);
+  }
+}
+
+TEST_CASE("language models: a gpt counts whole scores as Narayanan et al. 2021 do") {
+  const auto m = *model_of("gpt3-175b");
+  const double h = m.hidden, s = m.sequence, l = m.layers, v = m.vocabulary;
+  const auto formula = 72 * 8 * s * l * h * h * (1 + s / (6 * h) + v / (12 * h * l));
+  CHECK(std::abs(flops_of(m, 8, true) / formula - 1) < 1e-12);
+}
+
+TEST_CASE("language models: what cannot be is refused with a sentence") {
+  auto m = *model_of("mixtral-8x7b");
+  CHECK(problem_of(m).empty());
+  m.experts.chosen = 9;
+  CHECK(problem_of(m) == "9 experts cannot be chosen of 8");
+  m = *model_of("llama3-8b");
+  m.key_value_heads = 5;
+  CHECK(problem_of(m) == "32 heads of queries do not divide among 5 of keys and values");
+  m = *model_of("llama3-8b");
+  m.width = 0;
+  CHECK(problem_of(m) == "a feed-forward network's width is at least 1");
+}

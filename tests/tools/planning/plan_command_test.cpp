@@ -1,0 +1,228 @@
+#include "tools/planning/plan_command.hpp"
+
+#include "runtime/text/json_value.hpp"
+#include "runtime/training/search/strategy_search.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/simulate/simulate_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome plan(const std::vector<std::string>& args) {
+  return run_command(plan_command(), args);
+}
+
+outcome simulated(const std::vector<std::string>& args) {
+  return run_command(simulate_command(), args);
+}
+
+std::string plan_refusal(const std::vector<std::string>& args) {
+  auto result = plan(args);
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  return result.err;
+}
+
+std::optional<tool_command> find_below(const tool_command& x, const std::string& word) {
+  for (auto& below : x.below)
+    if (below.last_word() == word)
+      return below;
+  return {};
+}
+
+const json_value& member(const json_value& x, const std::string& name) {
+  for (size_t i = 0; i < x.keys.size(); ++i)
+    if (x.keys[i].name == name)
+      return x.entries[i];
+  FAIL("there is no member " << name);
+  return x;
+}
+
+} // namespace
+
+TEST_CASE("plan: the ten best, why the others lose, the simulated best and the front") {
+  std::vector<std::string> args{"--model", "gpt3-13b", "--gpus=32", "--global-batch=128"};
+  auto text = plan(args);
+  CHECK(text.code == 0);
+  for (auto* part : {"gpt3-13b (12.9 billion parameters) on 32 x a100-80g", "simulated, and its peak",
+                     "The Pareto front of time and memory"})
+    CHECK(text.out.find(part) != std::string::npos);
+  args.push_back("--json");
+  auto object = plan(args);
+  auto json = parse_json(object.out);
+  REQUIRE(json.engaged());
+  CHECK(member(*json, "best").entries.size() == 10);
+  for (auto& x : member(*json, "best").entries)
+    if (auto& full = member(x, "simulated_time_s"); full.what == json_value::type::number)
+      CHECK(std::abs(full.number / member(x, "time_s").number - 1) < 0.06);
+  CHECK(plan(args).out == object.out);
+}
+
+TEST_CASE("plan: under the lab's costs every strategy is searched, and plain data parallel stands beside the best") {
+  auto result = plan({"--cost-model=lab", "--ranks=8", "--layers=16", "--global-batch=256", "--json"});
+  CHECK(result.code == 0);
+  auto json = parse_json(result.out);
+  REQUIRE(json.engaged());
+  auto& best = member(*json, "best").entries;
+  REQUIRE(best.size() == 10);
+  CHECK(member(best[0], "time_s").number <= member(member(*json, "plain"), "time_s").number);
+  for (size_t i = 1; i < best.size(); ++i)
+    CHECK(member(best[i - 1], "time_s").number <= member(best[i], "time_s").number);
+}
+
+TEST_CASE("plan: a bound of the search is never above what is simulated, and hides nothing") {
+  struct world {
+    uint32_t layers;
+    uint64_t batch;
+    uint32_t ranks;
+  };
+  auto same = [](const std::vector<training::searched>& a, const std::vector<training::searched>& b, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      CHECK(a[i].time == b[i].time);
+      CHECK(a[i].peak_memory == b[i].peak_memory);
+    }
+  };
+  for (auto* costs : {&training::lab_costs(), &training::puzzle_costs()})
+    for (auto [layers, batch, ranks] :
+         {world{8, 32, 4}, {8, 84, 4}, {5, 12, 1}, {1, 2, 1}, {17, 8, 4}, {64, 2, 2}, {64, 6, 6}, {64, 8, 8}}) {
+      CAPTURE(layers);
+      CAPTURE(ranks);
+      auto search = [&](uint64_t memory, size_t count) {
+        return training::search_strategies(layers, batch, ranks, *costs, memory, count);
+      };
+      auto all = search(UINT64_MAX, 100'000),
+           found = search(UINT64_MAX, 10); // as many best as candidates: all simulated
+      CHECK(all.simulated == all.candidates);
+      for (auto& x : all.best) {
+        CHECK(x.bound.time <= x.time * (1 + 1e-9));
+        CHECK(x.bound.memory <= x.peak_memory);
+      }
+      CHECK(found.open == 0);
+      REQUIRE(found.pareto.size() == all.pareto.size());
+      same(found.pareto, all.pareto, all.pareto.size());
+      same(found.best, all.best, found.best.size());
+      for (auto& x : all.pareto) // where no more is allowed than it takes, it is the best
+        same(search(x.peak_memory, 1).best, {x}, 1);
+    }
+}
+
+TEST_CASE("plan: bad input gets a sentence") {
+  CHECK(plan_refusal({"--global-batch=8"})
+        == "ringmaster plan: --gpus is missing: say how many, such as --gpus 1024\n");
+  CHECK(plan_refusal({"--gpus=8"}).find("--global-batch is missing") != std::string::npos);
+  CHECK(plan_refusal({"--gpus=0", "--global-batch=8"}).find("\"0\" is not an integer from 1") != std::string::npos);
+  CHECK(plan_refusal({"--model=gpt5", "--gpus=8", "--global-batch=8"})
+          .find("there is no model \"gpt5\"; there are: gpt2-117m")
+        != std::string::npos);
+  CHECK(plan_refusal({"--system=a200", "--gpus=8", "--global-batch=8"}).find("there is no system and no file \"a200\"")
+        != std::string::npos);
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--global-batch=8"}).find("--layers is missing")
+        != std::string::npos);
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--system=a100-80g"})
+        == "ringmaster plan: --system is of a transformer, not of --cost-model lab\n");
+  auto large = plan({"--model=megatron-1t", "--gpus=8", "--global-batch=64"});
+  CHECK(large.code == 1);
+  CHECK(large.out.find("None fits.") != std::string::npos);
+}
+
+TEST_CASE("plan: filters leave out what they name, and a search of nothing says what there is") {
+  const std::vector<std::string> question{"--model=llama3-8b", "--system=h100-80g", "--gpus=16", "--global-batch=64"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), question.begin(), question.end());
+    return more;
+  };
+  auto result = plan(
+    with({"--tensor=2..4", "--schedule=1f1b,zero1,fsdp", "--exclude=fsdp", "--micro-batch=1,2", "--json"}));
+  REQUIRE(result.code == 0);
+  auto json = parse_json(result.out);
+  REQUIRE(json.engaged());
+  for (auto& x : member(*json, "best").entries) {
+    CHECK(member(x, "tensor").number >= 2);
+    CHECK(member(x, "tensor").number <= 4);
+    CHECK(member(x, "micro_batch").number <= 2);
+    CHECK(member(x, "schedule").text == "1f1b");
+    CHECK(member(x, "sharding").text == "zero1");
+  }
+  CHECK(plan_refusal(with({"--tensor=8..4"})).find("\"8..4\" is an empty range") != std::string::npos);
+  CHECK(plan_refusal(with({"--schedule=gpip"})).find("there is no \"gpip\"; there are: 1f1b") != std::string::npos);
+  CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);
+  CHECK(plan_refusal(with({"--price=2"})).find("say how long it is") != std::string::npos);
+  CHECK(plan_refusal(with({"--json", "--csv"})).find("say one") != std::string::npos);
+  CHECK(plan_refusal({"--model=llama3-8b", "--system=a100-80g", "--precision=fp8", "--gpus=8", "--global-batch=8"})
+          .find("a100-80g has no fp8")
+        != std::string::npos);
+}
+
+TEST_CASE("plan: where none fits or divides it says what would") {
+  auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
+  CHECK(large.code == 1);
+  CHECK(large.out.find("None fits. The nearest lacks") != std::string::npos);
+  CHECK(large.out.find("GPUs on one fits.") != std::string::npos);
+  auto odd = plan({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
+  CHECK(odd.code == 1);
+  CHECK(odd.out.find("Numbers of GPUs that do: 96, 100") != std::string::npos);
+}
+
+TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {
+  test::temporary_directory dir;
+  const auto picture = (dir.path() / "front.svg").string(), a = (dir.path() / "a.json").string(),
+             b = (dir.path() / "b.json").string();
+  std::vector<std::string> args{"--model=llama3-8b", "--system=h100-80g", "--gpus=16", "--global-batch=32"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), args.begin(), args.end());
+    return more;
+  };
+  auto text = plan(with({"--tokens=15T", "--price=2.50", "--svg", picture}));
+  REQUIRE(text.code == 0);
+  for (auto* part :
+       {"tokens/s", "TFLOP/s a GPU", "time:   compute", "memory: weights", "run:    1.5e+13 tokens in", "cost"})
+    CHECK_MESSAGE(text.out.find(part) != std::string::npos, part);
+  std::ifstream in{picture};
+  CHECK(std::string{std::istreambuf_iterator<char>{in}, {}}.find("</svg>") != std::string::npos);
+  auto csv = plan(with({"--csv"}));
+  CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
+  std::ofstream{a} << plan(with({"--json"})).out;
+  args[2] = "--gpus=32";
+  std::ofstream{b} << plan(with({"--json", "--precision=fp8"})).out;
+  auto compared = run_command(*find_below(plan_command(), "compare"), {a, b});
+  CHECK(compared.code == 0);
+  for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", "compute", "GB"})
+    CHECK_MESSAGE(compared.out.find(part) != std::string::npos, part);
+  CHECK(run_command(*find_below(plan_command(), "compare"), {a}).code == 2);
+  CHECK(run_command(*find_below(plan_command(), "compare"), {a, picture}).code == 1);
+}
+
+TEST_CASE("simulate validate: prints what was calibrated on apart from what was held out") {
+  const std::string data = std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/a100_iterations";
+  auto result = simulated({"validate", "--data", data});
+  CHECK(result.code == 0);
+  for (auto* part : {"single.csv, calibrated on           72", "single.csv, held out                72",
+                     "multi.csv, held out", "megatron-22b   full recomputation", "mean of the deviations"})
+    CHECK(result.out.find(part) != std::string::npos);
+  auto trainings = simulated({"validate", "--data",
+                              std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining"});
+  for (auto* part : {"dense, held out", "with experts, held out", "left out: \"DeepSeekV4 Flash\""})
+    CHECK(trainings.out.find(part) != std::string::npos);
+  CHECK(simulated({"validate", "--data=nowhere"}).code == 1);
+  CHECK(simulated({"validate", "--system=nowhere"}).code == 2);
+}
+
+TEST_CASE("simulate memory: ZeRO's and the activations' formulas") {
+  auto result = simulated({"memory", "--parameters=7.5e9", "--ranks=64"});
+  CHECK(result.code == 0);
+  for (auto* part : {"120.0", "31.4", "16.6", "1.9"})
+    CHECK(result.out.find(part) != std::string::npos);
+  CHECK(result.out.find("activations") == std::string::npos); // no model is named, whose they would be
+  CHECK(simulated({"memory", "--parameters=7.5e9", "--tensor=2"}).out.find("60.0") != std::string::npos);
+  CHECK(parse_json(simulated({"memory", "--model=megatron-22b", "--ranks=8", "--tensor=8", "--json"}).out).engaged());
+  CHECK(simulated({"memory", "--parameters=many"}).code == 2);
+}

@@ -1,0 +1,86 @@
+// Published trainings: how they are read, and how they are predicted.
+#include "tools/planning/pretraining_rows.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/planning/pretraining_report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+namespace {
+
+const std::string training_columns_line
+  = "model,system,gpus,precision,global batch,micro batch,sequence length,fsdp,tensor parallelism,pipeline parallelism,"
+    "context parallelism,virtual stages,expert parallelism,tokens/s/gpu,model TFLOP/s/gpu,release\n";
+
+pretraining_rows own_rows() {
+  auto rows = read_pretraining_rows(std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining/pretraining.csv");
+  REQUIRE_MESSAGE(rows.engaged(), render(rows.error()));
+  return *rows;
+}
+
+std::string refusal_of_trainings(const std::string& lines) {
+  test::temporary_directory dir;
+  auto file = (dir.path() / "rows.csv").string();
+  std::ofstream{file} << lines;
+  auto rows = read_pretraining_rows(file);
+  REQUIRE(!rows.engaged());
+  auto sentence = render(rows.error());
+  return sentence.substr(sentence.find("rows.csv"));
+}
+
+deviation held_out(const pretraining_rows& rows, bool dense, bool experts) {
+  std::vector<double> values, relative;
+  for (auto& x : pretraining_constants())
+    values.push_back(x.value);
+  for (size_t i = 0; i < rows.known.size(); ++i)
+    if (rows.numbers[i] % 2 == 1 && (rows.known[i].trained.experts.count > 0 ? experts : dense))
+      relative.push_back(estimate_of(rows.known[i], values) / rows.known[i].seconds - 1);
+  return deviation_of(relative);
+}
+
+} // namespace
+
+TEST_CASE("pretraining rows: the constants are those that the fit to every other row finds") {
+  const auto values = fit_pretraining_constants(fitted_rows(own_rows()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    CAPTURE(pretraining_constants()[i].name);
+    CHECK(std::abs(values[i] / pretraining_constants()[i].value - 1) < 2e-3);
+  }
+}
+
+TEST_CASE("pretraining rows: what was not fitted to is predicted as docs/cost_models.md says") {
+  const auto rows = own_rows();
+  CHECK(rows.skipped == std::vector<std::string>{"DeepSeekV4 Flash"});
+  const auto dense = held_out(rows, true, false), experts = held_out(rows, false, true);
+  CHECK(dense.count == 6);
+  CHECK(dense.mean_absolute < 0.07);
+  CHECK(std::abs(dense.worst) < 0.16);
+  CHECK(experts.count == 12);
+  CHECK(experts.mean_absolute < 0.16);
+  CHECK(std::abs(experts.worst) < 0.35);
+}
+
+TEST_CASE("pretraining rows: what cannot have been published is refused with the line") {
+  auto refusal = [](const std::string& line) { return refusal_of_trainings(training_columns_line + line + "\n"); };
+  CHECK(refusal_of_trainings("model,system\n") == "rows.csv: line 1 has no column \"gpus\"");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP9,128,1,8192,8,1,1,1,1,1,14451,744,25.11")
+        == "rows.csv, line 2: \"FP9\" is no precision; there are BF16, FP8, MXFP8, NVFP4");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,128,1,8192,8,3,1,1,1,1,14451,744,25.11")
+        == "rows.csv, line 2: 8 GPUs do not divide by tensor 3 x pipeline 1 x context 1");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,129,1,8192,8,1,1,1,1,1,14451,744,25.11")
+        == "rows.csv, line 2: a global batch of 129 is no multiple of 1 samples x 8 data-parallel ranks");
+  CHECK(refusal("Qwen3_30B_a3B,DGX-B200,8,MXFP8,512,1,4096,0,1,1,1,1,3,9691,223,26.02")
+        == "rows.csv, line 2: 128 experts on 8 GPUs of a stage do not divide by 3");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,128,1,8192,8,1,1,1,1,1,none,744,25.11")
+        == "rows.csv, line 2: \"none\" is no tokens/s/gpu (a number above 0)");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,128,1,8192,8,1,1,1,1,1,14451,744,soon")
+        == "rows.csv, line 2: \"soon\" is no release, such as 25.11");
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "runtime/training/search/strategy_search.hpp"
+
+#include <string>
+
+namespace ringmaster {
+
+/// What was planned for, under a laboratory's costs.
+struct search_question {
+  const training::cost_model* costs = nullptr;
+  uint32_t ranks = 0, layers = 0;
+  uint64_t global_batch = 0;
+};
+
+std::string report_of(const search_question& asked, const training::search_outcome& found);
+std::string json_of(const search_question& asked, const training::search_outcome& found);
+
+} // namespace ringmaster

@@ -1,0 +1,201 @@
+#include "tools/planning/plan_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/pictures/front_picture.hpp"
+#include "tools/console/ending_signals.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/planning/laboratory_plan.hpp"
+#include "tools/planning/plan_compare.hpp"
+#include "tools/planning/plan_confirm.hpp"
+#include "tools/planning/plan_options.hpp"
+#include "tools/planning/plan_text.hpp"
+#include "tools/training/known_cost_models.hpp"
+#include "tools/training/transformer_options.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+constexpr size_t best_shown = 10;
+
+struct plan_call_options {
+  const known_cost_model* costs = *parse_planned_cost_model("transformer");
+  std::optional<uint32_t> gpus, layers, global_batch;
+  std::optional<uint64_t> memory;
+  transformer_options transformer;
+  plan_filter_options filter;
+  plan_run_options run;
+  language_model trained;
+  bool json = false, csv = false;
+  std::string svg;
+};
+
+caf::error refused(std::string why) {
+  return make_error(errc::invalid_argument, std::move(why));
+}
+
+caf::error check_laboratory(const plan_call_options& x) {
+  for (auto& given : {x.transformer.given(), x.filter.given(), std::string{x.run.tokens ? "--tokens" : ""},
+                      std::string{x.csv ? "--csv" : ""}, std::string{x.svg.empty() ? "" : "--svg"}})
+    if (!given.empty())
+      return refused(fmt::format("{} is of a transformer, not of --cost-model {}", given, x.costs->name));
+  return x.layers ? caf::none : refused("--layers is missing: say how many, such as --layers 64");
+}
+
+caf::error check_options(plan_call_options& x) {
+  if (!x.gpus)
+    return refused(x.costs->laboratory == nullptr ? "--gpus is missing: say how many, such as --gpus 1024"
+                                                  : "--ranks is missing: say how many, such as --ranks 32");
+  if (!x.global_batch)
+    return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
+  if (x.json && x.csv)
+    return refused("--json and --csv are two ways to print the same: say one");
+  if (x.run.price && !x.run.tokens)
+    return refused("--price is of a run: say how long it is, such as --tokens 15T");
+  if (x.costs->laboratory != nullptr)
+    return check_laboratory(x);
+  if (x.memory)
+    return refused("--memory is of --cost-model lab and puzzles; a transformer's is its system's memory_bytes");
+  auto trained = x.transformer.model(x.layers);
+  if (!trained)
+    return std::move(trained.error());
+  x.trained = *trained;
+  return caf::none;
+}
+
+/// A line with progress; false when the program is to end.
+class watched_progress {
+public:
+  explicit watched_progress(std::string what) : shown_(std::move(what)) {}
+  bool operator()(double part) {
+    shown_.at(part);
+    return ending_signal() == 0;
+  }
+
+private:
+  progress shown_;
+};
+
+front_points points_of(const plan_outcome& x) {
+  front_points result;
+  result.title = fmt::format("{} on {} x {}, a global batch of {}", x.asked.trained.name, x.asked.devices,
+                             x.asked.system.name, x.asked.global_batch);
+  result.room_bytes = x.asked.system.memory_bytes - x.asked.system.reserved_bytes;
+  for (auto& each : x.found.pareto) {
+    auto& how = each.how;
+    result.points.push_back({each.cost.seconds, each.cost.memory_bytes,
+                             fmt::format("t{} c{} d{} e{} p{} {} {}", how.shape.tensor, how.context, how.shape.data,
+                                         how.expert, how.shape.pipeline, name_of(how.schedule), sharding_of(how))});
+  }
+  return result;
+}
+
+plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
+  plan_outcome result;
+  result.asked = {opts.trained, opts.transformer.system, *opts.gpus, *opts.global_batch, opts.filter.filter};
+  result.asked.filter.computed_in = opts.transformer.computed_in;
+  result.asked.filter.attention = opts.transformer.attention;
+  if (opts.transformer.recompute)
+    result.asked.filter.recomputations = {opts.transformer.again};
+  result.run = {opts.run.tokens, opts.run.price};
+  auto begun = std::chrono::steady_clock::now();
+  {
+    watched_progress watch{"plan"};
+    result.found = plan_transformer(result.asked, best_shown, std::ref(watch));
+  }
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  if (!opts.json && !opts.csv && result.found.evaluated > 0) // not with the result, which is the same each time
+    fmt::print(err, "{} plans in {:.2g} s, {:.1f} million a second\n", result.found.evaluated, seconds,
+               static_cast<double>(result.found.evaluated) / 1e6 / seconds);
+  return result;
+}
+
+caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
+  block_ending_signals();
+  auto result = find_plans(opts, to.err);
+  {
+    watched_progress watch{"plan: simulating the best"};
+    result.best = confirm_plans(result.asked, result.found.best, std::ref(watch));
+  }
+  if (result.found.evaluated == 0)
+    result.near = near_questions_that_divide(result.asked);
+  else if (result.found.best.empty())
+    result.least_devices = least_devices(result.asked);
+  if (!opts.svg.empty())
+    if (auto problem = write_output_file(opts.svg, picture_of(points_of(result)), "the picture"))
+      return problem;
+  fmt::print(to.out, "{}", opts.json ? json_of(result) : opts.csv ? csv_of(result) : report_of(result));
+  return result.found.best.empty() ? exit_failed : 0;
+}
+
+int plan_laboratory(const plan_call_options& opts, std::FILE* out) {
+  search_question asked{&opts.costs->laboratory(), *opts.gpus, *opts.layers, *opts.global_batch};
+  progress shown{"plan"};
+  auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs,
+                                 opts.memory.value_or(UINT64_MAX), best_shown, [&](double part) { shown.at(part); });
+  fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
+  return found.best.empty() ? exit_failed : 0;
+}
+
+class plan_call final : public command_call {
+  void declare(option_table& table) override {
+    auto& x = opts_;
+    table.form("[--model M] --gpus N --global-batch B [options]");
+    table.form("--cost-model lab|puzzles --ranks N --layers L --global-batch B [options]");
+    table.about(
+      "Searches the fastest ways to train. A transformer: every division into tensor x context x data x pipeline "
+      "ranks, with experts over the first three, every micro-batch, schedule, number of chunks, recomputation, "
+      "sequence parallelism, ZeRO stage, FSDP and HSDP, in closed form; the ten best are then simulated operation by "
+      "operation. Prints the ten best with time, MFU and memory, why the next ones lose, where the first one's time "
+      "and "
+      "memory go, and the Pareto front. A laboratory's model: every strategy, with sides, micro-batches and chunks "
+      "that "
+      "are powers of two; simulated are those that lower bounds do not rule out. Prints the ten best, plain data "
+      "parallel beside them, and the front. Ctrl-C prints what was found so far.");
+    table.parsed("--cost-model", x.costs, parse_planned_cost_model)
+      .says("M", "{words}")
+      .offers(cost_model_names(true))
+      .otherwise(std::string{x.costs->name});
+    table.number("--gpus", x.gpus, 1, 65536).also("--ranks").says("N", "1 to 65536");
+    table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
+    table.number("--global-batch", x.global_batch, 1, 1 << 30).says("B", "sequences or samples of a step");
+    table.number("--memory", x.memory, 1).says("M", "of the laboratories' units, what a rank may hold");
+    table.flag("--json", x.json).says("one object");
+    table.flag("--csv", x.csv).says("a line for each of the best, and of the front");
+    table.file("--svg", x.svg).says("FILE", "the Pareto front as a picture");
+    table.begin_group("Of the cost model transformer:");
+    x.transformer.add_to(table);
+    x.run.add_to(table);
+    table.begin_group("Which plans of a transformer are searched:");
+    x.filter.add_to(table);
+    table.add_example("ringmaster plan --model llama3.1-405b --system h100-80g --gpus 1024 --global-batch 512",
+                      "the fastest that fit");
+    table.add_example("ringmaster plan --model deepseek-v3 --system gb200-nvl72 --precision mxfp8 --gpus 256 "
+                      "--global-batch 4096 --expert 32..64 --tokens 15T --price 2.50",
+                      "with experts over 32 or 64 GPUs; days and cost");
+  }
+
+  caf::error check() override { return check_options(opts_); }
+
+  caf::expected<int> run(const console& to) override {
+    return opts_.costs->laboratory == nullptr ? plan_gpus(opts_, to) : plan_laboratory(opts_, to.out);
+  }
+
+  plan_call_options opts_;
+};
+
+} // namespace
+
+tool_command plan_command() {
+  return tool_command::of<plan_call>("plan", "the fastest ways to train a model on so many GPUs",
+                                     {plan_compare_command()});
+}
+
+} // namespace ringmaster

@@ -1,0 +1,79 @@
+#include "tools/planning/plan_confirm.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+#include "runtime/training/transformer/plans/transformer_costs.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+constexpr uint64_t plan_operations_max = 1'000'000'000; ///< Of one.
+constexpr uint64_t operations_max = 150'000'000;        ///< Of all: some ten seconds and more.
+
+/// The strategy's model that a plan stands for. Context and experts are in the costs.
+model strategy_model(const language_model& trained, const parallel_setting& how) {
+  model m;
+  m.layers = places_of(trained, how);
+  m.global_batch = how.global_batch;
+  m.micro_batch = how.micro_batch;
+  m.chunks = how.chunks;
+  m.tensor = how.shape.tensor;
+  m.data = how.shape.data;
+  m.sequence_parallel = how.sequence_parallel && how.shape.tensor > 1;
+  m.zero = how.zero;
+  return m;
+}
+
+confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left,
+                       const std::function<void(double)>& watch) {
+  const auto& how = plan.how;
+  if (how.shard > 0)
+    return {plan, {}, "weights gathered ahead have no simulated twin here"};
+  const auto m = strategy_model(asked.trained, how);
+  const auto ranks = how.shape.size();
+  auto* which = strategy_of(name_of(how.schedule));
+  if (auto problem = which->check(m, ranks))
+    return {plan, {}, render(problem)};
+  const auto operations = uint64_t{how.micro_batches()} * m.layers / how.shape.pipeline * 10 * ranks;
+  if (operations > operations_left)
+    return {plan, {}, "too many operations"};
+  auto costs = transformer_costs(asked.trained, asked.system, how);
+  auto done = simulate([&](rank& self) { return which->run(self, m); }, m, ranks, *costs, false, plan_operations_max,
+                       [&](uint64_t now) { watch(static_cast<double>(now) / static_cast<double>(operations)); });
+  if (!done)
+    return {plan, {}, render(done.error())};
+  operations_left -= std::min(operations_left, done->operations);
+  return {plan,
+          simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations},
+          {}};
+}
+
+} // namespace
+
+std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const std::vector<planned>& best,
+                                          const std::function<bool(double)>& watch) {
+  std::vector<confirmed_plan> result;
+  auto operations_left = operations_max;
+  bool goes_on = true;
+  auto at = [&](double part) {
+    goes_on = watch((static_cast<double>(result.size()) + std::min(part, 1.0)) / static_cast<double>(best.size()))
+              && goes_on;
+  };
+  for (auto& plan : best) {
+    at(0);
+    result.push_back(goes_on ? confirm(asked, plan, operations_left, at) : confirmed_plan{plan, {}, "interrupted"});
+  }
+  const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
+  if (std::ranges::all_of(result, [](auto& x) { return x.simulated.has_value(); }))
+    std::ranges::stable_sort(result, {}, [&](auto& x) {
+      return std::pair{x.simulated->memory_bytes > room, x.simulated->seconds};
+    });
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tools/planning/plan_report.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace ringmaster {
+
+/// The best plans, all simulated if that takes not too long; then by what is found, those that do not fit last.
+/// `watch` is told which part is done, and leaves out what is left by answering false.
+std::vector<confirmed_plan> confirm_plans(const training::plan_question& asked,
+                                          const std::vector<training::planned>& best,
+                                          const std::function<bool(double)>& watch);
+
+} // namespace ringmaster

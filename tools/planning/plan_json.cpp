@@ -1,0 +1,125 @@
+// Plans for programs: JSON, CSV.
+#include "runtime/text/json_writer.hpp"
+#include "tools/planning/plan_report.hpp"
+#include "tools/planning/plan_text.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+void write_parts(json_writer& json, const char* name, const std::vector<std::pair<std::string, double>>& parts) {
+  json.object(name);
+  for (auto& [part, x] : parts)
+    json.key(part).rounded(x, 9);
+  json.end();
+}
+
+/// Leaves the object open.
+void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x) {
+  auto& how = x.how;
+  const auto figures = figures_of(outcome, x);
+  json.object()
+    .member("tensor", how.shape.tensor)
+    .member("context", how.context)
+    .member("data", how.shape.data)
+    .member("expert", how.expert)
+    .member("pipeline", how.shape.pipeline)
+    .member("micro_batch", how.micro_batch)
+    .member("chunks", how.chunks)
+    .member("schedule", name_of(how.schedule))
+    .member("recompute", name_of(how.again))
+    .member("sequence_parallel", how.sequence_parallel)
+    .member("sharding", sharding_of(how))
+    .member("time_s", x.cost.seconds)
+    .member("mfu_percent", 100 * x.cost.mfu)
+    .member("tokens_per_s", figures.tokens_a_second)
+    .member("tflops_per_gpu", figures.flops / 1e12);
+  json.key("memory_bytes").fixed(x.cost.memory_bytes, 0);
+  write_parts(json, "seconds", seconds_by_part(x.cost));
+  write_parts(json, "hidden_seconds", hidden_by_part(x.cost));
+  write_parts(json, "bytes", bytes_by_part(memory_of(outcome.asked.trained, how)));
+  if (figures.joules > 0)
+    json.member("joules", figures.joules);
+  if (figures.days > 0)
+    json.member("days", figures.days).member("gpu_hours", figures.gpu_hours).member("cost", figures.cost);
+}
+
+void write_confirmed(json_writer& json, const plan_outcome& outcome, const confirmed_plan& x) {
+  begin_plan(json, outcome, x.plan);
+  if (x.simulated)
+    json.member("simulated_time_s", x.simulated->seconds)
+      .key("simulated_memory_bytes")
+      .fixed(x.simulated->memory_bytes, 0);
+  else
+    json.key("simulated_time_s").null().key("simulated_memory_bytes").null();
+  json.end();
+}
+
+void write_numbers(json_writer& json, const char* name, const std::vector<uint32_t>& all) {
+  json.list(name);
+  for (auto x : all)
+    json.value(x);
+  json.end();
+}
+
+} // namespace
+
+std::string json_of(const plan_outcome& x) {
+  json_writer json;
+  json.object()
+    .member("model", x.asked.trained.name)
+    .member("parameters", parameters_of(x.asked.trained))
+    .member("active_parameters", active_parameters_of(x.asked.trained))
+    .member("sequence", x.asked.trained.sequence)
+    .member("system", x.asked.system.name)
+    .member("precision", name_of(x.asked.filter.computed_in))
+    .member("gpus", x.asked.devices)
+    .member("global_batch", x.asked.global_batch)
+    .member("evaluated", x.found.evaluated)
+    .member("fitting", x.found.fitting)
+    .member("interrupted", x.found.interrupted)
+    .list("best");
+  for (auto& each : x.best)
+    write_confirmed(json, x, each);
+  json.end();
+  for (auto [name, plans] :
+       {std::pair{"too_large", &x.found.too_large}, {"nearest", &x.found.smallest}, {"pareto", &x.found.pareto}}) {
+    json.list(name);
+    for (auto& each : *plans) {
+      begin_plan(json, x, each);
+      json.end();
+    }
+    json.end();
+  }
+  if (x.found.best.empty()) {
+    json.member("least_gpus", x.least_devices);
+    write_numbers(json, "near_gpus", x.near.devices);
+    write_numbers(json, "near_global_batches", x.near.batches);
+  }
+  return json.end().take() + "\n";
+}
+
+std::string csv_of(const plan_outcome& x) {
+  std::string text = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
+                     "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s\n";
+  auto add = [&](const char* list, const planned& plan, const std::string& simulated) {
+    auto& how = plan.how;
+    const auto figures = figures_of(x, plan);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{}\n", list,
+                        how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
+                        how.chunks, name_of(how.schedule), name_of(how.again), how.sequence_parallel ? 1 : 0,
+                        sharding_of(how), plan.cost.seconds, 100 * plan.cost.mfu, figures.tokens_a_second,
+                        figures.flops / 1e12, plan.cost.memory_bytes, simulated);
+  };
+  for (auto& each : x.best)
+    add("best", each.plan, each.simulated ? fmt::format("{:.6g}", each.simulated->seconds) : "");
+  for (auto& each : x.found.pareto)
+    add("pareto", each, "");
+  return text;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,148 @@
+#include "tools/planning/plan_options.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+constexpr std::array<std::string_view, 6> shardings{"zero0", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
+
+std::vector<std::string> choices() {
+  std::vector<std::string> all;
+  for (auto x :
+       {pipeline_schedule::one_f_one_b, pipeline_schedule::interleaved_1f1b, pipeline_schedule::all_forwards_first,
+        pipeline_schedule::zb_h1, pipeline_schedule::zb_h2, pipeline_schedule::zb_v, pipeline_schedule::dualpipe})
+    all.emplace_back(name_of(x));
+  all.insert(all.end(), shardings.begin(), shardings.end());
+  return all;
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> result;
+  for (size_t begin = 0; begin <= text.size();) {
+    auto end = std::min(text.find(',', begin), text.size());
+    result.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+caf::expected<std::vector<std::string>> parse_choices(const std::string& text) {
+  auto known = choices();
+  auto result = parts_of(text);
+  for (auto& x : result)
+    if (std::ranges::find(known, x) == known.end())
+      return make_error(errc::invalid_argument,
+                        fmt::format("there is no \"{}\"; there are: {}", x, fmt::join(known, ", ")));
+  return result;
+}
+
+std::optional<uint32_t> whole(std::string_view text) {
+  uint32_t x = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (problem != std::errc{} || end != text.data() + text.size() || x == 0)
+    return std::nullopt;
+  return x;
+}
+
+caf::expected<std::vector<uint32_t>> parse_numbers(const std::string& text) {
+  std::vector<uint32_t> result;
+  for (auto& part : parts_of(text)) {
+    auto x = whole(part);
+    if (!x)
+      return make_error(errc::invalid_argument,
+                        fmt::format("\"{}\" is no list of whole numbers above 0, such as 1,2,4", text));
+    result.push_back(*x);
+  }
+  return result;
+}
+
+/// "15T", "300B", "1e12".
+caf::expected<double> parse_amount(const std::string& text) {
+  double x = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
+  const std::string_view unit{end, text.data() + text.size()};
+  constexpr std::pair<std::string_view, double> units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
+  auto at = std::ranges::find(units, unit, &std::pair<std::string_view, double>::first);
+  if (problem != std::errc{} || at == std::end(units) || !(x > 0) || x * at->second > 1e18)
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no number of tokens, such as 15T or 300B", text));
+  return x * at->second;
+}
+
+caf::expected<double> parse_price(const std::string& text) {
+  double x = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(x >= 0) || x > 1e6)
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no price of an hour, such as 2.50", text));
+  return x;
+}
+
+} // namespace
+
+caf::expected<number_range> parse_range(const std::string& text) {
+  const auto dots = text.find("..");
+  const auto first = text.substr(0, dots);
+  const auto second = dots == text.npos ? first : text.substr(dots + 2);
+  number_range x;
+  auto from = whole(first), to = whole(second);
+  if ((!from && !(dots != text.npos && first.empty())) || (!to && !(dots != text.npos && second.empty()))
+      || (first.empty() && second.empty()))
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no range, such as 4, 4..8, 4.. or ..8", text));
+  x.least = from.value_or(x.least);
+  x.most = to.value_or(x.most);
+  if (x.least > x.most)
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is an empty range", text));
+  return x;
+}
+
+void plan_filter_options::add_to(option_table& table) {
+  auto add_range = [&](const char* name, number_range& target, const char* what) {
+    table
+      .value(name,
+             [this, name, &target](const std::string& text) -> caf::error {
+               auto x = parse_range(text);
+               if (!x)
+                 return std::move(x.error());
+               target = *x;
+               given_ = name;
+               return caf::none;
+             })
+      .says("A..B", what);
+  };
+  add_range("--tensor", filter.tensor, "tensor-parallel ranks");
+  add_range("--context", filter.context, "ranks that share a sequence");
+  add_range("--expert", filter.expert, "ranks that share a layer's experts");
+  add_range("--data", filter.data, "data-parallel ranks");
+  add_range("--pipeline", filter.pipeline, "stages");
+  add_range("--chunks", filter.chunks, "chunks of a stage, interleaved");
+  auto add_list = [&](const char* name, auto& target, auto parse) -> option& {
+    return table.value(name, [this, name, &target, parse](const std::string& text) -> caf::error {
+      auto x = parse(text);
+      if (!x)
+        return std::move(x.error());
+      target = *x;
+      given_ = name;
+      return caf::none;
+    });
+  };
+  add_list("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
+  add_list("--schedule", filter.only, parse_choices)
+    .says("NAME,...", fmt::format("only these schedules, only these shardings: {}", fmt::join(choices(), ", ")));
+  add_list("--exclude", filter.excluded, parse_choices).says("NAME,...", "none of these");
+}
+
+void plan_run_options::add_to(option_table& table) {
+  table.parsed("--tokens", tokens, parse_amount).says("N", "what the run trains on, such as 15T: days, GPU-hours");
+  table.parsed("--price", price, parse_price).says("X", "of a GPU and an hour: the run's cost");
+}
+
+} // namespace ringmaster

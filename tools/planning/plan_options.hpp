@@ -1,0 +1,35 @@
+#pragma once
+
+#include "runtime/training/transformer/plans/planner.hpp"
+#include "tools/options/option_table.hpp"
+
+#include <optional>
+#include <string>
+
+namespace ringmaster {
+
+/// Which plans are searched: --tensor, --context, --expert, --data, --pipeline, --chunks, --micro-batch, --schedule,
+/// --exclude.
+struct plan_filter_options {
+  training::plan_filter filter;
+
+  void add_to(option_table& table);
+  /// The first of these options that was given, or nothing.
+  std::string given() const { return given_; }
+
+private:
+  std::string given_;
+};
+
+/// "4", "4..8", "4..", "..8". Errors: invalid_argument.
+caf::expected<training::number_range> parse_range(const std::string& text);
+
+/// A run's length and what it costs: --tokens, --price.
+struct plan_run_options {
+  std::optional<double> tokens; ///< In all.
+  std::optional<double> price;  ///< Of a GPU and an hour.
+
+  void add_to(option_table& table);
+};
+
+} // namespace ringmaster

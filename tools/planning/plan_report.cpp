@@ -1,0 +1,145 @@
+#include "tools/planning/plan_report.hpp"
+
+#include "runtime/text/quantity_text.hpp"
+#include "tools/planning/plan_text.hpp"
+#include "tools/training/transformer_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+constexpr size_t pareto_shown = 12;
+constexpr double hour = 3600, day = 24 * hour;
+
+double room_of(const plan_outcome& x) {
+  return x.asked.system.memory_bytes - x.asked.system.reserved_bytes;
+}
+
+/// How much slower than the best, and what a plan has more of.
+std::string why_slower(const planned& x, const planned& best) {
+  auto parts = seconds_by_part(x.cost);
+  const auto others = seconds_by_part(best.cost);
+  for (size_t i = 0; i < parts.size(); ++i)
+    parts[i].second -= others[i].second;
+  const auto most = std::ranges::max_element(parts, {}, [](auto& part) { return part.second; });
+  return fmt::format("{:+.2f} s: {}", x.cost.seconds - best.cost.seconds,
+                     most->second > 0 ? most->first : "the same in all");
+}
+
+std::string text_of(const confirmed_plan& x, double room) {
+  if (!x.simulated)
+    return "not simulated: " + x.problem;
+  return fmt::format("{:>8.3f} s {:>7.1f} GB{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
+                     x.simulated->memory_bytes > room ? ", does not fit" : "");
+}
+
+std::string rejected_lines(const plan_outcome& x) {
+  std::string text;
+  for (auto& each : x.found.too_large)
+    text += fmt::format("{}  {:.1f} GB too much\n", plan_line(each), (each.cost.memory_bytes - room_of(x)) / giga);
+  return text.empty() ? "" : fmt::format("\nFaster, but they do not fit:\n{}\n{}", plan_header(), text);
+}
+
+std::string pareto_lines(const transformer_plans& found) {
+  std::string text = fmt::format(
+    "\nThe Pareto front of time and memory ({}{}):\n{}\n", counted(found.pareto.size(), "plan"),
+    found.pareto.size() > pareto_shown ? fmt::format(", {} of them shown", pareto_shown) : "", plan_header());
+  for (size_t i = 0; i < std::min(pareto_shown, found.pareto.size()); ++i) {
+    const auto last = found.pareto.size() - 1;
+    text += plan_line(found.pareto[found.pareto.size() <= pareto_shown ? i : i * last / (pareto_shown - 1)]) + "\n";
+  }
+  return text;
+}
+
+/// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
+std::string figures_text(const plan_outcome& x, const planned& plan) {
+  const auto figures = figures_of(x, plan);
+  auto text = fmt::format(
+    "\nThe first of them: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % "
+    "of {}'s peak\n",
+    figures.tokens_a_second, figures.tokens_a_second / x.asked.devices, figures.flops / 1e12, 100 * plan.cost.mfu,
+    name_of(plan.how.computed_in));
+  text += "time:  ";
+  for (auto& [name, seconds] : seconds_by_part(plan.cost))
+    if (seconds > 0)
+      text += fmt::format(" {} {:.1f} %", name, 100 * seconds / plan.cost.seconds);
+  std::string hidden;
+  for (auto& [name, seconds] : hidden_by_part(plan.cost))
+    if (seconds > 0)
+      hidden += fmt::format(" {} {:.3f} s", name, seconds);
+  text += hidden.empty() ? "\n" : fmt::format("\nhidden behind other work: {}\n", hidden);
+  text += "memory:";
+  for (auto& [name, bytes] : bytes_by_part(memory_of(x.asked.trained, plan.how)))
+    text += fmt::format(" {} {:.1f}", name, bytes / giga);
+  text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga, room_of(x) / giga);
+  if (figures.joules > 0)
+    text += fmt::format("energy: {:.1f} kWh a thousand iterations\n", figures.joules * 1000 / 3.6e6);
+  if (figures.days > 0)
+    text += fmt::format("run:    {:.3g} tokens in {:.1f} days, {:.0f} GPU-hours{}\n", *x.run.tokens, figures.days,
+                        figures.gpu_hours, x.run.price ? fmt::format(", cost {:.0f}", figures.cost) : "");
+  return text;
+}
+
+std::string joined(const std::vector<uint32_t>& all) {
+  return all.empty() ? "none near it" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// Why there is no plan, and what would have one.
+std::string nothing_text(const plan_outcome& x) {
+  if (x.found.smallest.empty())
+    return fmt::format("\nNo plan divides the model and the batch among so many devices. Numbers of GPUs that do: {}. "
+                       "Global batches that do: {}.\n",
+                       joined(x.near.devices), joined(x.near.batches));
+  auto& nearest = x.found.smallest.front();
+  return fmt::format("\nNone fits. The nearest lacks {:.1f} GB:\n{}\n{}\n{}\n{}",
+                     (nearest.cost.memory_bytes - room_of(x)) / giga, plan_header(), plan_line(nearest),
+                     x.least_devices > 0 ? fmt::format("From {} GPUs on one fits.", x.least_devices)
+                                         : std::string{"None fits on up to 65,536 GPUs."},
+                     rejected_lines(x));
+}
+
+} // namespace
+
+plan_figures figures_of(const plan_outcome& x, const planned& plan) {
+  auto& m = x.asked.trained;
+  const auto tokens = static_cast<double>(x.asked.global_batch) * m.sequence;
+  const auto whole = plan.how.attention == attention_kernel::unfused;
+  plan_figures result;
+  result.tokens_a_second = tokens / plan.cost.seconds;
+  result.flops = flops_of(m, x.asked.global_batch, whole) / plan.cost.seconds / x.asked.devices;
+  result.joules = x.asked.system.watts * x.asked.devices * plan.cost.seconds;
+  if (x.run.tokens) {
+    const auto seconds = *x.run.tokens / result.tokens_a_second;
+    result.days = seconds / day;
+    result.gpu_hours = seconds / hour * x.asked.devices;
+    result.cost = result.gpu_hours * x.run.price.value_or(0);
+  }
+  return result;
+}
+
+std::string report_of(const plan_outcome& x) {
+  auto& m = x.asked.trained;
+  auto text = fmt::format("{} ({:.1f} billion parameters{}) on {} x {} in {}, a global batch of {} of {}\n"
+                          "{}, of which {} fit in {:.1f} GB{}\n",
+                          m.name, parameters_of(m) / giga,
+                          m.experts.count > 0 ? fmt::format(", {:.1f} active", active_parameters_of(m) / giga) : "",
+                          x.asked.devices, x.asked.system.name, name_of(x.asked.filter.computed_in),
+                          counted(x.asked.global_batch, "sequence"), m.sequence, counted(x.found.evaluated, "plan"),
+                          x.found.fitting, room_of(x) / giga,
+                          x.found.interrupted ? "; the search was interrupted" : "");
+  if (x.found.best.empty())
+    return text + nothing_text(x);
+  text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());
+  for (auto& each : x.best)
+    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, room_of(x)),
+                        &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
+  return text + figures_text(x, x.best.front().plan) + rejected_lines(x) + pareto_lines(x.found);
+}
+
+} // namespace ringmaster

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "runtime/training/simulated/simulator.hpp"
+#include "runtime/training/transformer/plans/planner.hpp"
+
+#include <optional>
+#include <string>
+
+namespace ringmaster {
+
+/// What a plan takes, simulated operation by operation.
+struct simulated_plan {
+  double seconds = 0;
+  double memory_bytes = 0; ///< Of the rank that holds the most.
+  uint64_t operations = 0;
+};
+
+/// One of the best, and the same simulated; none: why not.
+struct confirmed_plan {
+  training::planned plan;
+  std::optional<simulated_plan> simulated;
+  std::string problem;
+};
+
+/// A whole training, of so many tokens at a price for a GPU and an hour.
+struct run_question {
+  std::optional<double> tokens, price;
+};
+
+/// What was found, and what was asked.
+struct plan_outcome {
+  training::plan_question asked;
+  training::transformer_plans found;
+  std::vector<confirmed_plan> best; ///< In the order in which they are to stand.
+  run_question run;
+  uint32_t least_devices = 0;    ///< Where none fits.
+  training::near_questions near; ///< Where nothing divides.
+};
+
+/// What an iteration of a plan comes to.
+struct plan_figures {
+  double tokens_a_second = 0;
+  double flops = 0;                         ///< Of a GPU and a second.
+  double joules = 0;                        ///< Of an iteration, all GPUs; 0: the system's watts are not known.
+  double days = 0, gpu_hours = 0, cost = 0; ///< Of the run; 0: not asked for.
+};
+plan_figures figures_of(const plan_outcome& x, const training::planned& plan);
+
+std::string report_of(const plan_outcome& x);
+std::string json_of(const plan_outcome& x);
+/// A line a plan: the best, then the front.
+std::string csv_of(const plan_outcome& x);
+
+} // namespace ringmaster

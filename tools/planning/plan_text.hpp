@@ -1,0 +1,26 @@
+#pragma once
+
+#include "runtime/training/transformer/plans/planner.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// The head of a table of plans, and a plan's line in it: all axes, how they are scheduled and sharded, time, MFU,
+/// memory.
+std::string plan_header();
+std::string plan_line(const training::planned& x);
+
+/// "fsdp", "hsdp 8", "zero1".
+std::string sharding_of(const training::parallel_setting& how);
+
+/// Where an iteration's seconds go; those hidden behind other work count not.
+std::vector<std::pair<std::string, double>> seconds_by_part(const training::iteration_estimate& x);
+/// What is hidden behind other work.
+std::vector<std::pair<std::string, double>> hidden_by_part(const training::iteration_estimate& x);
+/// What a rank's bytes are for.
+std::vector<std::pair<std::string, double>> bytes_by_part(const training::memory_parts& x);
+
+} // namespace ringmaster

@@ -1,0 +1,93 @@
+#include "tools/planning/pretraining_report.hpp"
+
+#include "runtime/training/transformer/calibrated/calibration.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+enum class fitted_to : uint8_t { yes, no, either };
+
+bool is_fitted(size_t number) {
+  return number % 2 == 0;
+}
+
+std::vector<double> deviations(const pretraining_rows& rows, std::span<const double> values, fitted_to which,
+                               bool dense, bool experts) {
+  std::vector<double> result;
+  for (size_t i = 0; i < rows.known.size(); ++i) {
+    auto& x = rows.known[i];
+    const bool of_kind = x.trained.experts.count > 0 ? experts : dense;
+    const bool of_part = which == fitted_to::either || is_fitted(rows.numbers[i]) == (which == fitted_to::yes);
+    if (of_kind && of_part)
+      result.push_back(estimate_of(x, values) / x.seconds - 1);
+  }
+  return result;
+}
+
+void print_line(std::FILE* out, const std::string& what, const std::vector<double>& relative) {
+  if (relative.empty())
+    return;
+  const auto x = deviation_of(relative);
+  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} %\n", what, x.count, 100 * x.mean_absolute,
+             100 * x.median_absolute, 100 * x.mean, 100 * x.worst);
+}
+
+} // namespace
+
+std::vector<published_training> fitted_rows(const pretraining_rows& rows) {
+  std::vector<published_training> result;
+  for (size_t i = 0; i < rows.known.size(); ++i)
+    if (is_fitted(rows.numbers[i]))
+      result.push_back(rows.known[i]);
+  return result;
+}
+
+void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
+  fmt::print(out, "\n{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "published trainings", "count", "mean |dev.|",
+             "median", "bias", "worst");
+  auto print_part = [&](fitted_to which, const char* end) {
+    print_line(out, fmt::format("dense{}", end), deviations(rows, values, which, true, false));
+    print_line(out, fmt::format("with experts{}", end), deviations(rows, values, which, false, true));
+    print_line(out, fmt::format("all{}", end), deviations(rows, values, which, true, true));
+  };
+  if (split) {
+    print_part(fitted_to::yes, ", calibrated on");
+    print_part(fitted_to::no, ", held out");
+  } else {
+    print_part(fitted_to::either, "");
+  }
+  for (auto& x : rows.skipped)
+    fmt::print(out, "left out: \"{}\", of which nothing is known here\n", x);
+}
+
+void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
+  fmt::print(out, "\n{:<21} {:<9} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>10} {:>10} {:>9}\n", "model",
+             "system", "in", "GPUs", "t", "c", "d", "e", "p", "v", "micro", "published s", "estimate s", "");
+  for (size_t i = 0; i < rows.known.size(); ++i) {
+    auto& x = rows.known[i];
+    auto& how = x.how;
+    const auto estimate = estimate_of(x, values);
+    fmt::print(out,
+               "{:<21} {:<9} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>11.3f} {:>10.3f} {:>+7.1f} %{}\n",
+               x.model, x.system.substr(x.system.find('-') + 1), name_of(how.computed_in), how.devices(),
+               how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.chunks,
+               how.micro_batch, x.seconds, estimate, 100 * (estimate / x.seconds - 1),
+               !split                       ? ""
+               : is_fitted(rows.numbers[i]) ? "  calibrated on"
+                                            : "  held out");
+  }
+}
+
+void print_pretraining_constants(std::FILE* out, std::span<const double> values) {
+  fmt::print(out, "\n{:<45} {:>10} {:>10}\n", "constant", "fitted", "from");
+  for (size_t i = 0; i < values.size(); ++i)
+    fmt::print(out, "{:<45} {:>10.4g} {:>10.4g}\n", pretraining_constants()[i].name, values[i],
+               pretraining_constants()[i].start);
+}
+
+} // namespace ringmaster

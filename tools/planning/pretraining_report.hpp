@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tools/planning/pretraining_rows.hpp"
+
+#include <cstdio>
+#include <span>
+
+namespace ringmaster {
+
+/// How the constants' `values` explain published trainings: dense models, those with experts, all; each for rows that
+/// were fitted to (the first, third, ... of the file) and those that were not, or for all together.
+void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
+/// Every row.
+void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
+/// The constants.
+void print_pretraining_constants(std::FILE* out, std::span<const double> values);
+
+/// The rows that are fitted to.
+std::vector<training::published_training> fitted_rows(const pretraining_rows& rows);
+
+} // namespace ringmaster

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "runtime/training/transformer/calibrated/published_training.hpp"
+
+#include <caf/expected.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// Published trainings, in the file's order.
+struct pretraining_rows {
+  std::vector<training::published_training> known;
+  std::vector<size_t> numbers;      ///< Of those, from 0, of all the file's rows.
+  std::vector<std::string> skipped; ///< Models and systems of which nothing is known here, once each.
+};
+
+/// Reads a CSV file with the columns of bench/data/gpu_pretraining. What it does not say: attention in tiles, sharded
+/// optimizer states and overlapped collectives, no recomputation. Errors: io_error; corrupt, with the line.
+caf::expected<pretraining_rows> read_pretraining_rows(const std::string& file);
+
+} // namespace ringmaster

@@ -1,0 +1,257 @@
+#include "tools/planning/validate_command.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/configuration/places.hpp"
+#include "runtime/text/json_writer.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+#include "tools/planning/iteration_rows.hpp"
+#include "tools/planning/pretraining_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+struct validate_options {
+  std::string data; ///< Empty: what came with the program.
+  gpu_system system = known_systems().front();
+  bool calibrate = false;
+  bool rows = false;
+};
+
+constexpr const char* trainings_file = "pretraining.csv";
+
+struct data_set {
+  std::string name;
+  std::vector<measured_iteration> calibration, held_out;
+};
+
+caf::expected<std::string> place_of(const char* name) {
+  if (auto found = find_data(name))
+    return found->string();
+  return make_error(errc::io_error,
+                    fmt::format("what was measured did not come with this program: --data says where it "
+                                "is; the source has it in bench/data/{}",
+                                name));
+}
+
+/// Whether it is a file of published trainings, and not of measured iterations.
+bool has_trainings(const std::string& place) {
+  std::ifstream in{place};
+  std::string header;
+  return std::getline(in, header) && header.find("tokens/s/gpu") != header.npos;
+}
+
+caf::expected<std::vector<data_set>> read_data(const std::string& place) {
+  std::vector<std::string> files{place};
+  if (std::filesystem::is_directory(place))
+    files = {place + "/single.csv", place + "/multi.csv"};
+  std::vector<data_set> result;
+  for (auto& file : files) {
+    auto rows = read_iteration_rows(file);
+    if (!rows)
+      return std::move(rows.error());
+    data_set x{std::filesystem::path{file}.filename().string(), {}, {}};
+    for (size_t i = 0; i < rows->size(); ++i)
+      (i % 2 == 0 ? x.calibration : x.held_out).push_back((*rows)[i]);
+    result.push_back(std::move(x));
+  }
+  return result;
+}
+
+/// Korthikanti et al. 2022, table 5: Megatron-LM on A100 80 GB, tensor parallel 8, sequence 2048. Not used to
+/// calibrate.
+struct published_iteration {
+  const char* model;
+  uint32_t pipeline, chunks, global_batch, micro_batch;
+  double full_s, selective_s; ///< Full recomputation; sequence parallel with selective recomputation.
+};
+constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
+                                             {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
+
+measured_iteration as_measured(const published_iteration& x, recomputation again) {
+  measured_iteration result;
+  result.trained = *model_of(x.model);
+  result.how.shape = {8, 1, x.pipeline};
+  result.how.attention = attention_kernel::unfused;
+  result.how.global_batch = x.global_batch;
+  result.how.micro_batch = x.micro_batch;
+  result.how.chunks = x.chunks;
+  result.how.schedule = x.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
+  result.how.again = again;
+  result.how.sequence_parallel = again == recomputation::selective;
+  result.seconds = again == recomputation::full ? x.full_s : x.selective_s;
+  return result;
+}
+
+std::string percent(double x) {
+  return fmt::format("{:+.1f} %", 100 * x);
+}
+
+void print_deviation(std::FILE* out, const std::string& what, std::span<const measured_iteration> rows,
+                     const gpu_system& on) {
+  if (rows.empty())
+    return;
+  const auto d = deviation_of(rows, on);
+  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>10} {:>10}\n", what, d.count, 100 * d.mean_absolute,
+             100 * d.median_absolute, percent(d.mean), percent(d.worst));
+}
+
+void print_row(std::FILE* out, const measured_iteration& x, const gpu_system& on) {
+  auto& how = x.how;
+  const auto estimate = estimate_of(x, on);
+  fmt::print(out, "{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>9}\n", how.shape.size(),
+             how.shape.tensor, how.shape.data, how.shape.pipeline, how.global_batch, how.micro_batch, x.trained.hidden,
+             x.trained.layers, x.trained.sequence, x.seconds, estimate, percent(estimate / x.seconds - 1));
+}
+
+void print_rows(std::FILE* out, const std::vector<data_set>& all, const gpu_system& on) {
+  for (auto& x : all)
+    for (auto* part : {&x.calibration, &x.held_out}) {
+      fmt::print(out, "\n{}, {}\n{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>10}\n", x.name,
+                 part == &x.calibration ? "calibrated on" : "held out", "GPUs", "t", "d", "p", "batch", "micro",
+                 "hidden", "layers", "seq", "measured s", "estimate s");
+      for (auto& row : *part)
+        print_row(out, row, on);
+    }
+}
+
+void print_published(std::FILE* out, const gpu_system& on) {
+  fmt::print(out, "\npublished, not calibrated on                    s   estimate\n");
+  double sum = 0, worst = 0;
+  size_t count = 0;
+  for (auto& x : published)
+    for (auto again : {recomputation::full, recomputation::selective}) {
+      auto row = as_measured(x, again);
+      const auto estimate = estimate_of(row, on), off = estimate / row.seconds - 1;
+      fmt::print(out, "{:<14} {:<24} {:>9.2f} {:>10.2f} {:>10}\n", x.model,
+                 again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds,
+                 estimate, percent(off));
+      sum += std::abs(off);
+      worst = std::abs(off) > std::abs(worst) ? off : worst;
+      ++count;
+    }
+  fmt::print(out, "mean of the deviations {:.2f} %, worst {}\n", 100 * sum / static_cast<double>(count),
+             percent(worst));
+}
+
+void print_constants(std::FILE* out, const gpu_system& on) {
+  json_writer json{json_writer::style::spaced};
+  json.object().member("like", "a100-80g");
+  for (auto& fitted : calibrated_constants())
+    for (auto& x : system_constants())
+      if (x.name == fitted.name)
+        json.key(x.name).rounded(on.*x.member, 4);
+  fmt::print(out, "fitted to the first, third, ... rows:\n{}\n\n", json.end().take());
+}
+
+void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts.system.name, "count", "mean |dev.|",
+             "median", "bias", "worst");
+  for (auto& x : data) {
+    print_deviation(out, x.name + ", calibrated on", x.calibration, opts.system);
+    print_deviation(out, x.name + ", held out", x.held_out, opts.system);
+  }
+  print_published(out, opts.system);
+  if (opts.rows)
+    print_rows(out, data, opts.system);
+}
+
+class validate_call final : public command_call {
+  void declare(option_table& table) override {
+    table.about(
+      "Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
+      "under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to GB300. Of these "
+      "rows the first, third, ... were used to calibrate the "
+      "constants, the others were not.");
+    table.file("--data", opts_.data)
+      .says("PLACE", "a CSV file with columns as in bench/data, or a directory of them")
+      .otherwise("both sets, which came with the program");
+    std::vector<std::string> systems;
+    for (auto& x : known_systems())
+      systems.push_back(x.name);
+    table.parsed("--system", opts_.system, system_of)
+      .says("S", "{words}, or a JSON file of its constants")
+      .offers(std::move(systems))
+      .otherwise(opts_.system.name);
+    table.flag("--calibrate", opts_.calibrate)
+      .says("fits the constants to the first, third, ... rows, prints them, and compares with these");
+    table.flag("--rows", opts_.rows).says("every row");
+  }
+
+  caf::expected<int> run(const console& to) override {
+    const bool all = opts_.data.empty();
+    const bool trainings = all || has_trainings(opts_.data) || has_trainings(opts_.data + "/" + trainings_file);
+    if (all || !trainings)
+      if (auto problem = validate_iterations(to))
+        return problem;
+    if (trainings)
+      if (auto problem = validate_trainings(to))
+        return problem;
+    return exit_ok;
+  }
+
+  /// Of A100s.
+  caf::error validate_iterations(const console& to) {
+    auto place = opts_.data.empty() ? place_of("a100_iterations") : opts_.data;
+    if (!place)
+      return std::move(place.error());
+    auto data = read_data(*place);
+    if (!data)
+      return std::move(data.error());
+    fmt::print(to.out, "measured: {}\n", *place);
+    if (opts_.calibrate) {
+      std::vector<measured_iteration> fitted;
+      for (auto& x : *data)
+        fitted.insert(fitted.end(), x.calibration.begin(), x.calibration.end());
+      opts_.system = calibrate(opts_.system, fitted);
+      print_constants(to.out, opts_.system);
+    }
+    print_all(to.out, opts_, *data);
+    return caf::none;
+  }
+
+  caf::error validate_trainings(const console& to) {
+    auto own = place_of("gpu_pretraining");
+    if (opts_.data.empty() && !own)
+      return std::move(own.error());
+    auto file = opts_.data.empty() ? *own : opts_.data;
+    if (std::filesystem::is_directory(file))
+      file += std::string{"/"} + trainings_file;
+    auto rows = read_pretraining_rows(file);
+    if (!rows)
+      return std::move(rows.error());
+    std::error_code unlike;
+    const bool split = opts_.calibrate
+                       || (own && std::filesystem::equivalent(file, *own + "/" + trainings_file, unlike));
+    std::vector<double> values;
+    for (auto& x : pretraining_constants())
+      values.push_back(x.value);
+    fmt::print(to.out, "{}published: {}\n", opts_.data.empty() ? "\n" : "", file);
+    if (opts_.calibrate) {
+      values = fit_pretraining_constants(fitted_rows(*rows));
+      print_pretraining_constants(to.out, values);
+    }
+    print_pretraining(to.out, *rows, values, split);
+    if (opts_.rows)
+      print_pretraining_rows(to.out, *rows, values, split);
+    return caf::none;
+  }
+
+  validate_options opts_;
+};
+
+} // namespace
+
+tool_command validate_command() {
+  return tool_command::of<validate_call>("simulate validate", "its estimates against measured steps");
+}
+
+} // namespace ringmaster
