@@ -51,7 +51,11 @@ void for_each_place(const std::function<void(const char*, std::optional<uint32_t
       auto step = place == 0 ? std::nullopt : std::optional{place - 1};
       CAPTURE(algorithm);
       CAPTURE(place);
-      play(algorithm, step, joint && place > 1 ? share::done : place == rounds + 2 ? share::whole : share::none, ++seed);
+      play(algorithm, step,
+           joint && place > 1    ? share::done
+           : place == rounds + 2 ? share::whole
+                                 : share::none,
+           ++seed);
     }
   }
 }
