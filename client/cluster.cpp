@@ -201,10 +201,7 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
   auto found = connect_to(system, *target, limit);
   if (!found)
     return make_error(code_of(found.error()), fmt::format("there is no coordinator: {}", render(found.error())));
-  if (!found->handle || !system.assignable<coordinator_actor>(found->signature))
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} answers, but it is no ringmaster coordinator of this version", where));
-  return caf::actor_cast<coordinator_actor>(found->handle);
+  return taken_as<coordinator_actor>(*found, system, where, "coordinator");
 }
 
 } // namespace ringmaster

@@ -60,7 +60,7 @@ private:
 std::string coordinator_elsewhere(const options& opts);
 
 /// The coordinator at `where`, "host:port". Errors: invalid_argument, also for a host that is unknown; timed_out with
-/// the address and what to check.
+/// the address and what to check; wrong_version.
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
 
 } // namespace ringmaster

@@ -26,7 +26,7 @@ enum class errc : uint8_t {
   aborted,              ///< The communicator was aborted or destroyed.
   io_error,             ///< The operating system refused.
   corrupt,              ///< Stored bytes are not what was written.
-  wrong_version,        ///< Stored by another format version.
+  wrong_version,        ///< Stored in another format, or spoken in another protocol, than this version's.
   in_use,               ///< Belongs to a living process.
   invalid_config,       ///< A configuration value is not allowed.
   gave_up,              ///< A supervisor restarted a child too often.

@@ -95,6 +95,7 @@ void coordinator_state::mark_ids() {
 }
 
 void coordinator_state::on_down(const caf::down_msg& x) {
+  std::erase_if(notices, [&](auto& notice) { return notice.second == x.source; });
   auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
   bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
   // Each ends its loop: the maps have changed.
@@ -173,8 +174,11 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       *record.mutable_training_step() = std::move(x);
       state.journal(std::move(record));
     },
-    [&state](const std::string& name_of_it, const caf::strong_actor_ptr& who) {
-      state.notices[name_of_it] = caf::actor_cast<caf::weak_actor_ptr>(who);
+    [&state, self](const std::string& name_of_it, const caf::strong_actor_ptr& who) {
+      if (!who)
+        return;
+      state.notices[name_of_it] = who->address();
+      self->monitor(caf::actor_cast<caf::actor>(who));
     },
     [&state](const std::string& name_of_it) {
       auto found = state.notices.find(name_of_it);

@@ -45,7 +45,7 @@ public:
   pending_calls<device_id> device_calls;
   pending_calls<communicator_id> communicator_calls;
   host_copies copies{0};
-  std::map<std::string, caf::weak_actor_ptr> notices; ///< Who is found by a name.
+  std::map<std::string, caf::actor_addr> notices; ///< Who is found by a name; gone when they are.
 
   void start(coordinator_options opts);
   void on_down(const caf::down_msg& x);

@@ -1,6 +1,8 @@
 // The COORDINATOR's devices and nodes: how they come and how they go.
 #include "actors/coordination/coordinator.hpp"
 
+#include "runtime/text/version_text.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -8,6 +10,8 @@ namespace ringmaster {
 
 proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequest& x,
                                                        const caf::strong_actor_ptr& node) {
+  if (auto problem = check_protocol(fmt::format("node {}", x.name()), x.protocol(), "the coordinator"))
+    return refusal<proto::NodeJoinResponse>(problem);
   mark_ids();
   // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
   for (auto& [former, other] : devices.nodes())

@@ -1,6 +1,7 @@
 #include "actors/devices/device.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/calls/request_limit.hpp"
 #include "actors/links/link_hub.hpp"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ caf::error device_state::inject(const proto::FaultRequest& x) {
   else
     self->send(streams.begin()->second, x); // its death is ours
   if (x.kind() == proto::FaultRequest::HANG)
-    hang(self);
+    hang(self, request_limit(x.delay_ns()), [] {});
   return caf::none;
 }
 

@@ -2,6 +2,8 @@
 
 #include "actors/hosts/open_connection.hpp"
 #include "messages/errc.hpp"
+#include "messages/version.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>
@@ -11,6 +13,7 @@
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mutex>
@@ -84,7 +87,33 @@ caf::io::middleman_actor make_connector(caf::actor_system& system) {
   return system.spawn<connector, caf::detached + caf::hidden>(protocol);
 }
 
+// CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
+// that do not know it, it is one message that they never send.
+constexpr std::string_view protocol_mark = "ringmaster protocol ";
+
+uint32_t take_protocol(std::set<std::string>& signature) {
+  for (auto& text : signature)
+    if (text.starts_with(protocol_mark)) {
+      uint32_t result = 0;
+      std::from_chars(text.data() + protocol_mark.size(), text.data() + text.size(), result);
+      signature.erase(text);
+      return result;
+    }
+  return 0;
+}
+
 } // namespace
+
+caf::error check(const published_actor& found, const std::string& where, const char* what, bool is_one) {
+  auto is_ours = [](auto& text) { return text.find("ringmaster::") != std::string::npos; };
+  const bool says = found.protocol != 0;
+  if (found.handle && (says || std::ranges::any_of(found.signature, is_ours)))
+    if (auto problem = check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"))
+      return problem;
+  return is_one
+           ? caf::none
+           : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
+}
 
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit) {
   auto until = std::chrono::steady_clock::now() + limit;
@@ -105,6 +134,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
       answer.receive(
         [&](const caf::node_id&, const caf::strong_actor_ptr& handle, const std::set<std::string>& signature) {
           found = {handle, signature};
+          found.protocol = take_protocol(found.signature);
         },
         [&](caf::error& x) { problem = std::move(x); });
     self->send_exit(connects, caf::exit_reason::kill);
@@ -127,6 +157,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port) {
   auto listens = make_connector(system);
+  signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};
   constexpr auto limit = std::chrono::seconds{10}; // our own thread asks nobody else

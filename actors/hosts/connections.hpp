@@ -25,15 +25,29 @@ namespace ringmaster {
 struct published_actor {
   caf::strong_actor_ptr handle; ///< Null: nothing is published there.
   std::set<std::string> signature;
+  uint32_t protocol = 0; ///< That its process speaks; 0: it does not say.
 };
+
+/// Whether what answers at `where` is, as `is_one` says, what is meant: "coordinator". Errors: invalid_argument;
+/// wrong_version, with both protocols.
+caf::error check(const published_actor& found, const std::string& where, const char* what, bool is_one);
+
+/// It as an actor of that interface. Errors: as above.
+template <class Handle>
+caf::expected<Handle> taken_as(const published_actor& found, const caf::actor_system& system, const std::string& where,
+                               const char* what) {
+  if (auto problem = check(found, where, what, found.handle && system.assignable<Handle>(found.signature)))
+    return problem;
+  return caf::actor_cast<Handle>(found.handle);
+}
 
 /// Connects, and waits `limit` at most; blocks. Errors: invalid_argument, for a name that nobody knows; unreachable,
 /// with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not answer, or a
 /// name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit);
 
-/// Lets others connect to `whom` at `host` (empty: any address) and `port` (0: any that is free). Returns the port.
-/// Errors: io_error.
+/// Lets others connect to `whom`, and know our protocol, at `host` (empty: any address) and `port` (0: any that is
+/// free). Returns the port. Errors: io_error.
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port);
 

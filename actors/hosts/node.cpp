@@ -4,6 +4,7 @@
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/relay.hpp"
 #include "actors/links/link_hub.hpp"
+#include "messages/version.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/health/clock_estimates.hpp"
 
@@ -26,6 +27,7 @@ void node_state::join(const proto::Adopt& x) {
   request.set_pid(options.pid);
   request.set_devices(options.devices);
   request.set_hostname(options.hostname);
+  request.set_protocol(protocol_version);
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
     wanted.push_back(device_id{id});

@@ -204,7 +204,7 @@ void collective_command::advance(stream_state& stream) {
 }
 
 bool collective_command::start_round(stream_state& stream) {
-  if (stream.fault.strikes(run_.round()) && stream.strike(*stream.fault.armed, where()))
+  if (stream.fault.strikes(run_.round()) && stream.strike(*stream.fault.armed, where(), [&] { advance(stream); }))
     return false;
   last_move_ = stream.now();
   if (run_.at_end()) {
@@ -394,7 +394,7 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
 void collective_command::release(stream_state& stream) {
   if (phase_ != phase::finished)
     return;
-  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where()))
+  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where(), [&] { release(stream); }))
     return;
   phase_ = phase::committing;
   if (shadow_ == 0)

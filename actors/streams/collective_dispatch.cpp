@@ -62,7 +62,7 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
 void collective_command::announce(stream_state& stream) {
   collective_command* last = nullptr;
   bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
-  for (auto i = stream.joint_run; i < stream.queue.size() && !stream.quitting; ++i) {
+  for (auto i = stream.joint_run; i < stream.queue.size() && !stream.stopped; ++i) {
     auto cmd = stream.queue[i]->as_collective();
     auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
     if (cmd == nullptr || !cmd->plan_->joint() || cmd->phase_ != phase::planned || (careful && i > 0)
@@ -83,7 +83,7 @@ void collective_command::announce(stream_state& stream) {
 }
 
 bool collective_command::may_arrive(stream_state& stream) {
-  if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where()))
+  if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where(), [&] { announce(stream); }))
     return false;
   if (stream.fault.delay.count() == 0 || stalled_until_ != decltype(stalled_until_){})
     return true;
@@ -94,12 +94,14 @@ bool collective_command::may_arrive(stream_state& stream) {
 }
 
 void collective_command::release_joint(stream_state& stream, const proto::Release& x) {
+  auto go_on = [&stream, x] { release_joint(stream, x); };
   while (!stream.queue.empty()) {
     auto head = stream.queue.front()->as_collective();
     if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::joint
         || head->plan_->sequence() > x.sequence())
       return;
-    if (stream.fault.armed && stream.fault.armed->step() > 0 && stream.strike(*stream.fault.armed, head->where()))
+    if (stream.fault.armed && stream.fault.armed->step() > 0
+        && stream.strike(*stream.fault.armed, head->where(), go_on))
       return;
     stream.done(0, {}, false);
   }

@@ -7,6 +7,7 @@
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/transfer_commands.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ void stream_state::begin_head() {
   if (beginning_)
     return; // a command that ends at once comes here again: the loop below goes on with the next
   beginning_ = true;
-  while (!queue.empty() && begun_ != queue.front()->number && !quitting) {
+  while (!queue.empty() && begun_ != queue.front()->number && !stopped) {
     begun_ = queue.front()->number;
     if (queue.front()->as_collective() == nullptr) // their own records say when
       head_began_ns_ = unix_ns();
@@ -168,20 +169,28 @@ void stream_state::forget(communicator_id communicator) {
   }
 }
 
-bool stream_state::strike(const proto::FaultRequest& x, const std::string& where) {
+bool stream_state::strike(const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on) {
   fault.armed.reset();
   constexpr const char* done[] = {"killed", "hung", "slowed"}; // by FaultRequest::Kind
-  auto what = fmt::format("{} on request, {}", done[x.kind()], where);
+  const bool for_a_while = x.kind() == proto::FaultRequest::HANG && x.delay_ns() > 0;
+  auto what = fmt::format("{}{} on request, {}", done[x.kind()],
+                          for_a_while ? fmt::format(" for {}", duration_text(x.delay_ns())) : "", where);
   proto::Record record;
   record.mutable_fault_injected()->set_device_id(memory->id().value);
   record.mutable_fault_injected()->set_what(what);
   journal(std::move(record));
   switch (x.kind()) {
     case proto::FaultRequest::SLOW: fault.delay = std::chrono::nanoseconds{x.delay_ns()}; return false;
-    case proto::FaultRequest::HANG: hang(self); break;
+    case proto::FaultRequest::HANG:
+      hang(self, request_limit(x.delay_ns()), [this, go_on] {
+        stopped = false;
+        go_on();
+        begin_head();
+      });
+      break;
     default: self->quit(make_error(errc::killed_on_request, what)); break;
   }
-  quitting = true;
+  stopped = true;
   return true;
 }
 

@@ -58,8 +58,9 @@ public:
   device_actor device; ///< May be invalid in tests.
   fault_plan fault;
 
-  /// Misbehaves as told. Returns whether the stream has stopped for good.
-  bool strike(const proto::FaultRequest& x, const std::string& where);
+  /// Misbehaves as told. Returns whether the stream has stopped: for good, or until it goes on with `go_on`.
+  bool strike(
+    const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on = [] {});
 
   // -- the queue --
 
@@ -118,7 +119,7 @@ public:
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
   caf::error last_error; ///< Of the latest command that went to the journal; none if it worked.
-  bool quitting = false; ///< The actor has been ended by a fault: no command begins any more.
+  bool stopped = false;  ///< The actor has been ended by a fault, or hangs: no command begins.
 
 private:
   /// Whether what we offer is read from our memory, without a word.

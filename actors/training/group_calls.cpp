@@ -90,7 +90,7 @@ void group_calls::open(line& to, group among) {
           return ended(to, problem);
         to.communicator = communicator_id{y.commid()};
         if (ending_)
-          destroy(to.communicator, [] {});
+          destroy(to.communicator, destroy_tries, [](auto&) {}); // it has done nothing yet
         else
           next(to);
       },
@@ -139,26 +139,40 @@ void group_calls::ended(line& of, const caf::error& problem) {
   done(problem);
 }
 
-void group_calls::destroy(communicator_id which, std::function<void()> done) {
+void group_calls::destroy(communicator_id which, uint32_t tries_left, done_function done) {
   proto::CommDestroyRequest request;
   request.set_comm_id(which.value);
+  auto answered = [this, keep = shared_from_this(), which, tries_left, done](const caf::error& problem) {
+    if (!problem || code_of(problem) == errc::unknown_communicator)
+      done(caf::none);
+    else if (tries_left > 1)
+      destroy(which, tries_left - 1, done);
+    else
+      done(make_error(errc::timed_out,
+                      fmt::format("communicator {} is not known to have ended, though it was asked {} times, so that "
+                                  "its streams may still write to the ranks' memory: {}",
+                                  which, destroy_tries, render(problem))));
+  };
   self_->request(settings_.coordinator, 2 * settings_.limit, request)
-    .then([done](const proto::CommDestroyResponse&) { done(); }, [done](const caf::error&) { done(); });
+    .then([answered](const proto::CommDestroyResponse& x) { answered(error_in(x)); }, answered);
 }
 
-void group_calls::end(std::function<void()> done) {
+void group_calls::end(done_function done) {
   ending_ = true;
   auto left = std::make_shared<size_t>(1);
-  auto one_ended = [left, done] {
+  auto first = std::make_shared<caf::error>();
+  auto one_ended = [left, first, done](const caf::error& problem) {
+    if (problem && !*first)
+      *first = problem;
     if (--*left == 0)
-      done();
+      done(*first);
   };
   for (auto& [where, each] : lines_)
     if (each.communicator != communicator_id{}) {
       ++*left;
-      destroy(each.communicator, one_ended);
+      destroy(each.communicator, destroy_tries, one_ended);
     }
-  one_ended();
+  one_ended(caf::none);
 }
 
 } // namespace ringmaster::training

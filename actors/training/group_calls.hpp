@@ -33,10 +33,13 @@ public:
   /// Moves the data; every rank's addresses are there. Errors: what the communicator says, device_lost among it, and an
   /// answer that is not of all ranks.
   void run(const exchange_desk::exchange& x, done_function done);
-  /// When no stream touches memory for any of them any more.
-  void end(std::function<void()> done);
+  /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
+  /// to have ended, though it was asked several times: its streams may still write.
+  void end(done_function done);
 
 private:
+  static constexpr uint32_t destroy_tries = 3;
+
   struct call {
     proto::CollectiveRequest request;
     done_function done;
@@ -50,7 +53,7 @@ private:
 
   void open(line& to, group among);
   void next(line& of);
-  void destroy(communicator_id which, std::function<void()> done);
+  void destroy(communicator_id which, uint32_t tries_left, done_function done);
   void ended(line& of, const caf::error& problem);
   caf::error check(const line& of, const gpu_sim::GetCommStatusResponse& x) const;
 

@@ -291,7 +291,9 @@ void trainer_state::end_run(const caf::error& problem) {
   if (std::exchange(now_, phase::over) == phase::over)
     return;
   ++attempt_;
-  auto over = [this, problem] { // no stream touches the ranks' memory any more
+  auto over = [this, problem](const caf::error& unended) { // no stream touches the ranks' memory any more
+    if (unended)
+      settings_.watcher.note(render(unended));
     for (auto& each : members_) {
       if (!each.handle)
         continue;
@@ -304,7 +306,7 @@ void trainer_state::end_run(const caf::error& problem) {
   if (calls_)
     calls_->end(over);
   else
-    over();
+    over(caf::none);
 }
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings) {

@@ -33,9 +33,13 @@ void trainer_state::recover(const std::string& why) {
   }
   if (calls_) {
     ++abandoning_;
-    calls_->end([this, attempt = attempt_] {
-      if (attempt == attempt_ && now_ == phase::recovering)
-        abandoned();
+    calls_->end([this, attempt = attempt_](const caf::error& problem) {
+      if (attempt != attempt_ || now_ != phase::recovering)
+        return;
+      if (!problem)
+        return abandoned();
+      calls_.reset();
+      end_run(problem); // what the next attempt computes could be overwritten
     });
   }
   abandoned();

@@ -68,6 +68,9 @@ scenario scenario_of(uint64_t seed) {
     x.trial.algorithm = "hierarchical";
     x.cluster.devices_a_host = static_cast<uint32_t>(1 + below(4));
   }
+  for (auto& [rank, fault] : x.faults)
+    if (fault.kind() == proto::FaultRequest::HANG && below(2) == 0)
+      fault.set_delay_ns(0); // for good
   return x;
 }
 

@@ -42,18 +42,18 @@ void adoption::adopt(listed_node& x) {
   auto found = x.found.get();
   if (!found)
     return missed(x, found.error());
-  if (!found->handle || !system_.assignable<node_actor>(found->signature))
-    return missed(x, make_error(errc::invalid_argument, "what answers is no ringmaster node of this version"));
-  auto node = caf::actor_cast<node_actor>(found->handle);
-  self_->monitor(node);
-  x.present = node.address();
+  auto node = taken_as<node_actor>(*found, system_, fmt::format("{}:{}", x.where.host, x.where.port), "node");
+  if (!node)
+    return missed(x, node.error());
+  self_->monitor(*node);
+  x.present = node->address();
   x.told = false;
   proto::Adopt join;
   join.set_host(x.where.host);
   join.set_port(x.where.port);
   for (auto id : x.device_ids)
     join.add_device_ids(id);
-  self_->send(node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator_));
+  self_->send(*node, std::move(join), caf::actor_cast<caf::strong_actor_ptr>(coordinator_));
 }
 
 void adoption::missed(listed_node& x, const caf::error& why) {

@@ -101,13 +101,27 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about("Hangs a device of a running cluster: it never answers again, until it is given up and ended.");
+    table.about(
+      "Hangs a device of a running cluster: it never answers again, until it is given up and ended. Or for a "
+      "while only, as if it had been stopped: a short one costs no more than that time, a long one the device.");
     table.positional("DEVICE", [this](const std::string& text) { return take_device(text); })
       .says("its number, as 0x4 or 4")
       .needed();
+    table.duration("--for", for_ps_).says("T", "it goes on after so long, as in 5s; without: never");
     fault_options(table);
+    table.add_example("ringmaster hang 0x4 --for 300ms", "too short for anybody to give it up");
   }
-  std::string what() const override { return "hangs"; }
+  caf::error check() override {
+    if (for_ps_ && *for_ps_ < 1000)
+      return make_error(errc::invalid_argument, "--for says for how long, as in 5s: at least 1ns");
+    fault_.set_delay_ns(static_cast<uint64_t>(for_ps_.value_or(0)) / 1000);
+    return fault_call::check();
+  }
+  std::string what() const override {
+    return for_ps_ ? fmt::format("hangs for {}", duration_text(fault_.delay_ns())) : "hangs";
+  }
+
+  std::optional<int64_t> for_ps_;
 };
 
 class slow_call final : public fault_call {

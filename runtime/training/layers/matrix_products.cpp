@@ -2,14 +2,9 @@
 // contracted (-ffp-contract=off), so all of them give the same bits.
 #include "runtime/training/layers/matrix_products.hpp"
 
-#include <algorithm>
+#include "runtime/reduction/compiled_for.hpp"
 
-// A sanitizer cannot run when the dynamic linker asks which of the clones fits.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define RINGMASTER_FOR_EACH_MACHINE [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
-#else
-#define RINGMASTER_FOR_EACH_MACHINE
-#endif
+#include <algorithm>
 
 namespace ringmaster::training {
 
@@ -55,30 +50,28 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void all_dots(matrix<const T> a, matrix<const T> b, matrix<T> c) {
-  for (uint64_t i = 0; i < c.rows; ++i)
-    for (uint64_t j = 0; j < c.columns; ++j)
-      c.row(i)[j] = dot(a.row(i), b.row(j), a.columns);
-}
-
-// Templates have no clones, so each type has its functions.
-#define RINGMASTER_PRODUCTS(T)                                                                                         \
-  RINGMASTER_FOR_EACH_MACHINE void add_products_of_##T(const T* a, uint64_t by_row, uint64_t by_column,                \
-                                                       uint64_t inner, matrix<const T> b, matrix<T> c) {               \
-    add_products<T>(a, by_row, by_column, inner, b, c);                                                                \
-  }                                                                                                                    \
-  RINGMASTER_FOR_EACH_MACHINE void all_dots_of_##T(matrix<const T> a, matrix<const T> b, matrix<T> c) {                \
-    all_dots<T>(a, b, c);                                                                                              \
-  }                                                                                                                    \
-  void for_type(const T* a, uint64_t by_row, uint64_t by_column, uint64_t inner, matrix<const T> b, matrix<T> c) {     \
-    add_products_of_##T(a, by_row, by_column, inner, b, c);                                                            \
-  }                                                                                                                    \
-  void for_type(matrix<const T> a, matrix<const T> b, matrix<T> c) {                                                   \
-    all_dots_of_##T(a, b, c);                                                                                          \
+struct all_products {
+  [[gnu::always_inline]] static void run(const T* a, uint64_t by_row, uint64_t by_column, uint64_t inner,
+                                         matrix<const T> b, matrix<T> c) {
+    add_products(a, by_row, by_column, inner, b, c);
   }
+};
 
-RINGMASTER_PRODUCTS(float)
-RINGMASTER_PRODUCTS(double)
+template <class T>
+struct all_dots {
+  [[gnu::always_inline]] static void run(matrix<const T> a, matrix<const T> b, matrix<T> c) {
+    for (uint64_t i = 0; i < c.rows; ++i)
+      for (uint64_t j = 0; j < c.columns; ++j)
+        c.row(i)[j] = dot(a.row(i), b.row(j), a.columns);
+  }
+};
+
+/// On the widest instruction set of this machine.
+template <class Loop>
+constexpr auto widest = [](auto... xs) {
+  static const auto loop = compiled<Loop>::at(best_instruction_set());
+  loop(xs...);
+};
 
 template <class T>
 void clear(matrix<T> x) {
@@ -92,18 +85,18 @@ template <class T>
 void multiply(matrix<const T> a, matrix<const T> b, matrix<T> c, bool adds) {
   if (!adds)
     clear(c);
-  for_type(a.data, a.stride, 1, a.columns, b, c);
+  widest<all_products<T>>(a.data, a.stride, uint64_t{1}, a.columns, b, c);
 }
 
 template <class T>
 void multiply_transposed_first(matrix<const T> a, matrix<const T> b, matrix<T> c) {
   clear(c);
-  for_type(a.data, 1, a.stride, a.rows, b, c);
+  widest<all_products<T>>(a.data, uint64_t{1}, a.stride, a.rows, b, c);
 }
 
 template <class T>
 void multiply_transposed_second(matrix<const T> a, matrix<const T> b, matrix<T> c) {
-  for_type(a, b, c);
+  widest<all_dots<T>>(a, b, c);
 }
 
 template void multiply(matrix<const float>, matrix<const float>, matrix<float>, bool);

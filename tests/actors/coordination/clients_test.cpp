@@ -38,6 +38,11 @@ void run_messages(simulated_cluster& cluster) {
     cluster.step();
 }
 
+/// What the coordinator says is found by this name.
+caf::strong_actor_ptr found_by(simulated_cluster& cluster, const std::string& name) {
+  return cluster.ask_coordinator<caf::strong_actor_ptr>(name);
+}
+
 constexpr uint64_t most_of_memory = 60000; ///< Of 65536 bytes.
 
 } // namespace
@@ -212,4 +217,26 @@ TEST_CASE(
   });
   cluster.self->send_exit(again, caf::exit_reason::user_shutdown);
   cluster.run_until([&] { return info_of(cluster).nodes_size() == 0; });
+}
+
+TEST_CASE("clients: whoever is found by a name is so until its end, and is forgotten then") {
+  simulated_cluster cluster{{}};
+  auto first = deaf(cluster), second = deaf(cluster);
+  auto tell = [&](const std::string& name, const caf::actor& who) {
+    caf::anon_send(cluster.host, name, caf::actor_cast<caf::strong_actor_ptr>(who));
+    run_messages(cluster);
+  };
+  tell("a", first);
+  tell("b", first);
+  tell("c", first);
+  tell("c", second); // in the first one's place
+  CHECK(found_by(cluster, "a") == first);
+  CHECK(found_by(cluster, "c") == second);
+  CHECK(found_by(cluster, "d") == nullptr);
+  cluster.stop(first);
+  run_messages(cluster);
+  CHECK(found_by(cluster, "a") == nullptr);
+  CHECK(found_by(cluster, "c") == second);
+  CHECK(state_of<coordinator_state>(cluster.host).notices.size() == 1);
+  cluster.stop(second);
 }

@@ -210,6 +210,25 @@ TEST_CASE("device: one that hangs is not waited for beyond the limit") {
   CHECK(contains(x.host.call<proto::FaultResponse>(1, hang).error(), "fault kind 9"));
 }
 
+TEST_CASE("device: one that hangs for a while does all that it was asked meanwhile, in its order") {
+  one_device x;
+  auto hangs = fault(proto::FaultRequest::HANG, std::nullopt, 300ms);
+  auto began = time_of(x.cluster);
+  x.cluster.inject(x.id, hangs);
+  x.cluster.inject(x.id, hangs); // of which it hears when it goes on
+  auto in = x.host.copy_in(x.id, x.min, counted_bytes(8));
+  auto copied = x.host.copy(x.id, x.min, x.min + 64, 8);
+  auto out = x.host.copy_out(x.id, x.min + 64, 8);
+  x.host.wait_for(out);
+  CHECK(time_of(x.cluster) - began >= 600ms);
+  CHECK(time_of(x.cluster) - began < 700ms);
+  CHECK(in->get().error() == "");
+  CHECK(copied->get().error() == "");
+  CHECK(text_of(std::get<1>(*out->values)) == text_of(counted_bytes(8)));
+  CHECK(x.copy_in_error(x.min, 8) == "");
+  CHECK(time_of(x.cluster) - began < 700ms);
+}
+
 TEST_CASE("device: asked before it has joined it says so, and gives up where nobody gives it an id") {
   deterministic_system x;
   device_options options;

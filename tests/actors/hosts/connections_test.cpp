@@ -4,6 +4,8 @@
 #include "actors/hosts/open_connection.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/version.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <caf/all.hpp>
@@ -88,11 +90,32 @@ TEST_CASE("connections: what is published is found, with its interface, and answ
   auto found = connect_to(here.system, {"localhost", there.port}, 5s);
   REQUIRE_MESSAGE(found, render(found.error()));
   CHECK(found->signature == there.system.message_types(there.whom));
+  CHECK(found->protocol == protocol_version);
   caf::scoped_actor self{here.system};
   uint64_t answer = 0;
   self->request(caf::actor_cast<caf::actor>(found->handle), 5s, uint64_t{7})
     .receive([&](uint64_t x) { answer = x; }, [](const caf::error&) {});
   CHECK(answer == 8);
+}
+
+TEST_CASE("connections: what speaks another protocol is refused with both, what is not meant as such") {
+  listening_process there;
+  auto whom = caf::actor_cast<caf::strong_actor_ptr>(there.whom);
+  auto coordinators = there.system.message_types<coordinator_actor>();
+  auto problem_of = [&](const published_actor& found) {
+    auto taken = taken_as<coordinator_actor>(found, there.system, "host:7", "coordinator");
+    return taken ? std::string{} : render(taken.error());
+  };
+  CHECK(problem_of({whom, coordinators, protocol_version}) == "");
+  for (auto other : {protocol_version - 1, protocol_version + 1}) {
+    auto problem = problem_of({whom, {"some<other>"}, other});
+    CHECK(contains(problem, fmt::format("the coordinator at host:7 speaks protocol {} of ringmaster", other)));
+    CHECK(contains(problem, fmt::format("this process protocol {}", protocol_version)));
+  }
+  CHECK(contains(problem_of({whom, coordinators, 0}), "protocol 4 or an older one")); // which did not say so
+  for (auto& other : {published_actor{whom, {"some<other>"}, 0}, published_actor{nullptr, {}, 0},
+                      published_actor{whom, {"some<other>"}, protocol_version}})
+    CHECK(contains(problem_of(other), "host:7 answers, but it is no ringmaster coordinator"));
 }
 
 TEST_CASE(

@@ -1,7 +1,10 @@
 #include "actors/hosts/node.hpp"
 
+#include "messages/version.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
+
+#include <fmt/format.h>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -137,4 +140,28 @@ TEST_CASE("node: one that nobody lets join gives up, and says for how long it ha
   CHECK(contains(x.end(), "the coordinator did not let node one join within 5.0 s"));
   CHECK(time_of(x.cluster) >= 5s);
   caf::anon_send_exit(silent, caf::exit_reason::kill);
+}
+
+TEST_CASE("node: one of another protocol is not let in, and hears both") {
+  one_node x;
+  simulated_client host{x.cluster};
+  auto answer_to = [&](uint32_t protocol) {
+    proto::NodeJoinRequest request;
+    request.set_name("old");
+    request.set_protocol(protocol);
+    auto handle = caf::actor_cast<caf::strong_actor_ptr>(x.cluster.host_node);
+    return host.wait_for(host.ask<proto::NodeJoinResponse, caf::strong_actor_ptr>(x.cluster.host, request, handle));
+  };
+  auto ours = fmt::format("the coordinator protocol {} (version {})", protocol_version, ringmaster_version);
+  for (uint32_t other : {0u, protocol_version - 1, protocol_version + 1}) {
+    auto answer = answer_to(other);
+    CAPTURE(answer.error());
+    CHECK(answer.code() == static_cast<uint32_t>(errc::wrong_version));
+    CHECK(contains(answer.error(),
+                   "node old speaks protocol " + (other == 0 ? "4 or an older one" : std::to_string(other))));
+    CHECK(contains(answer.error(), ours));
+  }
+  CHECK(x.info().nodes_size() == 0);
+  CHECK(answer_to(protocol_version).error() == "");
+  CHECK(x.info().nodes_size() == 1);
 }

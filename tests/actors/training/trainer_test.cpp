@@ -1,7 +1,9 @@
 // Training on devices, in virtual time.
+#include "actors/calls/answers.hpp"
 #include "actors/training/trainer.hpp"
 #include "runtime/training/computed/computed_world.hpp"
 #include "tests/support/simulated_cluster.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -94,6 +96,28 @@ std::vector<std::vector<double>> weights_alone(uint64_t batch, int steps) {
   for (uint32_t layer = 0; layer < 8; ++layer)
     result.push_back(weights_of(world, job, layer));
   return result;
+}
+
+/// A coordinator in front of the cluster's, which refuses to destroy communicators so often.
+coordinator_actor reluctant(simulated_cluster& cluster, uint32_t refusals) {
+  auto behave = [](caf::event_based_actor* self, const caf::actor& host, uint32_t left) -> caf::behavior {
+    self->set_default_handler([host](caf::scheduled_actor* me, caf::message_view& x) -> caf::result<caf::message> {
+      return me->delegate(host, x.move_content_to_message());
+    });
+    auto count = std::make_shared<uint32_t>(left);
+    return {[self, host, count](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
+      if (*count == 0) {
+        self->delegate(host, x);
+        return caf::delegated<proto::CommDestroyResponse>{};
+      }
+      --*count;
+      proto::CommDestroyResponse refused;
+      set_error_in(refused, make_error(errc::timed_out, "it did not answer within 45.0 s"));
+      return refused;
+    }};
+  };
+  return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host),
+                                                              refusals));
 }
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -208,4 +232,29 @@ TEST_CASE("with virtual ranks the bits are the same, whoever dies and whoever co
       CHECK(run.weights(layer) == expected[layer]);
   }
   CHECK(joined > 0);
+}
+
+TEST_CASE("a communicator that is not destroyed at once is asked again, and where it never is the run ends with that") {
+  for (uint32_t refusals : {1u, 2u, 1000u}) {
+    CAPTURE(refusals);
+    simulated_cluster cluster{training_devices(3)};
+    simulated_training run{cluster, small_job("ddp", 4, 6, 6), 3, 6};
+    auto front = reluctant(cluster, refusals);
+    run.settings.coordinator = front;
+    run.start();
+    cluster.run_until([&] { return run.reports.size() == 2; });
+    cluster.self->send_exit(cluster.devices[0], caf::exit_reason::kill);
+    run.finish();
+    CAPTURE(run.problem());
+    if (refusals < 3) {
+      CHECK(run.problem() == "");
+      CHECK(run.reports.size() == 6);
+      CHECK(std::none_of(run.notes.begin(), run.notes.end(), [](auto& x) { return contains(x, "not known"); }));
+    } else {
+      CHECK(contains(run.problem(), "is not known to have ended, though it was asked 3 times"));
+      CHECK(contains(run.problem(), "it did not answer within 45.0 s"));
+      CHECK(run.reports.size() < 6);
+    }
+    cluster.stop(front);
+  }
 }

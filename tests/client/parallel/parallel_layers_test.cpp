@@ -31,7 +31,7 @@ tensor small_numbers(std::vector<uint64_t> shape, uint64_t seed) {
   return result;
 }
 
-tensor value(caf::expected<tensor> x) {
+tensor given(caf::expected<tensor> x) {
   REQUIRE_MESSAGE(x, render(x.error()));
   return std::move(*x);
 }
@@ -42,12 +42,12 @@ TEST_CASE("tensors: a shape, rows and cuts; what cannot be is a sentence") {
   const auto x = arange({4, 3, 8});
   CHECK(x.rows() == 12);
   CHECK(x.shape_text() == "[4 x 3 x 8]");
-  CHECK(value(cut_first_axis(x, {1, 2})) == arange({1, 3, 8}, 24));
-  CHECK(value(part_of_last_axis(arange({2, 4}), 1, 2)) == tensor_of({2, 2}, {2, 3, 6, 7}));
+  CHECK(given(cut_first_axis(x, {1, 2})) == arange({1, 3, 8}, 24));
+  CHECK(given(part_of_last_axis(arange({2, 4}), 1, 2)) == tensor_of({2, 2}, {2, 3, 6, 7}));
   CHECK(render(tensor::of({2, 3}, {1}).error()) == "a tensor of [2 x 3] has 6 numbers, not 1");
   CHECK(code_of(tensor::of({1u << 31, 1u << 31, 1u << 31}, {}).error()) == errc::invalid_argument);
-  CHECK(value(cut_last_axis(tensor{{uint64_t{1} << 60, 0}}, {0, 0})).rows() == 0); // at once
-  CHECK(value(linear_forward(tensor{{2, 0}}, tensor{{0, 3}})) == tensor{{2, 3}});
+  CHECK(given(cut_last_axis(tensor{{uint64_t{1} << 60, 0}}, {0, 0})).rows() == 0); // at once
+  CHECK(given(linear_forward(tensor{{2, 0}}, tensor{{0, 3}})) == tensor{{2, 3}});
   CHECK(render(part_of_last_axis(x, 0, 3).error())
         == "[4 x 3 x 8] has no part 0 of 3 equal ones of its last axis: it must be a multiple of them");
   CHECK(render(cut_first_axis(x, {3, 5}).error())
@@ -59,15 +59,15 @@ TEST_CASE("placement: 8 ranks, 4 by 4: layers by columns and rows, samples by th
   const auto hidden = arange({768, 256}), last = arange({256, 10});
   for (uint32_t rank = 0; rank < 8; ++rank) {
     const auto index = rank % 4;
-    const auto columns = value(parameter_of(hidden, hidden_layer, layout, rank));
+    const auto columns = given(parameter_of(hidden, hidden_layer, layout, rank));
     CHECK(columns.shape() == std::vector<uint64_t>{768, 64});
     CHECK(columns.row(5)[3] == 5 * 256 + 64 * index + 3);
-    CHECK(value(parameter_of(last, last_layer, layout, rank)) == arange({64, 10}, 640.F * index));
-    CHECK(value(samples_of(arange({10, 2}), layout, rank)) == arange({5, 2}, rank < 4 ? 0 : 10));
+    CHECK(given(parameter_of(last, last_layer, layout, rank)) == arange({64, 10}, 640.F * index));
+    CHECK(given(samples_of(arange({10, 2}), layout, rank)) == arange({5, 2}, rank < 4 ? 0 : 10));
   }
   const training::sample_partition parts{8, 1234, *training::equal_counts(8, 2)};
-  CHECK(value(take_samples(arange({8}), parts.of(0))) == tensor_of({4}, {1, 3, 2, 4}));
-  CHECK(value(take_samples(arange({8}), parts.of(1))) == tensor_of({4}, {5, 6, 0, 7}));
+  CHECK(given(take_samples(arange({8}), parts.of(0))) == tensor_of({4}, {1, 3, 2, 4}));
+  CHECK(given(take_samples(arange({8}), parts.of(1))) == tensor_of({4}, {5, 6, 0, 7}));
   CHECK(render(parameter_of(last, hidden_layer, layout, 0).error())
         == "layer \"hidden\" is 768x256, and the weight [256 x 10]");
   CHECK(render(samples_of(arange({9}), layout, 0).error())
@@ -97,8 +97,8 @@ TEST_CASE("placement: tensor groups are neighbours, data groups have one tensor 
 TEST_CASE("linear layer: forward and backward by hand, and what does not go together") {
   const auto w = tensor_of({2, 4}, {11, 6, 2, 3, 4, 5, 7, 8}), b = tensor_of({4}, {1, 0, 2, 1});
   const auto x = arange({2, 2}, 1), by_y = arange({2, 4}, 1);
-  CHECK(value(linear_forward(x, w, b)) == tensor_of({2, 4}, {20, 16, 18, 20, 50, 38, 36, 42}));
-  CHECK(value(linear_forward(x, w)) == tensor_of({2, 4}, {19, 16, 16, 19, 49, 38, 34, 41}));
+  CHECK(given(linear_forward(x, w, b)) == tensor_of({2, 4}, {20, 16, 18, 20, 50, 38, 36, 42}));
+  CHECK(given(linear_forward(x, w)) == tensor_of({2, 4}, {19, 16, 16, 19, 49, 38, 34, 41}));
   auto back = linear_backward(x, w, by_y);
   REQUIRE(back);
   CHECK(back->x == tensor_of({2, 2}, {41, 67, 129, 163}));
@@ -127,7 +127,7 @@ TEST_CASE("naive layers: forward and backward on 1 to 8 ranks are what one alone
     CAPTURE(ranks);
     const auto x = small_numbers({2, 3, 3 * ranks}, 1), w = small_numbers({3 * ranks, 2 * ranks}, 2),
                b = small_numbers({2 * ranks}, 3), by_y = small_numbers({2, 3, 2 * ranks}, 4);
-    const auto y = value(linear_forward(x, w, b));
+    const auto y = given(linear_forward(x, w, b));
     auto alone = linear_backward(x, w, by_y);
     REQUIRE(alone);
     cluster.succeed(ranks, [&](rank_communicator& self, client& host) -> caf::error {
@@ -157,10 +157,10 @@ TEST_CASE(
                               small_numbers({5}, 4)};
     const auto x = small_numbers({4, 3}, 5), by_y = small_numbers({4, 5}, 6);
     // By plain loops over the layers' own words.
-    auto middle = value(linear_forward(x, alone.first_weight, alone.first_bias));
+    auto middle = given(linear_forward(x, alone.first_weight, alone.first_bias));
     for (auto& each : middle.values())
       each = each > 0 ? each : 0;
-    const auto y = value(linear_forward(middle, alone.second_weight, alone.second_bias));
+    const auto y = given(linear_forward(middle, alone.second_weight, alone.second_bias));
     auto second = linear_backward(middle, alone.second_weight, by_y);
     for (uint64_t i = 0; i < middle.elements(); ++i)
       second->x.values()[i] *= middle.values()[i] > 0;
@@ -202,10 +202,10 @@ TEST_CASE("zero 3: 39 numbers on 4 ranks are shards of 10, the last one padded w
   const auto whole = arange({3, 13}, 1);
   CHECK(shard_elements(39, 4) == 10);
   for (uint32_t rank = 0; rank < 3; ++rank)
-    CHECK(value(shard_of(whole, rank, 4)) == arange({10}, 1 + 10.F * rank));
-  CHECK(value(shard_of(whole, 3, 4)) == tensor_of({10}, {31, 32, 33, 34, 35, 36, 37, 38, 39, 0}));
+    CHECK(given(shard_of(whole, rank, 4)) == arange({10}, 1 + 10.F * rank));
+  CHECK(given(shard_of(whole, 3, 4)) == tensor_of({10}, {31, 32, 33, 34, 35, 36, 37, 38, 39, 0}));
   CHECK(render(shard_of(whole, 4, 4).error()) == "there is no shard 4 of 4: they are counted from 0");
-  CHECK(value(shard_of(arange({2}), 3, 4)) == tensor_of({1}, {0})); // more ranks than numbers
+  CHECK(given(shard_of(arange({2}), 3, 4)) == tensor_of({1}, {0})); // more ranks than numbers
 }
 
 TEST_CASE("zero 3: shards are gathered as the whole, and of the gradients' sum each rank gets its own") {

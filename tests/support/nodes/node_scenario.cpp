@@ -90,6 +90,8 @@ mishap draw_mishap(drawer& draw, const node_scenario& x) {
     result.fault.set_at_step(draw.one_in(2));
     result.fault.set_step(static_cast<uint32_t>(draw.below(8)));
     result.fault.set_delay_ns(draw.one_in(2) ? 5'000'000 : 5'000'000'000);
+    if (result.fault.kind() == proto::FaultRequest::HANG && draw.one_in(2))
+      result.fault.set_delay_ns(0); // for good
     return result;
   }
   bool among_nodes = draw.below(4) != 0 || result.what == kind::kill;

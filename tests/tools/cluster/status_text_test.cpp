@@ -201,6 +201,8 @@ TEST_CASE("fault commands: what is missing or too much on the line is said befor
   };
   says(kill_command(), {}, "which device? ringmaster kill 0x4");
   says(hang_command(), {"rank3"}, "\"rank3\" is no device: its number");
+  says(hang_command(), {"0x4", "--for", "0s"}, "--for says for how long, as in 5s");
+  says(hang_command(), {"0x4", "--for", "soon"}, "soon");
   says(slow_command(), {"0x4"}, "how slow? ringmaster slow DEVICE DELAY");
   says(slow_command(), {"0x4", "soon"}, "soon");
   says(slow_command(), {"0x4", "5ms", "7"}, "\"7\" is one word too many");

@@ -52,8 +52,8 @@ TEST_CASE("three processes train to the bits of three ranks in one") {
     auto more = how;
     more.insert(more.end(), {"--ranks", "3"});
     launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, more)};
-    CHECK(together.finish() == 0);
-    CHECK(alone.finish() == 0);
+    CHECK_MESSAGE(together.finish() == 0, together.error);
+    CHECK_MESSAGE(alone.finish() == 0, alone.error);
     CHECK(losses_in(together.output) == losses_in(alone.output));
   }
 }
