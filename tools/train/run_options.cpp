@@ -182,6 +182,7 @@ caf::expected<run_settings> run_options::settings() {
   auto& job = result.job;
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
+  trained.for_real = true;
   if (auto problem = which->check(trained, ranks))
     return problem;
   if (auto problem = choose())

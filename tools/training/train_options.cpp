@@ -132,6 +132,11 @@ void train_options::add_to(option_table& table) {
 caf::error train_options::check_one() {
   if (auto problem = choose_costs(*this))
     return problem;
+  if (!costs->knows(which->needs))
+    return make_error(errc::invalid_argument,
+                      fmt::format("{}: the cost model {} does not say what {} take, lab does", which->name,
+                                  costs->name(),
+                                  which->needs == beyond::positions ? "attention and its keys" : "layers of experts"));
   if (!svg.empty() && ranks > pictured_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
