@@ -52,7 +52,6 @@ private:
     x.argument.kind = kind;
     x.argument.tensor.count = shape_.tensor;
     x.argument.samples = range_set{{0, samples}};
-    set_positions(x.argument);
     return costs_.time_of(x, world_size_);
   }
   double data_time(op what) const { return time_of(what, value_kind::weight_gradient, 0, shape_.data_group(0)); }
@@ -61,15 +60,7 @@ private:
     value_tag x{.kind = kind, .samples = range_set{{0, samples}}};
     if (!of_activation(kind))
       x.tensor.count = shape_.tensor;
-    set_positions(x);
     return static_cast<double>(costs_.memory_of(x));
-  }
-  /// A rank's share of them.
-  void set_positions(value_tag& x) const {
-    if (shape_.context == 1 || !of_activation(x.kind))
-      return;
-    x.has = form::sequence;
-    x.part.count = shape_.context;
   }
 
   /// Of a micro-batch.

@@ -31,6 +31,8 @@ uint32_t sharers_of_experts(const model& m, uint32_t world_size) {
 
 /// A micro-batch on its way through the model and back.
 struct passing_batch {
+  passing_batch(range which, size_t layers) : samples(which), inputs(layers + 1) {}
+
   range samples;
   std::vector<activation> inputs; ///< By layer; behind the last one the output.
   activation_gradient by_output;
@@ -58,7 +60,7 @@ public:
     for (size_t i = 0; i < batches.size(); i += 2) {
       std::vector<passing_batch> both;
       for (auto j = i; j < std::min(i + 2, batches.size()); ++j)
-        both.push_back({.samples = batches[j], .inputs = std::vector<activation>(model_.layers + 1)});
+        both.emplace_back(batches[j], model_.layers);
       co_await forward(both);
       co_await backward(both);
     }

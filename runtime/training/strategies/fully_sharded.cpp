@@ -13,8 +13,6 @@
 
 namespace ringmaster::training {
 
-namespace {
-
 /// Whole weights of sharded layers, gathered aside in the order in which a step needs them: there and back through the
 /// model for each micro-batch.
 class gathered_layers {
@@ -52,6 +50,7 @@ private:
   std::deque<handle<weight>> under_way_;
 };
 
+/// A rank. It is in no anonymous namespace, since it lies in the frame of a coroutine that others call.
 class fully_sharded_rank {
 public:
   fully_sharded_rank(rank& self, const model& m, group sharers, group replicas)
@@ -124,8 +123,6 @@ private:
   size_t scattered_layer_ = 0;
   bool scattered_last_ = false; ///< Of the last micro-batch.
 };
-
-} // namespace
 
 strategy run_fully_sharded(rank& self, const model& m, group sharers, group replicas) {
   fully_sharded_rank mine{self, m, sharers, replicas};
