@@ -7,7 +7,7 @@
 // context-gather: as Llama 3 (2024) and Megatron-LM have it: a rank gathers all keys before attention, and the
 // gradients by them are summed and scattered behind its backward.
 // All ranks have the whole weights, each finds gradients by its positions of its samples, and they are summed at once.
-// Time: 1/C of forward and backward, and attention; in a ring what it does not hide of 4 C - 3 hops a layer and
+// Time: 1/C of forward and backward, and attention; in a ring what it does not hide of 3 C - 2 hops a layer and
 // micro-batch, else 2 all_gathers and a reduce_scatter; L all_reduces in the end.
 // Memory: 3 weights a layer; 1/C of the activations of one micro-batch, and its own keys, of each layer; while a layer
 // is computed two more of these, or all keys.
@@ -173,7 +173,7 @@ caf::error check_context_parallel(const model& m, uint32_t world_size) {
   if (shape.size() != world_size || (m.data != 0 && m.data != shape.data))
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks that share positions times {} data-parallel ones are not {} ranks",
-                                  shape.context, std::max(m.data, 1u), world_size));
+                                  shape.context, m.data != 0 ? m.data : shape.data, world_size));
   if (shape.context > position_run::of_max)
     return make_error(errc::invalid_argument, fmt::format("{} ranks that share positions are more than {}",
                                                           shape.context, position_run::of_max));
