@@ -27,6 +27,7 @@ struct model {
 /// What a strategy does beside working on whole samples with whole layers or tensor shards of them.
 enum class beyond : uint8_t {
   nothing,
+  groups,    ///< Some of the ranks that have other samples have collectives by themselves.
   positions, ///< Ranks share the positions of samples: operations keys, attend and attend_backward, sequence shards of
              ///< attention's kinds, and forward, backward and loss of a sequence shard.
   experts,   ///< Every second layer is of experts: weights and activations that have form::experts.

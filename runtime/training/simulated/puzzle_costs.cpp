@@ -11,7 +11,7 @@ public:
   std::string_view time_unit() const override { return "units"; }
   std::string_view memory_unit() const override { return "elements"; }
   bool leaves_at_end() const override { return true; }
-  bool knows(beyond x) const override { return x != beyond::positions; } // attention is no part of their layers
+  bool knows(beyond x) const override { return x != beyond::positions; } // they have no attention
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t width = 512, length = 256;

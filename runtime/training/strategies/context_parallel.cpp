@@ -11,6 +11,7 @@
 // micro-batch, else 2 all_gathers and a reduce_scatter; L all_reduces in the end.
 // Memory: 3 weights a layer; 1/C of the activations of one micro-batch, and its own keys, of each layer; while a layer
 // is computed two more of these, or all keys.
+#include "runtime/training/strategies/key_exchange.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
 #include "messages/errc.hpp"
@@ -20,98 +21,6 @@
 namespace ringmaster::training {
 
 namespace {
-
-/// What attention needs of the other ranks, and gives them.
-class key_exchange {
-public:
-  key_exchange(rank& self, group sharers, bool rings) : self_(self), sharers_(sharers), rings_(rings) {
-    const auto mine = sharers.index_of(self.index());
-    next_ = sharers.rank((mine + 1) % sharers.count);
-    previous_ = sharers.rank((mine + sharers.count - 1) % sharers.count);
-  }
-
-  /// Of x's positions to all.
-  task<attention> attend(const activation& x, const attention_keys& own) {
-    if (rings_)
-      co_return co_await attend_around(x, own);
-    auto all = co_await self_.all_gather(own, sharers_);
-    co_return co_await self_.attend(x, all);
-  }
-  /// By the rank's own keys, from all positions.
-  task<keys_gradient> attend_backward(const activation& x, const attention_keys& own,
-                                      const activation_gradient& by_output) {
-    if (rings_)
-      co_return co_await attend_backward_around(x, own, by_output);
-    auto all = co_await self_.all_gather(own, sharers_);
-    auto by_all = co_await self_.attend_backward(x, all, by_output);
-    all.drop();
-    co_return co_await self_.reduce_scatter(std::move(by_all), sharers_);
-  }
-
-private:
-  task<attention> attend_around(const activation& x, const attention_keys& own) {
-    attention made;
-    attention_keys came;
-    for (uint32_t hop = 0; hop < sharers_.count; ++hop) {
-      const auto& at_hand = hop == 0 ? own : came;
-      handle<> sent;
-      handle<attention_keys> comes;
-      if (hop + 1 < sharers_.count) {
-        sent = self_.aside(self_.send(next_, at_hand));
-        comes = self_.aside(self_.receive<attention_keys>(previous_));
-      }
-      auto more = co_await self_.attend(x, at_hand);
-      co_await self_.add(made, std::move(more));
-      if (hop + 1 < sharers_.count) {
-        co_await std::move(sent);
-        came = co_await std::move(comes);
-      }
-    }
-    co_return std::move(made);
-  }
-
-  /// A gradient sets out with the keys that it is by, and is a hop behind them: each rank adds its own to what came.
-  task<keys_gradient> attend_backward_around(const activation& x, const attention_keys& own,
-                                             const activation_gradient& by_output) {
-    keys_gradient sum;
-    attention_keys came;
-    handle<> sum_sent;
-    handle<keys_gradient> sum_comes;
-    for (uint32_t hop = 0; hop < sharers_.count; ++hop) {
-      const auto& at_hand = hop == 0 ? own : came;
-      handle<> sent;
-      handle<attention_keys> comes;
-      if (hop + 1 < sharers_.count) {
-        sent = self_.aside(self_.send(next_, at_hand));
-        comes = self_.aside(self_.receive<attention_keys>(previous_));
-      }
-      auto more = co_await self_.attend_backward(x, at_hand, by_output);
-      if (sum_comes.valid()) {
-        co_await std::move(sum_sent);
-        sum = co_await std::move(sum_comes);
-      }
-      co_await self_.add(sum, std::move(more));
-      if (sharers_.count > 1) {
-        sum_sent = self_.aside(self_.send(next_, sum));
-        sum_comes = self_.aside(self_.receive<keys_gradient>(previous_));
-      }
-      if (hop + 1 < sharers_.count) {
-        co_await std::move(sent);
-        came = co_await std::move(comes);
-      }
-    }
-    if (sum_comes.valid()) {
-      co_await std::move(sum_sent);
-      sum = co_await std::move(sum_comes);
-    }
-    co_return std::move(sum);
-  }
-
-  rank& self_;
-  group sharers_;
-  bool rings_;
-  uint32_t next_ = 0, previous_ = 0;
-};
 
 /// What a rank keeps of a layer for its backward.
 struct kept_layer {

@@ -44,6 +44,7 @@ const known_strategy hybrid_sharded{.name = "hsdp",
                                     .check = check_hybrid_sharded,
                                     .cut = batch_cut::when_told,
                                     .gathers = sharded::the_model,
+                                    .needs = beyond::groups,
                                     .prefetches = true,
                                     .shards_in_groups = true,
                                     .hides_sums = true};

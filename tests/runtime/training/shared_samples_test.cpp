@@ -51,6 +51,25 @@ strategy there_and_back(rank& self, shared_layer& at, weight_gradient& gradient)
 
 } // namespace
 
+TEST_CASE("shared positions: runs join where one ends and the other begins, also around the end, and never twice") {
+  auto joined = [](position_run a, position_run b) { return join(a, b) ? text_of(a) : "no"; };
+  CHECK(joined({0, 1, 4}, {1, 1, 4}) == "positions 0 to 1 of 4");
+  CHECK(joined({1, 1, 4}, {0, 1, 4}) == "positions 0 to 1 of 4");
+  CHECK(joined({3, 1, 4}, {0, 2, 4}) == "positions 3 to 1 of 4");
+  CHECK(joined({0, 3, 4}, {3, 1, 4}) == "all positions");
+  CHECK(joined({0, 1, 4}, {2, 1, 4}) == "no");
+  CHECK(joined({0, 2, 4}, {1, 2, 4}) == "no");
+  CHECK(joined({0, 1, 4}, {0, 1, 4}) == "no");
+  CHECK(joined({0, 1, 4}, {1, 1, 8}) == "no");
+  CHECK(joined({}, {}) == "no");
+  for (auto run : {position_run{}, {0, 1, 2}, {1023, 1, 1024}, {1022, 1023, 1024}}) {
+    value_tag tag;
+    tag.set_positions(run);
+    CHECK(tag.positions() == run);
+    CHECK(tag.tensor.whole());
+  }
+}
+
 TEST_CASE("shared positions: a layer needs attention to all keys, each once") {
   CHECK(refusal_of_shared([](rank& self, shared_layer& at) -> strategy {
           auto made = co_await self.attend(at.x, at.keys);
