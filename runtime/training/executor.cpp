@@ -12,6 +12,9 @@ std::string_view name_of(op x) {
     case op::backward: return "backward";
     case op::backward_input: return "backward_input";
     case op::backward_weight: return "backward_weight";
+    case op::keys: return "keys";
+    case op::attend: return "attend";
+    case op::attend_backward: return "attend_backward";
     case op::loss: return "loss";
     case op::add: return "add";
     case op::slice: return "slice";

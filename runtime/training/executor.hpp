@@ -17,6 +17,9 @@ enum class op : uint8_t {
   backward,
   backward_input,
   backward_weight,
+  keys,
+  attend,
+  attend_backward,
   loss,
   add,
   slice,
@@ -57,7 +60,8 @@ struct pending {
   uint32_t rank = 0;
   uint32_t peer = 0;  ///< Of send and receive; the root of a broadcast.
   group among{};      ///< Of collectives.
-  value_tag argument; ///< The value that is sent, reduced, gathered, updated; else layer, samples, tensor shard.
+  value_tag argument; ///< The value that is sent, reduced, gathered, updated; else layer, samples, tensor shard; of
+                      ///< attention the positions that attend, and the run of keys that they attend to.
   std::array<value_tag, 2> results{}; ///< Of collectives and receives, the executor says what came.
   std::array<uint64_t, 3> memory{};   ///< Of the values that it is given, in the order of the rank's parameters; then,
                                       ///< from its end on, where the executor has put the results.

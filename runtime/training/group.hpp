@@ -31,22 +31,28 @@ inline group line(std::span<const uint32_t> sides, size_t axis, uint32_t rank) {
   return {rank - rank / stride % sides[axis] * stride, sides[axis], stride};
 }
 
-/// A world as a box: ranks are numbered along the tensor axis first, whose talk is the most, then data, then pipeline
-/// (Narayanan et al. 2021).
+/// A world as a box: ranks are numbered along the tensor axis first, whose talk is the most, then context, data and
+/// pipeline (Narayanan et al. 2021).
 struct mesh {
   uint32_t tensor = 1;
   uint32_t data = 1;
   uint32_t pipeline = 1;
+  uint32_t context = 1; ///< Ranks that share the positions of samples.
 
-  uint32_t size() const { return tensor * data * pipeline; }
+  uint32_t size() const { return tensor * context * data * pipeline; }
   uint32_t tensor_index(uint32_t rank) const { return rank % tensor; }
-  uint32_t data_index(uint32_t rank) const { return rank / tensor % data; }
-  uint32_t stage(uint32_t rank) const { return rank / (tensor * data); }
+  uint32_t context_index(uint32_t rank) const { return rank / tensor % context; }
+  uint32_t data_index(uint32_t rank) const { return rank / (tensor * context) % data; }
+  uint32_t stage(uint32_t rank) const { return rank / stage_size(); }
 
   group tensor_group(uint32_t rank) const { return {rank - tensor_index(rank), tensor, 1}; }
-  group data_group(uint32_t rank) const { return {rank - data_index(rank) * tensor, data, tensor}; }
+  group context_group(uint32_t rank) const { return {rank - context_index(rank) * tensor, context, tensor}; }
+  group data_group(uint32_t rank) const { return {rank - data_index(rank) * tensor * context, data, tensor * context}; }
   /// The same place in another stage.
-  uint32_t at_stage(uint32_t rank, uint32_t other) const { return rank % (tensor * data) + other * tensor * data; }
+  uint32_t at_stage(uint32_t rank, uint32_t other) const { return rank % stage_size() + other * stage_size(); }
+
+private:
+  uint32_t stage_size() const { return tensor * context * data; }
 };
 
 } // namespace ringmaster::training

@@ -1,90 +1,10 @@
 #include "runtime/training/rank.hpp"
 
-#include <fmt/format.h>
+#include "runtime/training/tag_checks.hpp"
 
 namespace ringmaster::training {
 
-namespace {
-
-/// What a tensor shard of a layer makes is a summand.
-void add_up(value_tag& made, const weight& w) {
-  if (w.tag().tensor.whole())
-    return;
-  made.has = form::summand;
-  made.part = w.tag().tensor;
-}
-
-/// Of a gradient by something of x's layer, for x's samples.
-void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w, bool replicated) {
-  made.kind = kind;
-  made.step = x.tag().step;
-  made.layer = x.layer();
-  made.samples = x.tag().samples;
-  if (kind != value_kind::weight_gradient) {
-    add_up(made, w);
-    return;
-  }
-  made.tensor = w.tag().tensor;
-  if (replicated && !made.tensor.whole())
-    made.has = form::summand;
-}
-
-void set_about(value_tag& argument, const activation& x, const weight& w) {
-  argument = x.tag();
-  argument.tensor = w.tag().tensor;
-}
-
-/// Sentences, the first of which counts.
-std::string first_of(std::initializer_list<std::string> problems) {
-  for (auto& problem : problems)
-    if (!problem.empty())
-      return problem;
-  return {};
-}
-
-/// `problem` makes the sentence; most operations are right and need none.
-template <class Problem>
-std::string unless(bool holds, Problem problem) {
-  return holds ? std::string{} : problem();
-}
-
-std::string is_whole(const value_tag& x) {
-  return unless(x.part.whole() && x.has == form::whole,
-                [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
-}
-
-std::string not_for(const activation& x, const weight& w) {
-  return unless(x.layer() == w.layer() && x.tag().step == w.tag().step,
-                [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
-}
-
-std::string text_of(shard x) {
-  return x.whole() ? "the whole" : fmt::format("shard {} of {}", x.index, x.count);
-}
-
-/// Why the other is not of the same part of the model, and at the same step: what would be.
-std::string misfit(const value_tag& base, const value_tag& other) {
-  if (other.layer != base.layer)
-    return fmt::format("it must be of layer {}", base.layer);
-  if (other.step != base.step)
-    return fmt::format("it is of step {} and must be of step {}", other.step, base.step);
-  if (other.part != base.part)
-    return fmt::format("it is {} and must be {}: gather, scatter or slice one of them", text_of(other.part),
-                       text_of(base.part));
-  if (other.tensor != base.tensor)
-    return fmt::format("of what tensor-parallel ranks share it is {} and must be {}", text_of(other.tensor),
-                       text_of(base.tensor));
-  if (other.has != base.has)
-    return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
-                                      : "it has been summed over the tensor-parallel ranks";
-  return {};
-}
-
-std::string no_shard(shard x) {
-  return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
-}
-
-} // namespace
+using namespace detail;
 
 std::string rank::expects(const value& x, const char* name) const {
   if (usable(x))
@@ -103,6 +23,13 @@ bool rank::ready(const value& x) const {
 /// Most operations are right, and need no sentence.
 bool rank::fits(const activation& x, const weight& w) const {
   return ready(x) && ready(w) && x.layer() == w.layer() && x.tag().step == w.tag().step;
+}
+
+std::string rank::no_samples(range samples) const {
+  return unless(samples.begin < samples.end && samples.end <= model_->global_batch, [&] {
+    return fmt::format("samples {} to {} are none of the global batch's {}", samples.begin, samples.end,
+                       model_->global_batch);
+  });
 }
 
 std::string rank::no_rank(uint32_t peer) const {
@@ -131,23 +58,23 @@ operation<activation> rank::input(range samples) {
   auto& work = result.work_;
   work.results[0] = value_tag{.kind = value_kind::activation, .samples = range_set{samples}};
   work.argument = work.results[0];
-  if (samples.begin >= samples.end || samples.end > model_->global_batch)
-    result.refuse(fmt::format("samples {} to {} are none of the global batch's {}", samples.begin, samples.end,
-                              model_->global_batch));
+  result.refuse(no_samples(samples));
   return result;
 }
 
 operation<activation> rank::forward(const activation& x, const weight& w) {
   auto result = start<activation>(op::forward);
   auto& work = result.work_;
-  if (!fits(x, w))
-    result.refuse(
-      first_of({expects(x, "input"), expects(w, "weight"), is_whole(x.tag()), is_whole(w.tag()), not_for(x, w)}));
+  if (!fits(x, w)) {
+    const bool experts = for_experts(w, {&x});
+    result.refuse(first_of({expects(x, "input"), expects(w, "weight"), experts ? "" : is_whole(x.tag()),
+                            experts ? "" : is_whole(w.tag()), not_for(x, w)}));
+  }
   set_about(work.argument, x, w);
   work.memory = {x.memory_.token(), w.memory_.token()};
   work.results[0] = x.tag();
   ++work.results[0].layer;
-  add_up(work.results[0], w);
+  add_up(work.results[0], x.tag(), w);
   return result;
 }
 
@@ -159,7 +86,8 @@ operation<activation_gradient> rank::loss(const activation& output) {
   work.results[0] = output.tag();
   work.results[0].kind = value_kind::activation_gradient;
   result.refuse(expects(output, "output"));
-  result.refuse(is_whole(output.tag()));
+  if (output.tag().has != form::sequence)
+    result.refuse(is_whole(output.tag()));
   if (output.layer() != model_->layers)
     result.refuse(fmt::format("the {} is not the output of the last layer, {}", text_of(output.tag()),
                               model_->layers - 1));
@@ -171,9 +99,10 @@ std::string rank::mismatch(const activation& x, const weight& w, const activatio
   const bool same = by_output.tag().samples == x.tag().samples;
   if (fits(x, w) && ready(by_output) && next && same)
     return {};
+  const bool experts = for_experts(w, {&x, &by_output});
   return first_of(
-    {expects(x, "input"), expects(w, "weight"), expects(by_output, "gradient"), is_whole(x.tag()), is_whole(w.tag()),
-     is_whole(by_output.tag()), not_for(x, w),
+    {expects(x, "input"), expects(w, "weight"), expects(by_output, "gradient"), experts ? "" : is_whole(x.tag()),
+     experts ? "" : is_whole(w.tag()), experts ? "" : is_whole(by_output.tag()), not_for(x, w),
      next ? "" : fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()),
      same ? ""
           : fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()))});

@@ -1,23 +1,9 @@
 #pragma once
 
+#include "runtime/training/model.hpp"
 #include "runtime/training/strategy.hpp"
 
 namespace ringmaster::training {
-
-/// What is trained, in one step, and what strategies may choose about it.
-struct model {
-  uint32_t layers = 1;
-  uint64_t global_batch = 1;      ///< Samples of a step, of all ranks.
-  uint64_t micro_batch = 1;       ///< Samples that a rank works on at once.
-  uint32_t chunks = 2;            ///< Parts of the model that a rank has in interleaved pipelines.
-  uint32_t tensor = 0;            ///< Ranks that share each layer; 0: as the strategy likes.
-  uint32_t data = 0;              ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
-  bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
-  uint32_t zero = 0;          ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
-  uint32_t virtual_ranks = 0; ///< Parts of the global batch whose gradients are added in order; 0: as many as ranks.
-  bool uneven = false;        ///< Data-parallel ranks may have one sample more than others.
-  bool replicated = false;    ///< Layers have parameters that all ranks that share them have: see `all_reduce`.
-};
 
 /// One rank, as its strategy sees it: the operations of a training step. Every operation checks what it is given; a
 /// wrong value ends the run with an error that names the rank, the operation and what was missing. Costs are the
@@ -40,12 +26,22 @@ public:
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) {
     return load_weights(layer, part, part);
   }
+  /// What rank `experts.index` of so many has of a layer's experts. A forward with them takes, and makes, the positions
+  /// that are for these: see `dispatch`.
+  operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts);
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
   /// The output of x's layer, for which it takes the whole of both; with a tensor shard, whole of it, a summand of
   /// the output.
   operation<activation> forward(const activation& x, const weight& w);
-  /// The gradient of the model's output, for its samples.
+  /// What attention to x's positions, all or a sequence shard, needs of them: keys and values.
+  operation<attention_keys> keys(const activation& x, const weight& w);
+  /// What x's positions, a sequence shard, make of those of the keys, of one sequence shard or of all.
+  operation<attention> attend(const activation& x, const attention_keys& to);
+  /// The rest of the layer for x's positions, a sequence shard, which have attended to all keys: the shard of its
+  /// output. Ends what attention has made.
+  operation<activation> forward(const activation& x, const weight& w, attention made);
+  /// The gradient of the model's output, for its samples, or for a sequence shard of them.
   operation<activation_gradient> loss(const activation& output);
   /// Gradients by the weight and by the input x of a layer, of that by its output.
   operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w,
@@ -56,8 +52,18 @@ public:
                                                 const activation_gradient& by_output);
   operation<weight_gradient> backward_weight(const activation& x, const weight& w,
                                              const activation_gradient& by_output);
+  /// Of sequence shards: the gradient by the keys, from x's positions. Then the rest of a layer's backward, for which
+  /// the gradient by x's own keys must be from all positions; it ends that.
+  operation<keys_gradient> attend_backward(const activation& x, const attention_keys& to,
+                                           const activation_gradient& by_output);
+  operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w,
+                                                           const activation_gradient& by_output, keys_gradient by_keys);
   /// sum += more; the same layer and shard, and no sample twice. An empty sum takes it as it is. No time.
   operation<> add(weight_gradient& sum, weight_gradient more);
+  /// The same of attention, to other keys, or of gradients by keys, from other positions: runs side by side, as they
+  /// go round in a ring.
+  operation<> add(attention& sum, attention more) { return joined(sum, std::move(more)); }
+  operation<> add(keys_gradient& sum, keys_gradient more) { return joined(sum, std::move(more)); }
   /// One shard of a whole gradient or weight; the rest of its memory is given back. No time.
   operation<weight_gradient> slice(weight_gradient x, shard part) { return sliced(std::move(x), part); }
   operation<weight> slice(weight x, shard part) { return sliced(std::move(x), part); }
@@ -78,7 +84,7 @@ public:
   }
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
   /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence
-  /// shard.
+  /// shard; of gradients by all keys, that by its own.
   template <class Value>
   operation<Value> reduce_scatter(Value x, group among) {
     return together(op::reduce_scatter, std::move(x), among);
@@ -94,6 +100,24 @@ public:
   template <class Value>
   operation<Value> all_to_all(Value x, group among) {
     return together(op::all_to_all, std::move(x), among);
+  }
+  /// Whole activations of other samples each: the group's rank i gets all ranks' positions that are for its experts
+  /// (Lepikhin et al., GShard, 2020).
+  template <class Value>
+  operation<Value> dispatch(Value x, group among) {
+    auto result = together(op::all_to_all, std::move(x), among);
+    result.refuse(not_whole(result.work_.argument));
+    result.work_.results[0].has = form::experts;
+    return result;
+  }
+  /// And back: what experts have made of a rank's samples. It says which; together they are all.
+  template <class Value>
+  operation<Value> combine(Value x, range samples, group among) {
+    auto result = together(op::all_to_all, std::move(x), among);
+    result.refuse(not_of_experts(result.work_.argument));
+    result.refuse(no_samples(samples));
+    result.work_.results[0].samples = range_set{samples};
+    return result;
   }
   /// A copy of what the root, a rank of the group, has; the others show nothing.
   template <class Value>
@@ -143,6 +167,8 @@ private:
   template <class Value>
   operation<Value> sliced(Value x, shard part);
   template <class Value>
+  operation<> joined(Value& sum, Value more);
+  template <class Value>
   operation<Value> together(op what, Value x, group among) {
     auto result = start<Value>(what);
     result.work_.among = among;
@@ -179,6 +205,12 @@ private:
   std::string expects(const value& x, const char* name) const;
   bool ready(const value& x) const;
   bool fits(const activation& x, const weight& w) const;
+  bool for_experts(const weight& w, std::initializer_list<const value*> others) const;
+  std::string cannot_attend(const activation& x, const attention_keys& to) const;
+  std::string not_by_output_of(const activation& x, const activation_gradient& by_output) const;
+  static std::string not_whole(const value_tag& x);
+  static std::string not_of_experts(const value_tag& x);
+  std::string no_samples(range samples) const;
   /// What is wrong with a backward's arguments.
   std::string mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const;
   std::string no_rank(uint32_t peer) const;

@@ -10,6 +10,8 @@ namespace {
 
 std::string of_part(const value_tag& x) {
   auto text = x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
+  if (x.has == form::experts)
+    return text + fmt::format(", experts of rank {} of {}", x.tensor.index, x.tensor.count);
   return x.tensor.whole() ? text : text + fmt::format(", tensor shard {} of {}", x.tensor.index, x.tensor.count);
 }
 
@@ -20,6 +22,7 @@ std::string of_form(const value_tag& x) {
     case form::summand: return named("summand");
     case form::sequence: return named("sequence shard");
     case form::heads: return named("heads shard");
+    case form::experts: return fmt::format(", for the experts of rank {} of {}", x.part.index, x.part.count);
   }
   return {};
 }
@@ -31,6 +34,26 @@ void storage::give_back() noexcept {
   std::exchange(owner_, nullptr)->release(rank_, token_);
 }
 
+bool join(position_run& a, const position_run& b) {
+  if (a.of != b.of || a.count + b.count > a.of)
+    return false;
+  if (b.first == (a.first + a.count) % a.of)
+    a.count += b.count;
+  else if (a.first == (b.first + b.count) % a.of)
+    a = {b.first, a.count + b.count, a.of};
+  else
+    return false;
+  if (a.all())
+    a = {};
+  return true;
+}
+
+std::string text_of(const position_run& x) {
+  return x.all()        ? "all positions"
+         : x.count == 1 ? fmt::format("positions {} of {}", x.first, x.of)
+                        : fmt::format("positions {} to {} of {}", x.first, (x.first + x.count - 1) % x.of, x.of);
+}
+
 std::string text_of(value_kind x) {
   switch (x) {
     case value_kind::weight: return "a weight";
@@ -38,6 +61,9 @@ std::string text_of(value_kind x) {
     case value_kind::activation: return "an activation";
     case value_kind::activation_gradient: return "an activation's gradient";
     case value_kind::weight_gradient: return "a weight's gradient";
+    case value_kind::attention_keys: return "keys and values";
+    case value_kind::attention: return "what attention has made";
+    case value_kind::keys_gradient: return "a gradient by keys and values";
     default: return "nothing";
   }
 }
@@ -54,8 +80,17 @@ std::string on_device(const value_tag& x) {
     case value_kind::activation_gradient:
       return fmt::format("gradient by the input of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
     case value_kind::weight_gradient:
-      return fmt::format("gradient by the weight of layer {}, samples {}{}{}", x.layer, x.samples.text(), of_part(x),
-                         x.has == form::summand ? ", not summed over tensor shards" : "");
+      return fmt::format("gradient by the weight of layer {}, samples {}{}{}{}", x.layer, x.samples.text(), of_part(x),
+                         x.has == form::summand ? ", not summed over tensor shards" : "",
+                         x.positions().all() ? "" : ", " + text_of(x.positions()));
+    case value_kind::attention_keys:
+      return fmt::format("keys of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
+    case value_kind::attention:
+      return fmt::format("attention of layer {}, samples {}{}, to {}", x.layer, x.samples.text(), of_form(x),
+                         text_of(x.positions()));
+    case value_kind::keys_gradient:
+      return fmt::format("gradient by the keys of layer {}, samples {}{}, from {}", x.layer, x.samples.text(),
+                         of_form(x), text_of(x.positions()));
     default: return "nothing";
   }
 }

@@ -17,11 +17,37 @@ struct shard {
   friend bool operator==(const shard&, const shard&) = default;
 };
 
-enum class value_kind : uint8_t { none, weight, optimizer_state, activation, activation_gradient, weight_gradient };
+/// A run of the parts that a sample's positions are cut in, around: `count` of `of`, from part `first` on.
+struct position_run {
+  static constexpr uint32_t of_max = 1024;
 
-/// An activation, or a gradient by one.
+  uint32_t first = 0;
+  uint32_t count = 1;
+  uint32_t of = 1;
+
+  bool all() const { return count == of; }
+  friend bool operator==(const position_run&, const position_run&) = default;
+};
+
+/// Both, where one goes on where the other ends; false, and nothing changes, where they share a part or none is
+/// between. All positions are a run of one part of one.
+bool join(position_run& a, const position_run& b);
+
+enum class value_kind : uint8_t {
+  none,
+  weight,
+  optimizer_state,
+  activation,
+  activation_gradient,
+  weight_gradient,
+  attention_keys,
+  attention,
+  keys_gradient
+};
+
+/// Of samples and their positions: an activation, what attention makes of one, or a gradient by these.
 constexpr bool of_activation(value_kind x) {
-  return x == value_kind::activation || x == value_kind::activation_gradient;
+  return x == value_kind::activation || x == value_kind::activation_gradient || x >= value_kind::attention_keys;
 }
 
 /// How much of an activation, or of its gradient, a rank has.
@@ -31,22 +57,43 @@ enum class form : uint8_t {
             ///< all of the layer's tensor shards have of it is one of as many.
   sequence, ///< A part of the positions of each sample.
   heads,    ///< A part of the hidden size, all positions.
+  experts, ///< The positions that are for the experts of one of `part.count` ranks. Of a weight and what belongs to it:
+           ///< `tensor` says whose experts of the layer they are.
 };
 
 /// What a value is of. Layers are counted from 0, samples within the global batch.
 struct value_tag {
   value_kind kind = value_kind::none;
-  form has : 7 = form::whole; ///< Of activations and their gradients; of weights' gradients: see `summand`.
+  form has : 7 = form::whole; ///< Of activations and their gradients; of others see `summand` and `experts`.
   bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
   uint16_t step = 0;          ///< Of weights and optimizer states: updates so far.
   uint32_t layer = 0;
   shard part{};   ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
   shard tensor{}; ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
   range_set samples{}; ///< Of activations and gradients.
+
+  /// Of a weight's gradient: by which positions; of attention: to which keys; of keys' gradients: from which positions.
+  /// What has a run has no tensor shard. It lies where a shard's index would, so that a value fits a line of the cache.
+  position_run positions() const;
+  void set_positions(const position_run& x);
 };
+
+inline position_run value_tag::positions() const {
+  if (!tensor.whole())
+    return {};
+  const auto run = tensor.index;
+  return {run % position_run::of_max, run / position_run::of_max % position_run::of_max + 1,
+          run / position_run::of_max / position_run::of_max + 1};
+}
+
+inline void value_tag::set_positions(const position_run& x) {
+  tensor = {((x.of - 1) * position_run::of_max + x.count - 1) * position_run::of_max + x.first, 1};
+}
 
 /// "an activation".
 std::string text_of(value_kind x);
+/// "positions 1 to 2 of 4", "all positions".
+std::string text_of(const position_run& x);
 /// "gradient by the weight of layer 3, samples 0-3".
 std::string text_of(const value_tag& x);
 
@@ -135,6 +182,12 @@ using optimizer_state = value_of<value_kind::optimizer_state>;
 using activation = value_of<value_kind::activation>;
 /// The loss's gradient by an activation.
 using activation_gradient = value_of<value_kind::activation_gradient>;
+/// Keys and values of a layer's input: what attention to these positions needs.
+using attention_keys = value_of<value_kind::attention_keys>;
+/// What attention has made of positions, by some or all of the keys.
+using attention = value_of<value_kind::attention>;
+/// The loss's gradient by keys and values, from some or all of the positions that have attended to them.
+using keys_gradient = value_of<value_kind::keys_gradient>;
 /// The loss's gradient by a layer's weight, or by a shard of it, summed over some samples.
 using weight_gradient = value_of<value_kind::weight_gradient>;
 

@@ -97,8 +97,17 @@ std::vector<puzzle> listed() {
      3'145'728,
      puzzle_5,
      whole_batch_pipeline.run,
-     "runtime/training/strategies/whole_batch_pipeline.cpp"},
-    {6, "GPipe", 4, {8, 4}, task_6, 33.3, 4'194'304, puzzle_6, gpipe.run, "runtime/training/strategies/gpipe.cpp"},
+     "runtime/training/strategies/pipelines/whole_batch_pipeline.cpp"},
+    {6,
+     "GPipe",
+     4,
+     {8, 4},
+     task_6,
+     33.3,
+     4'194'304,
+     puzzle_6,
+     gpipe.run,
+     "runtime/training/strategies/pipelines/gpipe.cpp"},
     {7,
      "pipeline with FSDP",
      16,
@@ -108,7 +117,7 @@ std::vector<puzzle> listed() {
      966'656,
      puzzle_7,
      sharded_pipeline.run,
-     "runtime/training/strategies/sharded_pipeline.cpp"},
+     "runtime/training/strategies/pipelines/sharded_pipeline.cpp"},
   };
 }
 

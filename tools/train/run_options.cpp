@@ -127,7 +127,7 @@ void run_options::add_to(option_table& table) {
   table.flag("--deterministic", deterministic).says("sums are added in the order of ranks: the same bits each time");
   table.flag("--mirror", mirror)
     .says("the host keeps every part of the model as of each step, so that none is lost with a device that had a part "
-          "alone, as under zero1 to zero3, tensor and pipelines");
+          "alone, as under the ZeROs, fsdp, tensor and pipelines");
   table.file("--checkpoint", checkpoint)
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
@@ -182,6 +182,7 @@ caf::expected<run_settings> run_options::settings() {
   auto& job = result.job;
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
+  trained.for_real = true;
   if (auto problem = which->check(trained, ranks))
     return problem;
   if (auto problem = choose())

@@ -69,6 +69,8 @@ caf::error cut_option(strategy_options& x) {
     x.micro_batch.reset();
   if (x.one_of_all && !takes_chunks)
     x.chunks.reset();
+  if (x.one_of_all && !x.which->prefetches)
+    x.prefetch.reset();
   auto refused = [&](std::string_view option, std::string why) {
     return make_error(errc::invalid_argument,
                       fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
@@ -80,6 +82,7 @@ caf::error cut_option(strategy_options& x) {
   if (cuts && x.micro_batch && !m.uneven)
     if (auto problem = check_divides(x, *x.micro_batch))
       return problem;
+  m.prefetch = x.prefetch.value_or(training::model{}.prefetch);
   m.chunks = x.chunks.value_or(training::model{}.chunks);
   const auto chunks = chunks_of(*x.which, m);
   if (x.chunks && !takes_chunks && *x.chunks != chunks)
@@ -101,6 +104,14 @@ caf::error unused_option(const strategy_options& x) {
   if (m.data != 0 && m.data != shape.data)
     return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
                                                   : fmt::format("has {} data-parallel ones", shape.data));
+  if (x.prefetch && !x.which->prefetches)
+    return refused("--prefetch", "gathers nothing ahead: fsdp and hsdp do");
+  if (m.shard_ranks != 0 && !x.which->shards_in_groups)
+    return refused("--shard", "has no groups that share the model: hsdp has");
+  if (m.context != 0 && x.which->needs != beyond::positions)
+    return refused("--context", "has none that share the positions of samples: context and context-gather have");
+  if (m.experts != 0 && x.which->needs != beyond::experts)
+    return refused("--experts", "has no layers of experts: expert has");
   if (m.virtual_ranks != 0 && !x.which->orders_parts)
     return refused("--virtual-ranks", "adds in an order that depends on its ranks: ddp-ordered does not");
   if (m.sequence_parallel && shape.tensor == 1)
@@ -134,10 +145,11 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
   table.number("--global-batch", trained.global_batch, 1, batch_max).says("B", "samples of a step, of all ranks");
   table.number("--micro-batch", micro_batch, 1, batch_max)
     .says("B", "samples that a rank works on at once")
-    .otherwise("1; ddp, wsdp, zero1, zero2, zero3: all that it has");
+    .otherwise("1; ddp, wsdp, fsdp, hsdp and the ZeROs: all that it has");
   table.number("--chunks", chunks, 1, 65536)
     .otherwise(std::to_string(training::model{}.chunks))
-    .says("V", "parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap");
+    .says("V", "parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap and "
+               "zero1-overlap");
   table.number("--tensor", trained.tensor, 1, 65536)
     .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
     .otherwise("as the strategy likes, 1 in pipelines");
@@ -147,6 +159,18 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
   table.number("--virtual-ranks", trained.virtual_ranks, 1, 65536)
     .says("V", "parts of the global batch whose gradients ddp-ordered adds in their order")
     .otherwise("as many as ranks");
+  table.number("--prefetch", prefetch, 0, 65536)
+    .says("N", "layers that fsdp and hsdp gather before they are needed; 0: none")
+    .otherwise(std::to_string(training::model{}.prefetch));
+  table.number("--shard", trained.shard_ranks, 1, 65536)
+    .says("S", "neighbours that share the model in hsdp")
+    .otherwise("8, or half of the ranks");
+  table.number("--context", trained.context, 1, position_run::of_max)
+    .says("C", "neighbours that share the positions of samples, in context and context-gather")
+    .otherwise("all that --data leaves");
+  table.number("--experts", trained.experts, 1, 65536)
+    .says("E", "neighbours that share the experts of a layer, in expert")
+    .otherwise("8, or what of them divides the ranks");
   table.flag("--sequence-parallel", trained.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");
   table.number("--zero", trained.zero, 0, 3)

@@ -18,6 +18,7 @@ struct strategy_options {
   bool one_of_all = false;             ///< A line of the table.
   std::optional<uint64_t> micro_batch; ///< As told.
   std::optional<uint32_t> chunks;      ///< The same.
+  std::optional<uint32_t> prefetch;    ///< The same.
   std::string data_option = "--data";  ///< How the number of data-parallel ranks is told.
 
   void add_to(option_table& table, uint32_t ranks_max);

@@ -28,6 +28,13 @@ std::string known_costs() {
   return result;
 }
 
+/// Of which some cost models say nothing.
+std::string_view text_of(beyond x) {
+  return x == beyond::groups      ? "groups of data-parallel ranks"
+         : x == beyond::positions ? "attention and its keys"
+                                  : "layers of experts";
+}
+
 /// What one process can hold.
 caf::error too_large(const train_options& x) {
   const auto shape = x.which->shape(x.trained, x.ranks);
@@ -137,6 +144,9 @@ void train_options::add_to(option_table& table) {
 caf::error train_options::check_one() {
   if (auto problem = choose_costs(*this))
     return problem;
+  if (!costs->knows(which->needs))
+    return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
+                                                          which->name, costs->name(), text_of(which->needs)));
   if (!svg.empty() && ranks > pictured_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",

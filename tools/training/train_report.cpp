@@ -36,6 +36,9 @@ std::string report_of(const train_run& x, const training_outcome& found) {
       text += fmt::format("{} tensor x {} data x {} pipeline parallel ranks{}{}\n", shape.tensor, shape.data,
                           shape.pipeline, x.trained.sequence_parallel ? ", sequence parallel" : "",
                           x.trained.zero > 0 ? fmt::format(", ZeRO stage {}", x.trained.zero) : "");
+  if (which != nullptr)
+    if (const auto shape = which->shape(x.trained, x.ranks); shape.context > 1)
+      text += fmt::format("{} context x {} data parallel ranks\n", shape.context, shape.data);
   if (auto about = costs.about(); !about.empty())
     text += about + "\n";
   text += fmt::format("time           {:.6g} {} to the start of the last event, {:.6g} to the end\n", found.time,
@@ -89,6 +92,7 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("global_batch", x.trained.global_batch)
     .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
     .member("tensor", shape.tensor)
+    .member("context", shape.context)
     .member("data", shape.data)
     .member("stages", shape.pipeline)
     .member("chunks", x.trained.chunks)

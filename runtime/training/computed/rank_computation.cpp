@@ -70,6 +70,9 @@ caf::error rank_computation::compute(pending& x) {
     case op::backward:
     case op::backward_input:
     case op::backward_weight: return backward(x);
+    case op::keys:
+    case op::attend:
+    case op::attend_backward: return make_error(errc::invalid_argument, "these layers have no attention to share");
     case op::loss: return loss(x);
     case op::add: return add(x);
     case op::slice: return slice(x);
@@ -213,6 +216,8 @@ caf::error rank_computation::backward(pending& x) {
 }
 
 caf::error rank_computation::loss(pending& x) {
+  if (x.argument.has != form::whole)
+    return make_error(errc::invalid_argument, "these losses are of whole samples");
   auto room = room_for(x.results[0]);
   if (!room)
     return room.error();

@@ -13,7 +13,10 @@ namespace {
 /// None for what takes no time in any cost model.
 std::optional<box_kind> kind_of(op x) {
   switch (x) {
+    case op::keys:
+    case op::attend:
     case op::forward: return box_kind::forward;
+    case op::attend_backward:
     case op::backward: return box_kind::backward;
     case op::backward_input: return box_kind::backward_input;
     case op::backward_weight: return box_kind::backward_weight;

@@ -80,7 +80,10 @@ private:
     return result;
   }
 
+  /// Those of whole samples and layers: others would train another model, with attention or with experts.
   void list(const known_strategy& which) {
+    if (which.needs == beyond::positions || which.needs == beyond::experts)
+      return;
     const auto open = choices_of(which);
     const std::vector<uint64_t> one{1}, none{0};
     const auto sides = open.sides ? powers_up_to(world_size_) : none;

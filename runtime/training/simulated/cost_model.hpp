@@ -17,6 +17,8 @@ public:
   virtual std::string_view name() const = 0;
   /// What it is about, where the name does not say it: a model, a system.
   virtual std::string about() const { return {}; }
+  /// Whether it says what such a strategy takes and holds.
+  virtual bool knows(beyond x) const { return x == beyond::nothing; }
   /// What a rank may hold.
   virtual uint64_t room() const { return UINT64_MAX; }
   virtual std::string_view time_unit() const = 0;

@@ -39,24 +39,38 @@ network network_of(uint32_t world_size) {
   return world_size <= 8 ? network{450e9, 0.65, 1e-5, 1} : network{50e9, 0.9, 2e-5, 0};
 }
 
+bool of_keys(value_kind x) {
+  return x == value_kind::attention_keys || x == value_kind::keys_gradient;
+}
+
+/// Keys and values are two.
+uint64_t copies(value_kind x) {
+  return of_keys(x) ? 2 : 1;
+}
+
 class lab final : public cost_model {
 public:
   std::string_view name() const override { return "lab"; }
   std::string_view time_unit() const override { return "s"; }
   std::string_view memory_unit() const override { return "elements"; }
   bool leaves_at_end() const override { return false; }
+  bool knows(beyond) const override { return true; }
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t row = 4096 * 1024;
     if (of_activation(x.kind))
-      return x.samples.count() * row / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
-    return 4096 * 4096 / x.tensor.count / x.part.count;
+      return copies(x.kind) * x.samples.count() * row
+             / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+    return 4096 * 4096 / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t world_size) const override {
-    const auto samples = static_cast<double>(x.argument.samples.count());
+    const bool in_part = x.argument.has == form::experts
+                         || (x.argument.has == form::sequence && !is_communication(x.what));
+    const auto whole_samples = static_cast<double>(copies(x.argument.kind) * x.argument.samples.count());
+    const auto samples = whole_samples / (in_part ? x.argument.part.count : 1); // as many as these positions are
     const auto shards = static_cast<double>(x.argument.part.count);
-    const auto tensor = static_cast<double>(x.argument.tensor.count);
+    const auto tensor = x.argument.has == form::experts ? 1 : static_cast<double>(x.argument.tensor.count);
     const auto link = network_of(world_size);
     switch (x.what) {
       case op::load_weights: {
@@ -72,10 +86,17 @@ public:
         return roofline(2 * matrix / tensor * positions * samples,
                         element_bytes * (matrix / tensor + 2 * positions * samples * hidden))
                / 2;
+      case op::attend:
+      case op::attend_backward: { // half of the scores, for they are causal; FlashAttention's two and five products
+        const auto run = x.argument.positions();
+        const auto keys = positions * run.count / run.of;
+        return roofline((x.what == op::attend ? 2 : 5) * hidden * positions * samples * keys,
+                        element_bytes * hidden * (2 * positions * samples + 2 * keys * whole_samples));
+      }
       case op::update: {
         const auto flops = hidden
                            * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count
-                                                 / x.argument.tensor.count);
+                                                 / static_cast<uint64_t>(tensor));
         return roofline(flops, 6 * flops);
       }
       case op::all_reduce:
@@ -98,7 +119,9 @@ public:
       }
       case op::send:
       case op::receive: {
-        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor / shards;
+        const auto part = of_keys(x.argument.kind) ? shards : 1;
+        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples / part
+                                                             : matrix / tensor / shards;
         return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
       }
       default: return 0;

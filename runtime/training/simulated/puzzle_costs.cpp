@@ -11,17 +11,18 @@ public:
   std::string_view time_unit() const override { return "units"; }
   std::string_view memory_unit() const override { return "elements"; }
   bool leaves_at_end() const override { return true; }
+  bool knows(beyond x) const override { return x != beyond::positions; } // they have no attention
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t width = 512, length = 256;
     if (of_activation(x.kind))
       return x.samples.count() * width * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
-    return width * width / x.tensor.count / x.part.count;
+    return width * width / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t) const override {
     switch (x.what) {
-      case op::forward:
+      case op::forward: // the positions for a rank's experts are 1 / tensor.count of them
       case op::backward: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count;
       case op::backward_input:
       case op::backward_weight: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count / 2;

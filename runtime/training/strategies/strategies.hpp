@@ -64,11 +64,14 @@ struct known_strategy {
   chunk_use chunks = chunk_use::none;
   sharded gathers = sharded::nothing;
   micro_batches_held* held = holds_one;
-  uint32_t copies = 1;       ///< Of its stage's parameters that a rank holds.
-  bool orders_parts = false; ///< It goes by m.virtual_ranks.
-  bool hides_sums = false;   ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
-  bool of_another = false;   ///< With all its choices made it is another strategy: a search leaves it to that one.
-  bool plain = false;        ///< The one that others are compared with.
+  uint32_t copies = 1;            ///< Of its stage's parameters that a rank holds.
+  beyond needs = beyond::nothing; ///< Only cost models that know it can simulate it, and no layers compute it.
+  bool orders_parts = false;      ///< It goes by m.virtual_ranks.
+  bool prefetches = false;        ///< It goes by m.prefetch.
+  bool shards_in_groups = false;  ///< It goes by m.shard_ranks.
+  bool hides_sums = false; ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
+  bool of_another = false; ///< With all its choices made it is another strategy: a search leaves it to that one.
+  bool plain = false;      ///< The one that others are compared with.
 };
 
 /// In the order in which they are listed to people. A reference to the table; see `register_strategy`.
@@ -91,8 +94,9 @@ uint32_t chunks_of(const known_strategy& which, const model& m);
 /// The table: its entries, a file each, in the order in which they are listed to people.
 #define RINGMASTER_STRATEGIES                                                                                          \
   data_parallel, accumulating_data_parallel, overlapping_data_parallel, ordered_data_parallel, weight_sharded, zero_1, \
-    zero_2, zero_3, whole_batch_pipeline, gpipe, one_forward_one_backward, interleaved, zero_bubble_h1,                \
-    zero_bubble_h2, zero_bubble_v, dual_pipe, tensor_parallel, three_dimensional, sharded_pipeline
+    overlapping_zero_1, zero_2, zero_3, fully_sharded, hybrid_sharded, whole_batch_pipeline, gpipe,                    \
+    one_forward_one_backward, interleaved, zero_bubble_h1, zero_bubble_h2, zero_bubble_v, dual_pipe, tensor_parallel,  \
+    context_parallel, gathering_context_parallel, expert_parallel, three_dimensional, sharded_pipeline
 extern const known_strategy RINGMASTER_STRATEGIES;
 
 // What several of them need.

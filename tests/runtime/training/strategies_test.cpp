@@ -3,6 +3,7 @@
 
 #include "messages/errc.hpp"
 #include "tests/runtime/training/refused_run.hpp"
+#include "tests/runtime/training/strategy_outcome.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,18 +17,6 @@ using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
-
-training_outcome outcome_of(std::string_view name, const model& m, uint32_t world_size, const cost_model& costs,
-                            bool with_events = false) {
-  auto* which = strategy_of(name);
-  REQUIRE(which != nullptr);
-  auto refused = which->check(m, world_size);
-  REQUIRE_MESSAGE(!refused, render(refused));
-  auto result = simulate([&](rank& self) { return which->run(self, m); }, m, world_size, costs, with_events);
-  REQUIRE_MESSAGE(result.engaged(), render(result.error()));
-  CHECK(result->memory_left == 0);
-  return *result;
-}
 
 /// A world in which only the stages take time, and hops none.
 struct stages_only : cost_model {

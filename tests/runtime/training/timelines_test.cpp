@@ -1,5 +1,5 @@
 // Small cases by hand, a cell a unit of time: forward 1, backward 2 or two halves of 1, a collective and an update
-// 1, hops nothing.
+// 1, hops nothing where it is not said; attention to a rank's keys 1, the backward of that 2.
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
@@ -16,6 +16,8 @@ using namespace ringmaster::training;
 namespace {
 
 struct unit_costs : cost_model {
+  double hop = 0;
+
   std::string_view name() const override { return "units"; }
   std::string_view time_unit() const override { return "units"; }
   std::string_view memory_unit() const override { return "values"; }
@@ -25,8 +27,12 @@ struct unit_costs : cost_model {
       case op::forward:
       case op::backward_input:
       case op::backward_weight:
+      case op::attend:
       case op::update: return 1;
+      case op::attend_backward:
       case op::backward: return 2;
+      case op::send:
+      case op::receive: return hop;
       default: return is_collective(x.what) ? 1 : 0;
     }
   }
@@ -44,14 +50,20 @@ char letter_of(op x) {
     case op::all_reduce: return 'R';
     case op::all_gather: return 'G';
     case op::reduce_scatter: return 'S';
+    case op::all_to_all: return 'T';
+    case op::attend: return 'A';
+    case op::attend_backward: return 'a';
+    case op::send: return '>';
+    case op::receive: return '<';
     default: return '?';
   }
 }
 
 /// A line a rank, and one for its second stream where it has something there; a number is the layer, or the
 /// micro-batch.
-std::string timeline(std::string_view name, const model& m, uint32_t world_size, bool by_layer) {
+std::string timeline(std::string_view name, const model& m, uint32_t world_size, bool by_layer, double hop = 0) {
   unit_costs costs;
+  costs.hop = hop;
   auto* which = strategy_of(name);
   REQUIRE(which != nullptr);
   REQUIRE(!which->check(m, world_size));
@@ -201,4 +213,62 @@ TEST_CASE("timelines: combinations") {
            "G0 F2 G0 F3  .  .  .  .  .  . G0 B2 B2 S0 G0 B3 B3 S0 U0 \n"
            " .  . G1 F0 G1 F1 G1 B0 B0 S1 G1 B1 B1 S1 U1 \n"
            " .  . G1 F2 G1 F3 G1 B2 B2 S1 G1 B3 B3 S1 U1 \n");
+}
+
+TEST_CASE("timelines: fsdp gathers a layer ahead and scatters beside the backward before, on a second stream") {
+  auto both = [](const std::string& own, const std::string& aside) {
+    return own + "\n" + aside + "\n" + own + "\n" + aside + "\n";
+  };
+  // Layer 1 is gathered beside F0, 2 beside F1, 1 again beside F2; the last one stays for its backward. S2 begins
+  // behind B2, and G0 behind it. Two more units: the first gather and the last scatter.
+  CHECK(by_layer("fsdp", {3, 2, 1}, 2)
+        == both(" . F0 F1 F2 B2 B2 B1 B1 B0 B0  . U2 U1 U0 ", "G0 G1 G2 G1  .  . S2 G0 S1  . S0 "));
+  // Nothing ahead: what zero3 does, but that a scatter and the next gather go one behind the other there.
+  model m{3, 2, 1};
+  m.prefetch = 0;
+  CHECK(by_layer("fsdp", m, 2)
+        == both(" . F0  . F1  . F2 B2 B2  .  . B1 B1  .  . B0 B0  . U2 U1 U0 ",
+                "G0  . G1  . G2  .  .  . S2 G1  .  . S1 G0  .  . S0 "));
+  // Two ahead: all three are gathered in one go.
+  m.prefetch = 2;
+  CHECK(by_layer("fsdp", m, 2)
+        == both(" . F0 F1 F2 B2 B2 B1 B1 B0 B0  . U2 U1 U0 ", "G0 G1 G2 G1 G0  . S2  . S1  . S0 "));
+}
+
+TEST_CASE("timelines: hsdp sums shards over its groups behind their scatters") {
+  // Four ranks, groups of two: R1 behind S1, when B0 has ended and S1 is looked for.
+  std::string expected;
+  for (int rank = 0; rank < 4; ++rank)
+    expected += " . F0 F1 B1 B1 B0 B0  .  . U1 U0 \nG0 G1 G0  .  . S1  . R1 S0 R0 \n";
+  CHECK(by_layer("hsdp", {2, 4, 1}, 4) == expected);
+}
+
+TEST_CASE("timelines: zero1-overlap gathers beside the forward and scatters beside the backward") {
+  CHECK(by_layer("zero1-overlap", {2, 2, 1, 1}, 2)
+        == " . F0 F1 B1 B1 B0 B0 U1 U0 \n"
+           "G0 G1  .  .  . S1  . S0 \n"
+           " . F0 F1 B1 B1 B0 B0 U1 U0 \n"
+           "G0 G1  .  .  . S1  . S0 \n");
+}
+
+TEST_CASE("timelines: keys go around in a ring beside attention, or are gathered before it") {
+  // A layer, two ranks that share a sample's positions: attention to a rank's own keys, then to those that came.
+  // Hops of a unit each, sent and received: on the way there the second attention waits for them, on the way back the
+  // keys come beside the first one, the gradient by them beside the second; then it goes home.
+  const std::string own = "A0  . A0 F0 a0 a0 a0 a0  .  . B0 B0 R0 U0 \n", aside = ">0 <0  .  . >0 <0 >0 <0 >0 <0 \n";
+  CHECK(timeline("context", {1, 1, 1}, 2, true, 1) == own + aside + own + aside);
+  CHECK(by_layer("context-gather", {1, 1, 1}, 2)
+        == "G0 A0 F0 G0 a0 a0 S0 B0 B0 R0 U0 \n"
+           "G0 A0 F0 G0 a0 a0 S0 B0 B0 R0 U0 \n");
+}
+
+TEST_CASE("timelines: positions are on their way to experts and back while the other micro-batch is computed") {
+  // Layer 1 is of experts. Two micro-batches a rank: T1 takes layer 1's inputs there, T2 brings its outputs back; the
+  // first one's sets out behind its F0, beside the second's F0. Nobody else has a rank's experts, so only layer 0's
+  // gradient is summed.
+  CHECK(by_layer("expert", {2, 4, 1}, 2)
+        == "F0 F0 F1 F1  .  . B1 B1 B1 B1 B0 B0 B0 B0 R0 U0 U1 \n"
+           " . T1 T1 T2 T2 T2 T2  . T1  . T1 \n"
+           "F0 F0 F1 F1  .  . B1 B1 B1 B1 B0 B0 B0 B0 R0 U0 U1 \n"
+           " . T1 T1 T2 T2 T2 T2  . T1  . T1 \n");
 }

@@ -40,6 +40,7 @@ inline training_job small_job(std::string_view of, uint32_t layers, uint64_t glo
   job.shape.micro_batch = micro_batch;
   job.shape.uneven = true;
   job.shape.replicated = true;
+  job.shape.for_real = true;
   job.strategy = strategy_of(of);
   job.as = precision::float64;
   for (uint32_t i = 0; i + 1 < layers; ++i)

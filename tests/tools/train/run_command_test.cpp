@@ -55,6 +55,7 @@ TEST_CASE("whatever the strategy and the number of ranks, the losses are those o
   REQUIRE(alone.size() == 60);
   for (auto& how : std::vector<std::vector<std::string>>{{"--ranks", "4"},
                                                          {"--ranks", "3", "--strategy", "zero3", "--micro-batch", "4"},
+                                                         {"--ranks", "4", "--strategy", "hsdp", "--prefetch", "2"},
                                                          {"--ranks", "4", "--strategy", "zb-h1", "--micro-batch", "5"},
                                                          {"--ranks", "4", "--strategy", "tensor", "--tensor", "2"}}) {
     const auto found = with(how);
@@ -114,6 +115,8 @@ TEST_CASE("what cannot be is said before anything is trained") {
     const auto found = error_of(std::move(args));
     CHECK_MESSAGE(found.find(what) != std::string::npos, found);
   };
+  says({"--strategy", "context"}, "ranks that share positions need layers of attention");
+  says({"--strategy", "expert"}, "ranks that share experts need layers of experts and a router");
   says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
   says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
   says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");

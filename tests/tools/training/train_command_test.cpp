@@ -132,6 +132,37 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
         != std::string::npos);
 }
 
+TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone by, or refused with who would") {
+  const std::string refused = "ringmaster simulate train: ";
+  CHECK(train_refusal({"--strategy=zero3", "--prefetch=2"})
+        == refused + "--prefetch: zero3 on 8 ranks gathers nothing ahead: fsdp and hsdp do\n");
+  CHECK(train_refusal({"--strategy=fsdp", "--shard=2"})
+        == refused + "--shard: fsdp on 8 ranks has no groups that share the model: hsdp has\n");
+  CHECK(train_refusal({"--strategy=hsdp", "--shard=3"})
+        == refused + "8 ranks are no groups of 3: --shard must divide them\n");
+  CHECK(train_refusal({"--strategy=ddp", "--context=2"})
+        == refused
+             + "--context: ddp on 8 ranks has none that share the positions of samples: context and context-gather "
+               "have\n");
+  CHECK(train_refusal({"--strategy=ddp", "--experts=2"})
+        == refused + "--experts: ddp on 8 ranks has no layers of experts: expert has\n");
+  CHECK(train_refusal({"--strategy=context", "--context=3"})
+        == refused + "3 ranks that share positions times 2 data-parallel ones are not 8 ranks\n");
+  CHECK(train_refusal({"--strategy=context", "--cost-model=puzzles"})
+        == refused + "context: the cost model puzzles does not say what attention and its keys take, lab does\n");
+  CHECK(train_refusal({"--strategy=expert", "--cost-model=transformer"})
+        == refused + "expert: the cost model transformer does not say what layers of experts take, lab does\n");
+  CHECK(train_refusal({"--strategy=hsdp", "--cost-model=transformer"})
+        == refused
+             + "hsdp: the cost model transformer does not say what groups of data-parallel ranks take, lab does\n");
+  CHECK(train({"--strategy=expert", "--cost-model=puzzles"}).code == 0);
+  const auto none = train({"--strategy=fsdp", "--prefetch=0"}), two = train({"--strategy=fsdp", "--prefetch=2"});
+  CHECK(none.code == 0);
+  CHECK(none.out != two.out);
+  CHECK(train({"--strategy=context", "--context=4", "--layers=2"}).out.find("4 context x 2 data parallel ranks\n")
+        != std::string::npos);
+}
+
 TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") {
   auto operations = [](std::vector<std::string> args) {
     args.insert(args.end(), {"--ranks=4", "--layers=4", "--global-batch=16", "--json"});
@@ -144,7 +175,7 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
         return read->entries[i].number;
     return 0.0;
   };
-  for (auto* name : {"ddp", "wsdp", "zero1", "zero2", "zero3"}) {
+  for (auto* name : {"ddp", "wsdp", "zero1", "zero1-overlap", "zero2", "zero3", "fsdp", "hsdp"}) {
     const auto strategy = std::string{"--strategy="} + name;
     CAPTURE(strategy);
     CHECK(operations({strategy}) == operations({strategy, "--micro-batch=4"})); // all that a rank has

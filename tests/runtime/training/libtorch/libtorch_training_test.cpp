@@ -38,7 +38,7 @@ training_job job_of(const plain_model& x, precision as, uint64_t batch, optimize
     job.layers = x.kind == plain_model::which::lenet ? lenet() : resnet9();
   job.shape.layers = static_cast<uint32_t>(job.layers.size());
   job.shape.global_batch = job.shape.micro_batch = batch;
-  job.shape.uneven = job.shape.replicated = true;
+  job.shape.uneven = job.shape.replicated = job.shape.for_real = true;
   job.strategy = strategy_of("ddp");
   job.as = as;
   job.update = {.kind = by, .rate = 0.01, .weight_decay = 0.01};

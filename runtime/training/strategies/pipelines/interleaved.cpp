@@ -2,7 +2,7 @@
 // and runs p micro-batches of one stage, then p of the next. The number of micro-batches must be a multiple of p.
 // The bubble is (p-1)/(v m) of the ideal time, 1/v of 1F1B's, for v times the hops; rank 0 holds the activations of
 // about p (1 + (p-1)/(pv)) micro-batches.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
 

@@ -6,7 +6,7 @@
 // ZB-H2 runs 2(p-r)-1 forwards ahead and keeps 2r back. Between its first and its last operation a rank waits for
 // (p-1)(F+B-2W), which is nothing where the three are equal; a stage holds up to 2p-1 micro-batches. Ranks end one
 // after the other.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include <algorithm>
 

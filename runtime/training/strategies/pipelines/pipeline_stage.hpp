@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "runtime/training/strategies/pipeline_stage.hpp"
+#include "runtime/training/strategies/pipelines/pipeline_stage.hpp"
 
 #include "messages/errc.hpp"
 

@@ -3,7 +3,7 @@
 // all hold alike.
 // Where F, B and W are equal and there are 2p-1 micro-batches or more, no rank waits between its first and its last
 // operation; each holds the activations of p micro-batches, as the first one of 1F1B does.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
 

@@ -2,7 +2,7 @@
 // goes through them as one. Only one stage works at a time.
 // Time: load + forward and backward of all layers + 2 (p-1) hops. Memory: 3/p of the weights, activations of the
 // whole batch.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 namespace ringmaster::training {
 

@@ -1,7 +1,7 @@
 // GPipe (Huang et al. 2019): all forwards of the micro-batches, then all backwards. The paper runs the last
 // micro-batch's backward first; here, as Megatron-LM draws it, the first one's, which takes as long and holds as much.
 // With p stages and m micro-batches the bubble is (p-1)/(m+p-1) of the time; a stage holds the activations of all m.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 namespace ringmaster::training {
 

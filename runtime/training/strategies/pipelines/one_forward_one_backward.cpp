@@ -1,7 +1,7 @@
 // 1F1B (Narayanan et al., PipeDream-Flush, 2021): stage r of p runs p-1-r forwards ahead, then a forward and a
 // backward by turns, then the backwards that are left.
 // The bubble is GPipe's, (p-1)/(m+p-1) of the time; a stage holds the activations of at most p micro-batches, not m.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 // tensor first, and data is more where there would be more stages than layers.
 // Time: the bubble of 1F1B over global batch / data micro-batches; the sides' collectives as by themselves.
 // Memory: 3 / (tensor x pipeline) of the weights, and activations of at most p micro-batches, 1/p of the layers.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include <algorithm>
 

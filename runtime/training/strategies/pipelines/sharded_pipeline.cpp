@@ -4,7 +4,7 @@
 // halved, or what leaves no more stages than layers.
 // Time: GPipe's, and for each micro-batch and layer 2 all_gathers and a reduce_scatter among a stage's ranks.
 // Memory: 3 / (p d) of the weights, one whole layer and gradient, activations of all micro-batches, 1/p of the layers.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 namespace ringmaster::training {
 

@@ -3,7 +3,7 @@
 // With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
 // micro-batches are held. The published order needs an even p and an even number of micro- batches, 2p or more.
-#include "runtime/training/strategies/pipeline.hpp"
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,0 +1,93 @@
+#include "runtime/training/tag_checks.hpp"
+
+namespace ringmaster::training::detail {
+
+std::string first_of(std::initializer_list<std::string> problems) {
+  for (auto& problem : problems)
+    if (!problem.empty())
+      return problem;
+  return {};
+}
+
+std::string is_whole(const value_tag& x) {
+  return unless(x.part.whole() && x.has == form::whole,
+                [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+}
+
+std::string not_for(const activation& x, const weight& w) {
+  return unless(x.layer() == w.layer() && x.tag().step == w.tag().step,
+                [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
+}
+
+namespace {
+
+std::string text_of(shard x) {
+  return x.whole() ? "the whole" : fmt::format("shard {} of {}", x.index, x.count);
+}
+
+} // namespace
+
+std::string misfit(const value_tag& base, const value_tag& other) {
+  if (other.layer != base.layer)
+    return fmt::format("it must be of layer {}", base.layer);
+  if (other.step != base.step)
+    return fmt::format("it is of step {} and must be of step {}", other.step, base.step);
+  if (other.part != base.part)
+    return fmt::format("it is {} and must be {}: gather, scatter or slice one of them", text_of(other.part),
+                       text_of(base.part));
+  if (base.tensor.whole() && other.positions() != base.positions())
+    return fmt::format("it is by {} and must be by {}: sum it over the ranks that share them",
+                       text_of(other.positions()), text_of(base.positions()));
+  if (other.tensor != base.tensor)
+    return fmt::format("of what tensor-parallel ranks share it is {} and must be {}", text_of(other.tensor),
+                       text_of(base.tensor));
+  if ((other.has == form::experts) != (base.has == form::experts))
+    return "one of them is of experts";
+  if (other.has != base.has)
+    return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
+                                      : "it has been summed over the tensor-parallel ranks";
+  return {};
+}
+
+std::string no_shard(shard x) {
+  return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
+}
+
+void set_part(value_tag& made, const value_tag& x) {
+  made.has = x.has;
+  made.part = x.part;
+}
+
+void add_up(value_tag& made, const value_tag& x, const weight& w) {
+  if (w.tag().has == form::experts) {
+    set_part(made, x);
+    return;
+  }
+  if (w.tag().tensor.whole())
+    return;
+  made.has = form::summand;
+  made.part = w.tag().tensor;
+}
+
+void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w, bool replicated) {
+  made.kind = kind;
+  made.step = x.tag().step;
+  made.layer = x.layer();
+  made.samples = x.tag().samples;
+  if (kind != value_kind::weight_gradient) {
+    add_up(made, x.tag(), w);
+    return;
+  }
+  made.tensor = w.tag().tensor;
+  if (w.tag().has == form::experts)
+    made.has = form::experts;
+  else if (replicated && !made.tensor.whole())
+    made.has = form::summand;
+}
+
+void set_about(value_tag& argument, const activation& x, const weight& w) {
+  argument = x.tag();
+  argument.tensor = w.tag().tensor;
+}
+
+} // namespace ringmaster::training::detail

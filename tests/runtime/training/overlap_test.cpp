@@ -1,0 +1,186 @@
+// What strategies hide behind computing, and hold for it.
+#include "tests/runtime/training/strategy_outcome.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+/// Layers of which only what is named takes time or room.
+struct chosen_costs : cost_model {
+  double forward = 1, backward = 2, collective = 0, attend = 0, hop = 0;
+  double whole_weight = 0, whole_gradient = 0, activation = 0;
+
+  std::string_view name() const override { return "chosen"; }
+  std::string_view time_unit() const override { return "units"; }
+  std::string_view memory_unit() const override { return "values"; }
+  uint64_t memory_of(const value_tag& x) const override {
+    if (x.kind == value_kind::activation)
+      return static_cast<uint64_t>(activation * static_cast<double>(x.samples.count()) / x.part.count);
+    return static_cast<uint64_t>(!x.part.whole()                         ? 0
+                                 : x.kind == value_kind::weight          ? whole_weight
+                                 : x.kind == value_kind::weight_gradient ? whole_gradient
+                                                                         : 0);
+  }
+  double time_of(const pending& x, uint32_t) const override {
+    const double part = x.argument.has == form::sequence ? x.argument.part.count : 1;
+    switch (x.what) {
+      case op::forward: return forward / part;
+      case op::backward: return backward / part;
+      case op::attend: return attend / part * x.argument.positions().count / x.argument.positions().of;
+      case op::attend_backward: return 2 * attend / part * x.argument.positions().count / x.argument.positions().of;
+      case op::send:
+      case op::receive: return hop;
+      default: return is_collective(x.what) ? collective : 0;
+    }
+  }
+  bool leaves_at_end() const override { return true; }
+  double mfu_percent(const model&, uint32_t, double) const override { return -1; }
+};
+
+uint64_t peak_of(const training_outcome& x) {
+  return x.ranks[x.peak_rank].peak_memory;
+}
+
+bool close_to(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::abs(b);
+}
+
+/// How often rank 0 does it.
+auto times_of(const training_outcome& x, op what) {
+  return std::ranges::count_if(x.events, [&](auto& y) { return y.rank == 0 && y.what == what; });
+}
+
+} // namespace
+
+TEST_CASE("overlap: fsdp hides all but the first gather and the last scatter where computing takes longer") {
+  // A forward is as long as a gather, a backward as a gather and a scatter: 4 layers, 2 micro-batches of 3 units a
+  // layer, and the two ends.
+  chosen_costs costs;
+  costs.collective = 1;
+  auto hidden = outcome_of("fsdp", {4, 8, 2}, 2, costs, true), plain = outcome_of("zero3", {4, 8, 2}, 2, costs, true);
+  CHECK(hidden.end == 1 + 2 * 4 * 3 + 1);
+  CHECK(plain.end == 2 * 4 * (3 + 3));
+  CHECK(times_of(plain, op::all_gather) == 2 * 2 * 4);
+  CHECK(times_of(hidden, op::all_gather) == 1 + 2 * 2 * 3); // a layer twice in a row is gathered once
+  CHECK(times_of(hidden, op::reduce_scatter) == 2 * 4);
+}
+
+TEST_CASE(
+  "overlap: fsdp holds as many whole weights as it gathers ahead, and one; and a whole gradient beside the next") {
+  for (uint32_t ahead : {0, 1, 2, 5}) {
+    model m{8, 8, 1};
+    m.prefetch = ahead;
+    chosen_costs weights, gradients;
+    weights.whole_weight = gradients.whole_gradient = 1;
+    weights.collective = gradients.collective = 0.5;
+    CHECK(peak_of(outcome_of("fsdp", m, 4, weights)) == ahead + 1);
+    CHECK(peak_of(outcome_of("fsdp", m, 4, gradients)) == 1); // as the next one's backward begins
+    CHECK(peak_of(outcome_of("hsdp", m, 4, weights)) == ahead + 1);
+  }
+}
+
+TEST_CASE("overlap: under the lab's costs fsdp is faster than zero3, and holds a weight and a gradient more at most") {
+  const model m{8, 64, 8};
+  auto hidden = outcome_of("fsdp", m, 4, lab_costs()), plain = outcome_of("zero3", m, 4, lab_costs());
+  CHECK(hidden.end < 0.75 * plain.end);
+  CHECK(hidden.communication_fraction == 0);
+  const uint64_t weight = uint64_t{4096} * 4096;
+  CHECK(peak_of(hidden) <= peak_of(plain) + 2 * weight + weight / 4); // and a copy of the shard that is gathered
+}
+
+TEST_CASE("overlap: hsdp gathers and scatters within its groups, and sums over them once") {
+  model m{4, 32, 1};
+  m.shard_ranks = 4;
+  auto found = outcome_of("hsdp", m, 16, lab_costs(), true);
+  CHECK(times_of(found, op::all_reduce) == 4); // a layer, however many micro-batches
+  CHECK(times_of(found, op::reduce_scatter) == 2 * 4);
+  // Groups of 4 neighbours have NVLink, the world of 16 has not.
+  CHECK(found.end < outcome_of("fsdp", m, 16, lab_costs()).end);
+  m.shard_ranks = 6;
+  auto refused = strategy_of("hsdp")->check(m, 16);
+  CHECK(render(refused) == "16 ranks are no groups of 6: --shard must divide them");
+}
+
+TEST_CASE("overlap: zero1-overlap hides what zero1 gathers and scatters") {
+  // 4 layers: gathers beside forwards, the first before them; scatters beside backwards, the last behind them.
+  chosen_costs costs;
+  costs.collective = 1;
+  const model m{4, 4, 1, 1};
+  CHECK(outcome_of("zero1-overlap", m, 2, costs).end == 1 + 2 * 4 * 3 + 1);
+  CHECK(outcome_of("zero1", m, 2, costs).end == 2 * 4 * 3 + 2 * 4);
+  CHECK(outcome_of("zero1-overlap", {8, 64, 8}, 4, lab_costs()).end
+        < outcome_of("zero1", {8, 64, 8}, 4, lab_costs()).end);
+}
+
+TEST_CASE("overlap: a ring hides its hops behind attention, and ranks have their part of positions and of the work") {
+  chosen_costs costs;
+  costs.attend = 8; // of all positions to all
+  costs.activation = 16;
+  for (uint32_t c : {1, 2, 4}) {
+    CAPTURE(c);
+    model m{2, 4, 1};
+    m.context = c;
+    const auto ranks = 2 * c; // two data-parallel groups, two samples each, of two layers
+    const auto work = 2 * 2 * (1 + 2 + 8 + 16.) / c;
+    costs.hop = 0;
+    CHECK(close_to(outcome_of("context", m, ranks, costs).end, work));
+    CHECK(close_to(outcome_of("context-gather", m, ranks, costs).end, work));
+    // Two of them are as long as attention to one rank's keys; on the way back four, and it takes twice as long. What
+    // is left are the two that take a layer's gradient home, and nothing where there is no ring.
+    costs.hop = 8. / c / c / 2;
+    CHECK(close_to(outcome_of("context", m, ranks, costs).end, work + (c == 1 ? 0 : 2 * 2 * 2 * costs.hop)));
+    auto found = outcome_of("context", m, ranks, costs);
+    CHECK(peak_of(found) == 3 * 16 / c); // the inputs of two layers, and the output, of one sample
+  }
+}
+
+TEST_CASE("overlap: the lab's attention takes its positions and the keys that they look at through the memory") {
+  // 2 samples, 4 ranks that share their 1024 positions: 512 of a rank's, in and out, and 2048 keys and values, of 4096
+  // elements of 2 bytes. The 2 x 4096 x 512 x 1024 operations for each of two products, half of which are causal, take
+  // 7 us, and less than that.
+  model m{1, 2, 2};
+  auto found = outcome_of("context-gather", m, 4, lab_costs(), true);
+  for (auto& x : found.events)
+    if (x.what == op::attend)
+      CHECK(close_to(x.duration, 2. * 4096 * (2 * 512 + 2 * 2048) / (3072e9 * 0.75)));
+  auto ring = outcome_of("context", m, 4, lab_costs(), true);
+  CHECK(times_of(ring, op::attend) == 4);
+  CHECK(times_of(ring, op::send) == 3 + 3 + 4); // keys there and back, gradients by them home
+}
+
+TEST_CASE("overlap: what goes to experts and back is hidden behind another micro-batch, and is not without one") {
+  chosen_costs costs;
+  costs.collective = 1;
+  // Four layers, two of them of experts. By twos each all_to_all is beside a forward or backward of the other one.
+  auto pair = outcome_of("expert", {4, 4, 1}, 2, costs), alone = outcome_of("expert", {4, 4, 2}, 2, costs);
+  const double sums = 2; // of two layers' gradients; of experts a rank has its own
+  CHECK(alone.end == 4 * 3 + 4 * 2 + sums);
+  CHECK(pair.end == 2 * 4 * 3 + 2 + sums); // the turn: the output comes back, its gradient goes there
+}
+
+TEST_CASE("overlap: experts are summed over those that have the same ones") {
+  model m{2, 8, 1};
+  m.experts = 2;
+  auto found = outcome_of("expert", m, 8, lab_costs(), true);
+  CHECK(times_of(found, op::all_reduce) == 2);
+  m.experts = 8;
+  CHECK(times_of(outcome_of("expert", m, 8, lab_costs(), true), op::all_reduce) == 1);
+  m.experts = 3;
+  CHECK(render(strategy_of("expert")->check(m, 8))
+        == "8 ranks are no groups of 3 that share experts: --experts must divide them");
+}
+
+TEST_CASE(
+  "overlap: strategies of attention and of experts are simulated, and say so where they are to train for real") {
+  model m{2, 8, 1};
+  m.for_real = true;
+  for (auto* name : {"context", "context-gather"})
+    CHECK(render(strategy_of(name)->check(m, 2)).find("need layers of attention that can work on some of them")
+          != std::string::npos);
+  CHECK(render(strategy_of("expert")->check(m, 2)).find("need layers of experts and a router") != std::string::npos);
+}
