@@ -32,10 +32,13 @@ private:
   caf::expected<trainer_actor> find_trainer(const std::string& by);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
+  void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
   /// Does what the trainer has to say, until it has ended.
   void follow(const trainer_actor& handle);
   void image_taken(const model_image& x);
+  /// Where the checkpoint behind that epoch could not be written.
+  std::string advice_for(uint64_t epoch) const;
 
   caf::actor_system& system_;
   coordinator_actor coordinator_;

@@ -28,7 +28,7 @@ struct run_settings {
   uint32_t held_out_max = UINT32_MAX;                     ///< Samples that an epoch is tried on.
   uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
-  bool profiles = false;                                  ///< See run_outcome::profile.
+  bool profiles = false;                                  ///< See run_outcome::profiles.
   std::optional<uint64_t> kill_at; ///< When this step has begun, one of its devices is killed on purpose.
 };
 
@@ -63,8 +63,8 @@ struct run_outcome {
   uint64_t steps = 0, steps_an_epoch = 0;
   uint64_t began_at = 0; ///< The step that it was resumed at.
   std::vector<epoch_report> epochs;
-  uint64_t bytes_peak = 0; ///< Of a rank.
-  std::optional<step_profile> profile;
+  uint64_t bytes_peak = 0;                 ///< Of a rank.
+  std::vector<step_profile> profiles;      ///< By as many ranks, all of them.
   double step_seconds = 0;                 ///< The median of all steps.
   std::shared_ptr<const training_job> job; ///< As it was trained.
   model_image image;                       ///< The model behind the last step.

@@ -101,7 +101,7 @@ class run_call final : public configured_call {
     if (auto problem = draw(found))
       return problem;
     std::optional<predicted_step> predicted;
-    if (found.profile) {
+    if (!found.profiles.empty()) {
       auto made = predict(found);
       if (!made)
         return std::move(made.error());
@@ -140,7 +140,7 @@ class run_call final : public configured_call {
   caf::error trace(const run_outcome& found, const predicted_step& by) const {
     if (opts_.trace.empty())
       return caf::none;
-    const profiled_costs costs{*found.job, found.profile->events};
+    const auto costs = costs_of(found);
     const traced_step both[] = {{"measured", &by.measured, &costs}, {"simulated", &by.simulated, &costs}};
     auto text = trace_of(both);
     if (!text)

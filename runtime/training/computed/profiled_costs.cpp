@@ -6,12 +6,8 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Which occurrence of a communication an event is, on its rank: the ranks' are met by it.
-using turn = std::tuple<op, uint32_t, uint64_t>;
-
-double median(std::vector<double> x) {
-  std::ranges::sort(x);
-  return x[x.size() / 2];
+double end_of(const event& x) {
+  return x.start + x.duration;
 }
 
 /// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two.
@@ -31,27 +27,68 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
   return result;
 }
 
+/// Those of middle length, a third of them: what disturbed one step does not count.
+std::vector<const std::vector<event>*> middle_of(const std::vector<std::vector<event>>& steps) {
+  std::vector<std::pair<double, const std::vector<event>*>> by_length;
+  for (auto& step : steps) {
+    double end = 0;
+    for (auto& x : step)
+      end = std::max(end, end_of(x));
+    by_length.emplace_back(end, &step);
+  }
+  std::ranges::sort(by_length);
+  const auto aside = by_length.size() / 3;
+  std::vector<const std::vector<event>*> result;
+  for (auto i = aside; i < by_length.size() - aside; ++i)
+    result.push_back(by_length[i].second);
+  return result;
+}
+
+/// Where those of one communication meet: what, from whom or among whom, to whom, of which layer and samples, for which
+/// time.
+using place = std::tuple<op, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>;
+
+struct meeting_time {
+  double all_there = 0, ended = 0;
+};
+
+/// From when all were there to when the last one could go on.
+std::map<place, meeting_time> meetings_of(const std::vector<event>& step) {
+  std::map<place, meeting_time> result;
+  std::map<std::pair<uint32_t, place>, uint64_t> turns; // of each rank
+  for (auto& x : step) {
+    if (!is_communication(x.what))
+      continue;
+    const bool sends = x.what == op::send, is_pair = sends || x.what == op::receive;
+    place at{is_pair ? op::receive : x.what,        is_pair && sends ? x.rank : x.peer,
+             is_pair ? sends ? x.peer : x.rank : 0, x.layer,
+             is_pair ? x.samples.begin : 0,         0};
+    std::get<5>(at) = turns[{x.rank, at}]++;
+    auto& its = result[at];
+    its.all_there = std::max(its.all_there, sends ? end_of(x) : x.start);
+    its.ended = std::max(its.ended, end_of(x));
+  }
+  return result;
+}
+
 } // namespace
 
-profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured) : job_(job) {
-  std::map<kind, std::vector<double>> all;
-  std::map<turn, double> shortest; // of those who met: whoever came last
-  std::map<std::tuple<uint32_t, op, uint32_t>, uint64_t> turns;
-  for (auto& x : with_what_prepares(measured)) {
-    if (!is_communication(x.what)) {
-      all[{x.what, x.layer, x.samples.count()}].push_back(x.duration);
-      continue;
-    }
-    // Of receives, one for which the value lay ready.
-    const auto number = x.what == op::receive ? 0 : turns[{x.rank, x.what, x.layer}]++;
-    const auto [found, is_first] = shortest.try_emplace({x.what, x.layer, number}, x.duration);
-    if (!is_first)
-      found->second = std::min(found->second, x.duration);
+profiled_costs::profiled_costs(const training_job& job, const std::vector<std::vector<event>>& steps) : job_(job) {
+  std::map<kind, uint64_t> counts;
+  auto add = [&](const kind& of, double seconds) {
+    seconds_[of] += seconds;
+    ++counts[of];
+  };
+  for (auto* step : middle_of(steps)) {
+    const auto all = with_what_prepares(*step);
+    for (auto& x : all)
+      if (!is_communication(x.what))
+        add({x.what, x.layer, x.samples.count()}, x.duration);
+    for (auto& [where, its] : meetings_of(all))
+      add({std::get<0>(where), std::get<3>(where), 0}, its.ended - its.all_there);
   }
-  for (auto& [which, duration] : shortest)
-    all[{std::get<0>(which), std::get<1>(which), 0}].push_back(duration);
-  for (auto& [which, durations] : all)
-    seconds_[which] = median(std::move(durations));
+  for (auto& [which, seconds] : seconds_)
+    seconds /= static_cast<double>(counts[which]);
 }
 
 uint64_t profiled_costs::memory_of(const value_tag& x) const {

@@ -8,14 +8,15 @@
 
 namespace ringmaster::training {
 
-/// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
-/// it has taken at the median of those alike, of the same layer and as many samples; a communication what it took the
-/// rank that came last, since others wait for that one; what only prepares is counted to what came before it. One that
-/// the step had not is scaled from one of fewer or more samples.
+/// What a step of a job costs on this machine, from some that were measured: seconds and bytes. Those of middle length
+/// count, and of them the mean of operations alike, of the same layer and as many samples: a step is a sum of them. A
+/// communication takes from when all are there to when the last one can go on; what only prepares is counted to what
+/// came before it. One that the steps had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
-  /// `measured`: the events of all ranks of a step. The job outlives it.
-  profiled_costs(const training_job& job, const std::vector<event>& measured);
+  /// `steps`: of each, the events of all ranks; a collective's `peer` is the first rank of its group. The job outlives
+  /// it.
+  profiled_costs(const training_job& job, const std::vector<std::vector<event>>& steps);
 
   std::string_view name() const override { return "profiled"; }
   std::string_view time_unit() const override { return "s"; }
