@@ -50,6 +50,7 @@ struct trainer_settings {
   bool mirror = false;            ///< The host keeps the model as of each step, where some of it has one rank alone.
   bool takes_free_devices = true; ///< In place of those that were lost.
   range profile_steps;            ///< Of which every operation's time is wanted.
+  uint64_t profile_every = 1;     ///< Of these, the first and each so many-th behind it.
   uint64_t image_every = 0;       ///< 0: never, but at the end.
   model_image from;               ///< What it begins with; empty: first weights.
   uint64_t memory_bytes = 0;      ///< Of each device; 0: all.
@@ -120,7 +121,10 @@ private:
   uint32_t world_size() const;
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
-  bool is_profiled() const { return step_ >= settings_.profile_steps.begin && step_ < settings_.profile_steps.end; }
+  bool is_profiled() const {
+    const auto& its = settings_.profile_steps;
+    return step_ >= its.begin && step_ < its.end && (step_ - its.begin) % settings_.profile_every == 0;
+  }
 
   // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.

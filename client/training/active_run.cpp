@@ -24,13 +24,13 @@ std::string notice_of(const process_group& group) {
   return fmt::format("training over communicator {}", group.ranks().front().id());
 }
 
-/// Which steps are measured: so many that one that was disturbed does not tell, best when memory has its pages, and
-/// samples that are drawn are there.
-range profiled_of(uint64_t second_epoch, uint64_t steps) {
-  constexpr uint64_t count = 15, warm = 10;
-  const auto end = std::min(second_epoch + warm + count, steps);
-  const auto begin = end > count ? std::max(second_epoch, end - count) : second_epoch;
-  return {std::min(begin, end - 1), end};
+/// Which steps are measured: some of all times, for what else the machine does changes; best behind the first epoch,
+/// when memory has its pages, and samples that are drawn are there.
+void profile_some(trainer_settings& its, uint64_t second_epoch) {
+  constexpr uint64_t count = 15;
+  const auto begin = std::min(second_epoch, its.steps - 1);
+  its.profile_steps = {begin, its.steps};
+  its.profile_every = (its.steps - begin + count - 1) / count;
 }
 
 } // namespace
@@ -188,7 +188,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   };
   its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
   if (settings_.profiles)
-    its.profile_steps = profiled_of(its.from.step + outcome_.steps_an_epoch, outcome_.steps);
+    profile_some(its, its.from.step + outcome_.steps_an_epoch);
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
     events_.put([this, x, seconds] { profiled(x, seconds); });
   };
@@ -211,8 +211,9 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return std::move(ended_->error());
   outcome_.image = std::move(**ended_);
   outcome_.job = job_;
-  std::ranges::sort(seconds_);
-  outcome_.step_seconds = seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
+  auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
+  std::ranges::sort(seconds);
+  outcome_.step_seconds = seconds.empty() ? 0 : seconds[seconds.size() / 2];
   return std::move(outcome_);
 }
 

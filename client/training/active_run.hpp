@@ -52,7 +52,7 @@ private:
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
   step_report latest_;
-  std::vector<double> seconds_;                 ///< Of all steps.
+  std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
   caf::error problem_;                          ///< Why the run ends before its end.
 };

@@ -39,7 +39,7 @@ proto::TrainingStep active_run::record(uint64_t step) const {
 void active_run::step_done(const step_report& x) {
   latest_ = x;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
-  seconds_.push_back(x.seconds);
+  (x.step < outcome_.began_at + outcome_.steps_an_epoch ? first_seconds_ : seconds_).push_back(x.seconds);
   epoch_steps_[x.step] = x; // the latest, where it was done again
   watcher_.step_done(x);
   if (settings_.kill_at == x.step + 1)
@@ -48,8 +48,10 @@ void active_run::step_done(const step_report& x) {
 
 void active_run::profiled(const std::vector<event>& x, double seconds) {
   auto& all = outcome_.profiles;
-  std::erase_if(all, [&](auto& y) { return y.ranks != latest_.ranks; });
-  all.push_back({latest_.step, latest_.ranks, x, seconds});
+  if (all.steps.empty() || all.ranks != latest_.ranks)
+    all = {latest_.ranks, latest_.step, latest_.step, {}};
+  all.last = latest_.step;
+  all.steps.push_back({x, seconds});
 }
 
 void active_run::kill_one() {

@@ -3,6 +3,7 @@
 #include "actors/training/trainer.hpp"
 #include "client/process_group.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
+#include "runtime/training/computed/profiled_costs.hpp"
 #include "runtime/training/data/data_set.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
 
@@ -51,21 +52,20 @@ struct run_watcher {
   std::function<bool()> stops = [] { return false; };
 };
 
-/// One step, measured operation by operation.
-struct step_profile {
-  uint64_t step = 0;
-  uint32_t ranks = 0;
-  std::vector<event> events;
-  double seconds = 0; ///< Of the whole step.
+/// Some steps, measured operation by operation.
+struct step_profiles {
+  uint32_t ranks = 0;               ///< Of each.
+  uint64_t first = 0, last = 0;     ///< Their numbers.
+  std::vector<measured_step> steps; ///< None: none was measured.
 };
 
 struct run_outcome {
   uint64_t steps = 0, steps_an_epoch = 0;
   uint64_t began_at = 0; ///< The step that it was resumed at.
   std::vector<epoch_report> epochs;
-  uint64_t bytes_peak = 0;                 ///< Of a rank.
-  std::vector<step_profile> profiles;      ///< By as many ranks, all of them.
-  double step_seconds = 0;                 ///< The median of all steps.
+  uint64_t bytes_peak = 0; ///< Of a rank.
+  step_profiles profiles;
+  double step_seconds = 0;                 ///< The median of all steps behind the first epoch, where there are any.
   std::shared_ptr<const training_job> job; ///< As it was trained.
   model_image image;                       ///< The model behind the last step.
 };

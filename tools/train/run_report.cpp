@@ -67,41 +67,14 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
                      count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
 }
 
-profiled_costs costs_of(const run_outcome& x) {
-  std::vector<std::vector<event>> steps;
-  for (auto& each : x.profiles)
-    steps.push_back(each.events);
-  return {*x.job, steps};
-}
-
-caf::expected<predicted_step> predict(const run_outcome& x) {
-  const auto ranks = x.profiles.back().ranks;
-  const auto& job = *x.job;
-  auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks, costs_of(x),
-                        true);
-  if (!found)
-    return std::move(found.error());
-  std::vector<std::pair<double, size_t>> by_length;
-  std::vector<double> around;
-  for (size_t i = 0; i < x.profiles.size(); ++i) {
-    by_length.emplace_back(x.profiles[i].seconds, i);
-    around.push_back(std::max(x.profiles[i].seconds - outcome_of(x.profiles[i].events, ranks).end, 0.));
-  }
-  std::ranges::sort(by_length);
-  std::ranges::sort(around);
-  const auto middle = by_length.size() / 2;
-  predicted_step result{outcome_of(x.profiles[by_length[middle].second].events, ranks), std::move(*found)};
-  result.seconds = result.simulated.end + around[middle];
-  return result;
-}
-
 std::string prediction_text(const run_outcome& x, const predicted_step& by) {
   const auto ns = [](double seconds) { return duration_text(static_cast<uint64_t>(seconds * 1e9)); };
   uint64_t simulated_bytes = 0;
   for (auto& each : by.simulated.ranks)
     simulated_bytes = std::max(simulated_bytes, each.peak_memory);
-  const auto first = x.profiles.front().step, last = x.profiles.back().step;
-  const auto steps = first == last ? fmt::format("step {}", first) : fmt::format("steps {} to {}", first, last);
+  const auto first = x.profiles.first, last = x.profiles.last;
+  const auto steps = first == last ? fmt::format("step {}", first)
+                                   : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n"
                      "memory of a rank: {} at most, simulated {}\n",
                      ns(x.step_seconds), steps, ns(by.seconds), 100 * (by.seconds / x.step_seconds - 1),

@@ -27,23 +27,6 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
   return result;
 }
 
-/// Those of middle length, a third of them: what disturbed one step does not count.
-std::vector<const std::vector<event>*> middle_of(const std::vector<std::vector<event>>& steps) {
-  std::vector<std::pair<double, const std::vector<event>*>> by_length;
-  for (auto& step : steps) {
-    double end = 0;
-    for (auto& x : step)
-      end = std::max(end, end_of(x));
-    by_length.emplace_back(end, &step);
-  }
-  std::ranges::sort(by_length);
-  const auto aside = by_length.size() / 3;
-  std::vector<const std::vector<event>*> result;
-  for (auto i = aside; i < by_length.size() - aside; ++i)
-    result.push_back(by_length[i].second);
-  return result;
-}
-
 /// Where those of one communication meet: what, from whom or among whom, to whom, of which layer and samples, for which
 /// time.
 using place = std::tuple<op, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>;
@@ -73,20 +56,18 @@ std::map<place, meeting_time> meetings_of(const std::vector<event>& step) {
 
 } // namespace
 
-profiled_costs::profiled_costs(const training_job& job, const std::vector<std::vector<event>>& steps) : job_(job) {
+profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured) : job_(job) {
   std::map<kind, uint64_t> counts;
   auto add = [&](const kind& of, double seconds) {
     seconds_[of] += seconds;
     ++counts[of];
   };
-  for (auto* step : middle_of(steps)) {
-    const auto all = with_what_prepares(*step);
-    for (auto& x : all)
-      if (!is_communication(x.what))
-        add({x.what, x.layer, x.samples.count()}, x.duration);
-    for (auto& [where, its] : meetings_of(all))
-      add({std::get<0>(where), std::get<3>(where), 0}, its.ended - its.all_there);
-  }
+  const auto all = with_what_prepares(measured);
+  for (auto& x : all)
+    if (!is_communication(x.what))
+      add({x.what, x.rank, x.layer, x.samples.count()}, x.duration);
+  for (auto& [where, its] : meetings_of(all))
+    add({std::get<0>(where), 0, std::get<3>(where), 0}, its.ended - its.all_there);
   for (auto& [which, seconds] : seconds_)
     seconds /= static_cast<double>(counts[which]);
 }
@@ -96,17 +77,21 @@ uint64_t profiled_costs::memory_of(const value_tag& x) const {
 }
 
 double profiled_costs::time_of(const pending& x, uint32_t) const {
-  const auto samples = is_communication(x.what) ? 0 : x.argument.samples.first().count();
-  const kind wanted{x.what, x.argument.layer, samples};
+  const bool meets = is_communication(x.what);
+  const auto samples = meets ? 0 : x.argument.samples.first().count();
+  const kind wanted{x.what, meets ? 0 : x.rank, x.argument.layer, samples};
   if (auto found = seconds_.find(wanted); found != seconds_.end())
     return found->second;
   // The nearest of its layer, per sample.
+  auto alike = [&](const kind& y) {
+    return std::get<0>(y) == x.what && std::get<1>(y) == std::get<1>(wanted) && std::get<2>(y) == x.argument.layer;
+  };
   auto near = seconds_.lower_bound(wanted);
-  if (near == seconds_.end() && near != seconds_.begin())
+  if ((near == seconds_.end() || !alike(near->first)) && near != seconds_.begin())
     --near;
-  if (near == seconds_.end() || std::get<0>(near->first) != x.what || std::get<1>(near->first) != x.argument.layer)
+  if (near == seconds_.end() || !alike(near->first))
     return 0;
-  const auto measured = std::get<2>(near->first);
+  const auto measured = std::get<3>(near->first);
   return measured == 0 ? near->second : near->second * static_cast<double>(samples) / static_cast<double>(measured);
 }
 
@@ -125,6 +110,23 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {
   result.operations = measured.size();
   result.events = std::move(measured);
   return result;
+}
+
+caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps) {
+  std::vector<std::pair<double, size_t>> by_time;
+  std::vector<training_outcome> simulated;
+  for (auto& step : steps) {
+    auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks,
+                          profiled_costs{job, step.events}, true);
+    if (!found)
+      return std::move(found.error());
+    const auto around = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);
+    by_time.emplace_back(found->end + around, simulated.size());
+    simulated.push_back(std::move(*found));
+  }
+  std::ranges::sort(by_time);
+  const auto [seconds, of] = by_time[by_time.size() / 2];
+  return predicted_step{of, outcome_of(steps[of].events, ranks), std::move(simulated[of]), seconds};
 }
 
 } // namespace ringmaster::training

@@ -79,32 +79,37 @@ TEST_CASE(
     std::vector<event> events;
     const auto truth = end_by(job, world, known_machine{}, &events);
     const auto measured = as_measured(std::move(events));
-    const profiled_costs costs{job,
-                               {slower(measured, 4), slower(measured, 1.01), measured, slower(measured, 0.99),
-                                slower(measured, 2.5), slower(measured, 1.02), slower(measured, 0.98)}};
-    CHECK(end_by(job, world, costs) == doctest::Approx(truth).epsilon(0.03));
+    std::vector<measured_step> steps;
+    for (auto by : {4., 1.01, 1., 0.99, 2.5, 1.02, 0.98})
+      steps.push_back({slower(measured, by), by * truth + 2});
+    const auto found = predict(job, world, steps);
+    REQUIRE(found);
+    CHECK(found->simulated.end == doctest::Approx(truth).epsilon(0.05));
+    CHECK(found->seconds == doctest::Approx(truth + 2).epsilon(0.05));
+    CHECK(found->measured.end == doctest::Approx(truth).epsilon(0.05));
   }
 }
 
-TEST_CASE("profiled costs: an operation takes the mean of those alike, a collective as long as all are there") {
+TEST_CASE("profiled costs: an operation takes what it took its rank, a collective as long as all are there") {
   const auto job = small_job("ddp", 2, 8, 4);
-  auto step = [](double by) {
-    return std::vector<event>{
-      {.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 2 * by},
-      {.what = op::all_reduce, .rank = 0, .layer = 1, .samples = {}, .start = 2 * by, .duration = 7 * by},
-      {.what = op::forward, .rank = 1, .layer = 1, .samples = {4, 8}, .start = 0, .duration = 6 * by},
-      {.what = op::all_reduce, .rank = 1, .layer = 1, .samples = {}, .start = 6 * by, .duration = 3 * by}};
-  };
-  const profiled_costs costs{job, {step(1), step(5), step(1)}};
-  auto time_of = [&](op what, uint64_t samples) {
+  const profiled_costs costs{
+    job,
+    {{.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 2},
+     {.what = op::all_reduce, .rank = 0, .layer = 1, .samples = {}, .start = 2, .duration = 7},
+     {.what = op::forward, .rank = 1, .layer = 1, .samples = {4, 8}, .start = 0, .duration = 6},
+     {.what = op::all_reduce, .rank = 1, .layer = 1, .samples = {}, .start = 6, .duration = 3.5}}};
+  auto time_of = [&](op what, uint32_t by, uint64_t samples) {
     pending x;
     x.what = what;
+    x.rank = by;
     x.argument.layer = 1;
     x.argument.samples.add(range_set{range{0, samples}});
     return costs.time_of(x, 2);
   };
-  CHECK(time_of(op::all_reduce, 8) == 3);
-  CHECK(time_of(op::forward, 4) == 4);
-  CHECK(time_of(op::forward, 2) == 2);
-  CHECK(time_of(op::backward, 2) == 0);
+  CHECK(time_of(op::all_reduce, 0, 8) == 3.5);
+  CHECK(time_of(op::forward, 0, 4) == 2);
+  CHECK(time_of(op::forward, 1, 4) == 6);
+  CHECK(time_of(op::forward, 1, 2) == 3);
+  CHECK(time_of(op::forward, 1, 8) == 12);
+  CHECK(time_of(op::backward, 0, 2) == 0);
 }
