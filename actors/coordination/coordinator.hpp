@@ -178,6 +178,8 @@ private:
   void forget_idle_clients();
 
   proto::ClusterInfo info() const;
+  /// So many free devices at most, and nothing else.
+  proto::ClusterInfo free_info(uint32_t devices_max) const;
   void deliver_info(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
   void serve_info_waiters();
   void note_gone(proto::ClusterInfo::Gone x);

@@ -32,17 +32,30 @@ struct gathering {
   }
 };
 
+void describe(proto::ClusterInfo::Device& to, const known_device& x) {
+  *to.mutable_metadata() = x.metadata;
+  to.set_node_id(x.node.value);
+  for (auto communicator : x.communicators)
+    to.add_comm_ids(communicator.value);
+}
+
 } // namespace
+
+proto::ClusterInfo coordinator_state::free_info(uint32_t devices_max) const {
+  proto::ClusterInfo result;
+  for (auto& [id, device] : devices.devices()) {
+    if (static_cast<uint32_t>(result.devices_size()) == devices_max)
+      break;
+    if (devices.is_free(device))
+      describe(*result.add_devices(), device);
+  }
+  return result;
+}
 
 proto::ClusterInfo coordinator_state::info() const {
   proto::ClusterInfo result;
-  for (auto& [id, device] : devices.devices()) {
-    auto& entry = *result.add_devices();
-    *entry.mutable_metadata() = device.metadata;
-    entry.set_node_id(device.node.value);
-    for (auto communicator : device.communicators)
-      entry.add_comm_ids(communicator.value);
-  }
+  for (auto& [id, device] : devices.devices())
+    describe(*result.add_devices(), device);
   for (auto& [id, node] : devices.nodes()) {
     auto& entry = *result.add_nodes();
     entry.set_node_id(id.value);
@@ -99,6 +112,10 @@ void describe(About& about, communicator_id id, const known_communicator& known)
 
 void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
                                      caf::typed_response_promise<proto::ClusterInfo> promise) {
+  if (x.free_max() != 0) {
+    promise.deliver(free_info(x.free_max()));
+    return;
+  }
   if (!x.communicators()) {
     promise.deliver(info());
     return;

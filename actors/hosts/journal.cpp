@@ -84,9 +84,9 @@ void on_flush(self_pointer self) {
   plan_sync(self);
 }
 
-proto::JournalFlushResponse flush_now(journal_state& state) {
+proto::JournalFlushResponse flush_now(journal_state& state, const proto::JournalFlushRequest& x) {
   proto::JournalFlushResponse response;
-  auto err = state.sync();
+  auto err = x.unsynced() ? state.write() : state.sync();
   auto lost = std::exchange(state.lost, 0);
   response.set_records(state.written);
   response.set_success(!err && lost == 0);
@@ -161,7 +161,7 @@ journal_actor::behavior_type journal(self_pointer self, journal_options options)
   self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });
   return {
     [self](proto::Record& record) { enqueue(self, std::move(record)); },
-    [self](const proto::JournalFlushRequest&) { return flush_now(self->state); },
+    [self](const proto::JournalFlushRequest& x) { return flush_now(self->state, x); },
     [self](const proto::JournalTailRequest& request) { return tail(self->state, request.records_max()); },
     [self](atom::flush) { on_flush(self); },
   };

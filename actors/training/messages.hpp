@@ -89,6 +89,7 @@ struct rank_ended {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   loss_sums losses;
+  uint32_t strays_at = no_layer; ///< The first layer with an output that is no finite number.
   uint64_t bytes_peak = 0;
   std::vector<kept_part> made; ///< Parts of the beginning of the next step.
   std::vector<event> events;   ///< Where they are wanted, in seconds of the process's steady clock.

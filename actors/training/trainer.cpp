@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace ringmaster::training {
 
@@ -17,7 +16,6 @@ void trainer_state::start(trainer_settings settings) {
   wanted_ = static_cast<uint32_t>(settings_.devices.size());
   image_ = std::move(settings_.from);
   step_ = image_.step;
-  serves_image_ = !image_.parts.empty();
   self->set_down_handler([this](const caf::down_msg& x) { rank_down(x); });
   for (auto device : settings_.devices)
     add(device);
@@ -145,7 +143,7 @@ void trainer_state::begin_step() {
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
     its.losses.reset();
-    self->send(its.handle, step_order{attempt_, step_, i, world_, settings_.profile_step == step_, its.made.empty()});
+    self->send(its.handle, step_order{attempt_, step_, i, world_, is_profiled(), its.made.empty()});
   }
 }
 
@@ -212,79 +210,9 @@ void trainer_state::run(exchange_desk::exchange all) {
     calls_->run(*shared, done);
 }
 
-void trainer_state::ended(const rank_ended& x) {
-  if (!is_current(x.attempt))
-    return;
-  news_ = self->clock().now();
-  if (!std::isfinite(x.losses.loss))
-    return end_run(make_error(errc::invalid_argument,
-                              fmt::format("the loss of rank {} in step {} is no number: a lower learning rate, or "
-                                          "inputs without infinities, would help",
-                                          x.rank, step_)));
-  report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
-  members_[x.rank].losses = x.losses;
-  members_[x.rank].makes = x.made;
-  events_.insert(events_.end(), x.events.begin(), x.events.end());
-  if (!std::all_of(members_.begin(), members_.begin() + world_, [](auto& y) { return y.losses.has_value(); }))
-    return;
-  for (auto& why : {desk_.waiting(), desk_.left_behind()})
-    if (!why.empty())
-      return end_run(make_error(errc::invalid_argument, why));
-  commit();
-}
-
 void trainer_state::failed(const rank_failed& x) {
   if (is_current(x.attempt))
     end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, x.why)));
-}
-
-void trainer_state::commit() {
-  loss_sums all; // in the order of ranks: the same bits each time
-  for (uint32_t i = 0; i < world_; ++i)
-    all.add(*members_[i].losses);
-  for (auto& each : members_)
-    each.made = std::exchange(each.makes, {});
-  serves_image_ = false;
-  const auto samples = static_cast<double>(std::max<uint64_t>(all.samples, 1));
-  report_.step = step_;
-  report_.loss = all.loss / samples;
-  report_.accuracy = static_cast<double>(all.right) / samples;
-  report_.ranks = world_;
-  report_.attempts = attempts_;
-  report_.ended_at = std::chrono::steady_clock::now();
-  report_.seconds = std::chrono::duration<double>(report_.ended_at - begun_).count();
-  if (settings_.record) {
-    auto record = settings_.record(step_);
-    for (uint32_t i = 0; i < world_; ++i)
-      record.add_device_ids(members_[i].device.value);
-    record.set_strategy(std::string{settings_.job->strategy->name});
-    record.set_attempts(attempts_);
-    record.set_loss(report_.loss);
-    self->send(settings_.coordinator, std::move(record));
-  }
-  settings_.watcher.step_done(report_);
-  if (!events_.empty()) {
-    const auto first = std::ranges::min(events_, {}, &event::start).start;
-    for (auto& each : events_)
-      each.start -= first;
-    settings_.watcher.profiled(events_, report_.seconds);
-  }
-  ++step_;
-  attempts_ = 0;
-  const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;
-  if (step_ == settings_.steps)
-    return finish();
-  if (shows || settings_.mirror)
-    take_image([this, shows](const caf::expected<model_image>& x) {
-      if (x && shows)
-        settings_.watcher.image(*x);
-      else if (!x)
-        settings_.watcher.note("the model could not be put together: " + render(x.error()));
-    });
-  if (joins_)
-    recover("");
-  else
-    begin_step();
 }
 
 void trainer_state::end_run(const caf::error& problem) {

@@ -33,9 +33,9 @@ struct training_watcher {
   std::function<void(const step_report&)> step_done = [](auto&) {};
   /// Something went wrong or somebody has come, and what was done about it, in a sentence.
   std::function<void(const std::string&)> note = [](auto&) {};
-  /// The step that was profiled: its events, from time 0 on, and how long it took in all.
+  /// A step that was profiled: its events, from time 0 on, and how long it took in all.
   std::function<void(const std::vector<event>&, double seconds)> profiled = [](auto&, double) {};
-  /// Every `image_every` steps, beside the next one.
+  /// Every `image_every` steps, beside the next one. May let the trainer wait.
   std::function<void(const model_image&)> image = [](auto&) {};
   /// Once: the model behind the last step, or why there is none.
   std::function<void(const caf::expected<model_image>&)> ended = [](auto&) {};
@@ -44,15 +44,16 @@ struct training_watcher {
 struct trainer_settings {
   std::shared_ptr<const training_job> job;
   coordinator_actor coordinator;
-  std::vector<device_id> devices;       ///< In rank order.
-  uint64_t steps = 1;                   ///< Until so many have been done.
-  bool deterministic = false;           ///< Sums are added in rank order.
-  bool mirror = false;                  ///< The host keeps all parts as of each step.
-  bool takes_free_devices = true;       ///< In place of those that were lost.
-  std::optional<uint64_t> profile_step; ///< The step of which every operation's time is wanted.
-  uint64_t image_every = 0;             ///< 0: never, but at the end.
-  model_image from;                     ///< What it begins with; empty: first weights.
-  uint64_t memory_bytes = 0;            ///< Of each device; 0: all.
+  std::vector<device_id> devices; ///< In rank order.
+  uint64_t steps = 1;             ///< Until so many have been done.
+  bool deterministic = false;     ///< Sums are added in rank order.
+  bool mirror = false;            ///< The host keeps the model as of each step, where some of it has one rank alone.
+  bool takes_free_devices = true; ///< In place of those that were lost.
+  range profile_steps;            ///< Of which every operation's time is wanted.
+  uint64_t profile_every = 1;     ///< Of these, the first and each so many-th behind it.
+  uint64_t image_every = 0;       ///< 0: never, but at the end.
+  model_image from;               ///< What it begins with; empty: first weights.
+  uint64_t memory_bytes = 0;      ///< Of each device; 0: all.
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
   uint32_t attempts_max = 30;                        ///< Of one step.
@@ -64,7 +65,9 @@ struct trainer_settings {
 
 /// The state of the TRAINER. A step is done when all of its ranks have said so. Until then nobody has changed what it
 /// began with: when a rank is lost, the others give it up, and begin it again as a world of their own. Which step is
-/// next is decided here alone, so a rank that hears of the end late is no other than one that heard in time.
+/// next is decided here alone, so a rank that hears of the end late is no other than one that heard in time. A step is
+/// committed when the journal has the one before: so whenever the coordinator's process ends, its log lacks one at
+/// most.
 class trainer_state {
 public:
   static inline const char* name = "trainer";
@@ -101,6 +104,7 @@ private:
     rank_actor handle{};
     bool ready = false;
     std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
+    uint32_t strays_at = no_layer;     ///< As rank_ended has it.
     std::vector<kept_part> makes{};    ///< What it has said in this step, before all have.
     std::vector<kept_part> made{};     ///< What it has of the model as it is before the step.
   };
@@ -117,7 +121,20 @@ private:
   uint32_t world_size() const;
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
+  bool is_profiled() const {
+    const auto& its = settings_.profile_steps;
+    return step_ >= its.begin && step_ < its.end && (step_ - its.begin) % settings_.profile_every == 0;
+  }
+
+  // trainer_commit.cpp: what the end of a step makes.
+  /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
+  std::string refusal_of_step() const;
+  void tell_profile();
+  void keep_model();
+  void show(const model_image& x);
+  void put_on_record();
+  void on_record(uint64_t step, const caf::error& problem);
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
@@ -133,8 +150,9 @@ private:
   void finish();
   void look_for_devices();
 
-  /// Where they are, by index in members_.
+  /// Where they are as of the step: by index in members_, and what this has itself.
   model_parts parts() const;
+  static constexpr uint32_t on_host = UINT32_MAX;
   bool is_current(uint64_t attempt) const { return now_ == phase::stepping && attempt == attempt_; }
 
   trainer_settings settings_;
@@ -155,10 +173,11 @@ private:
   std::set<device_id> lost_;
   size_t abandoning_ = 0;
   std::string latest_problem_;
-  model_image image_;         ///< The latest.
-  bool serves_image_ = false; ///< What ranks miss comes from it; else from each other.
-  bool joins_ = false;        ///< New ranks are ready: they come in behind this step.
-  bool looking_ = false;      ///< For devices.
+  model_image image_;        ///< The latest. Where it is of the step, what ranks miss may come from it.
+  bool joins_ = false;       ///< New ranks are ready: they come in behind this step.
+  bool looking_ = false;     ///< For devices.
+  bool recording_ = false;   ///< The journal has not confirmed the latest step that was committed.
+  std::string journal_says_; ///< Why it cannot, as it was told.
 };
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);

@@ -69,17 +69,19 @@ model_parts trainer_state::parts() const {
   for (uint32_t i = 0; i < members_.size(); ++i)
     for (auto& part : members_[i].made)
       result.add(part, i);
+  if (image_.step == step_)
+    for (auto& [part, data] : image_.parts)
+      result.add(part, on_host);
   return result;
 }
 
 void trainer_state::find_model() {
-  if (step_ == 0 || serves_image_)
+  if (step_ == 0)
     return;
   auto all = parts().whole();
   if (all)
     return;
   const auto before = std::exchange(step_, image_.parts.empty() ? 0 : image_.step);
-  serves_image_ = step_ > 0;
   attempts_ = 0;
   for (auto& each : members_)
     each.made.clear();
@@ -95,19 +97,23 @@ void trainer_state::gather(const std::vector<model_parts::source>& wanted,
     size_t left = 0;
     caf::error problem;
   };
-  if (wanted.empty())
-    return then(found_parts{});
   auto all = std::make_shared<gathering>();
-  all->left = wanted.size();
+  all->left = wanted.size() + 1;
+  auto all_done = [all, then] {
+    if (--all->left == 0)
+      then(all->problem ? caf::expected<found_parts>{all->problem} : caf::expected<found_parts>{std::move(all->found)});
+  };
   for (auto& each : wanted) {
-    auto one_done = [all, then, what = each.what](const byte_block& x, const caf::error& problem) {
+    auto one_done = [all, all_done, what = each.what](const byte_block& x, const caf::error& problem) {
       if (problem)
         all->problem = problem;
       all->found[what] = x;
-      if (--all->left == 0)
-        then(all->problem ? caf::expected<found_parts>{all->problem}
-                          : caf::expected<found_parts>{std::move(all->found)});
+      all_done();
     };
+    if (each.owner == on_host) {
+      one_done(image_.parts.at(each.what), caf::none);
+      continue;
+    }
     self->request(members_[each.owner].handle, settings_.patience, part_request{step_, each.what})
       .then(
         [one_done](const byte_block& x) {
@@ -115,6 +121,7 @@ void trainer_state::gather(const std::vector<model_parts::source>& wanted,
         },
         [one_done](const caf::error& problem) { one_done({}, problem); });
   }
+  all_done();
 }
 
 void trainer_state::take_image(std::function<void(const caf::expected<model_image>&)> then) {
@@ -133,18 +140,13 @@ void trainer_state::finish() {
   now_ = phase::stepping;
   if (++attempts_ > settings_.attempts_max)
     return end_run(make_error(errc::gave_up, fmt::format("the model cannot be put together: {}", latest_problem_)));
-  if (serves_image_) { // the ranks that had made it are not all there any more, but the host has it
-    if (settings_.image_every != 0)
-      settings_.watcher.image(image_);
-    return end_run(caf::none);
-  }
   take_image([this, attempt = ++attempt_](const caf::expected<model_image>& x) {
     if (!is_current(attempt))
       return;
     if (!x)
       return recover(render(x.error()));
     if (settings_.image_every != 0)
-      settings_.watcher.image(*x);
+      show(*x);
     end_run(caf::none);
   });
 }
@@ -153,8 +155,6 @@ void trainer_state::part_wanted(const training::part_wanted& x) {
   if (!is_current(x.attempt))
     return;
   news_ = self->clock().now();
-  if (serves_image_)
-    return give(x, image_.parts);
   auto sources = parts().sources_of(x.what);
   if (!sources)
     return end_run(make_error(errc::invalid_argument,
@@ -208,14 +208,16 @@ void trainer_state::look_for_devices() {
   if (!settings_.takes_free_devices || members_.size() >= wanted_ || looking_)
     return;
   looking_ = true;
-  self->request(settings_.coordinator, settings_.operation_limit, proto::ClusterInfoRequest{})
+  proto::ClusterInfoRequest free;
+  free.set_free_max(wanted_ + static_cast<uint32_t>(lost_.size())); // some of them may be known
+  self->request(settings_.coordinator, settings_.operation_limit, free)
     .then(
       [this](const proto::ClusterInfo& x) {
         looking_ = false;
         for (auto& each : x.devices()) {
           const device_id id{each.metadata().deviceid().value()};
           const bool known = std::ranges::find(members_, id, &member::device) != members_.end() || lost_.count(id) != 0;
-          if (!known && each.comm_ids().empty() && members_.size() < wanted_ && now_ != phase::over)
+          if (!known && members_.size() < wanted_ && now_ != phase::over)
             add(id);
         }
       },

@@ -96,7 +96,13 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   }
   if (stopped_ || !program_.body().done())
     return;
-  rank_ended result{order_.attempt, order_.rank, computation_->losses(), store_->bytes_peak(), {}, std::move(events_)};
+  rank_ended result{.attempt = order_.attempt,
+                    .rank = order_.rank,
+                    .losses = computation_->losses(),
+                    .strays_at = computation_->strays_at(),
+                    .bytes_peak = store_->bytes_peak(),
+                    .made = {},
+                    .events = std::move(events_)};
   for (auto& [what, block] : computation_->kept().made())
     result.made.push_back(what);
   self->send(settings_.trainer, std::move(result));
@@ -157,9 +163,10 @@ bool training_rank_state::begin(pending& x) {
 }
 
 void training_rank_state::note(const pending& x, double begun, uint64_t held) {
+  const bool is_collective = is_communication(x.what) && x.what != op::send && x.what != op::receive;
   if (order_.profiles)
-    events_.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), begun,
-                       seconds_now() - begun, held});
+    events_.push_back({x.what, x.aside, x.rank, is_collective ? x.among.first : x.peer, x.argument.layer,
+                       x.argument.samples.first(), begun, seconds_now() - begun, held});
 }
 
 bool training_rank_state::await(pending& x) {

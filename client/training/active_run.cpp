@@ -24,6 +24,15 @@ std::string notice_of(const process_group& group) {
   return fmt::format("training over communicator {}", group.ranks().front().id());
 }
 
+/// Which steps are measured: some of all times, for what else the machine does changes; best behind the first epoch,
+/// when memory has its pages, and samples that are drawn are there.
+void profile_some(trainer_settings& its, uint64_t second_epoch) {
+  constexpr uint64_t count = 15;
+  const auto begin = std::min(second_epoch, its.steps - 1);
+  its.profile_steps = {begin, its.steps};
+  its.profile_every = (its.steps - begin + count - 1) / count;
+}
+
 } // namespace
 
 caf::error active_run::prepare() {
@@ -113,22 +122,30 @@ caf::error active_run::play(process_group& group) {
   if (!with)
     return std::move(with.error());
   caf::scoped_actor self{system_};
-  auto mine = start_rank(group, std::move(*with));
+  auto mine = start_rank(group, *with);
   self->monitor(mine);
-  caf::error problem;
-  for (bool ended = false; !ended;) {
+  self->monitor(*with);
+  caf::error problem, trainer_problem;
+  bool ended = false, trainer_ended = false;
+  auto down = [&](const caf::down_msg& x) {
+    const auto reason = x.reason != caf::exit_reason::user_shutdown ? x.reason : caf::error{};
+    (x.source == mine.address() ? ended : trainer_ended) = true;
+    (x.source == mine.address() ? problem : trainer_problem) = reason;
+  };
+  while (!ended)
     self->receive(
-      [&](const caf::down_msg& x) {
-        ended = true;
-        if (x.reason && x.reason != caf::exit_reason::user_shutdown)
-          problem = x.reason;
-      },
-      caf::after(std::chrono::milliseconds{100}) >>
-        [&] {
-          if (watcher_.stops())
-            self->send_exit(mine, caf::exit_reason::user_shutdown);
-        });
-  }
+      down, caf::after(std::chrono::milliseconds{100}) >> [&] {
+        if (watcher_.stops())
+          self->send_exit(mine, caf::exit_reason::user_shutdown);
+      });
+  if (problem && !trainer_ended) // the rank may have heard of it first
+    self->receive(
+      down, caf::after(std::chrono::seconds{1}) >> [] {});
+  if (trainer_problem)
+    return make_error(errc::device_lost,
+                      fmt::format("rank 0 has the trainer, and is gone, so the run ends: {}. From checkpoints, if it "
+                                  "wrote any, another run goes on (--checkpoint DIR --resume)",
+                                  render(trainer_problem)));
   return problem;
 }
 
@@ -170,19 +187,19 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return x;
   };
   its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
-  if (settings_.profiles) // when memory has its pages, and samples that are drawn are there
-    its.profile_step = std::min(its.from.step + outcome_.steps_an_epoch + 10, outcome_.steps - 1);
+  if (settings_.profiles)
+    profile_some(its, its.from.step + outcome_.steps_an_epoch);
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
-    events_.put([this, x, seconds] { outcome_.profile = {latest_.step, latest_.ranks, x, seconds}; });
+    events_.put([this, x, seconds] { profiled(x, seconds); });
   };
   its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
-  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }); };
+  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, true); };
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
   its.starts_ranks = its.takes_free_devices = group == nullptr;
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;
-  auto handle = system_.spawn(trainer, std::move(its));
+  auto handle = system_.spawn<caf::detached>(trainer, std::move(its)); // events_ may let it wait
   if (group != nullptr) {
     caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
     start_rank(*group, handle);
@@ -194,8 +211,9 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return std::move(ended_->error());
   outcome_.image = std::move(**ended_);
   outcome_.job = job_;
-  std::ranges::sort(seconds_);
-  outcome_.step_seconds = seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
+  auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
+  std::ranges::sort(seconds);
+  outcome_.step_seconds = seconds.empty() ? 0 : seconds[seconds.size() / 2];
   return std::move(outcome_);
 }
 

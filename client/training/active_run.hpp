@@ -32,10 +32,13 @@ private:
   caf::expected<trainer_actor> find_trainer(const std::string& by);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
+  void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
   /// Does what the trainer has to say, until it has ended.
   void follow(const trainer_actor& handle);
   void image_taken(const model_image& x);
+  /// Where the checkpoint behind that epoch could not be written.
+  std::string advice_for(uint64_t epoch) const;
 
   caf::actor_system& system_;
   coordinator_actor coordinator_;
@@ -49,7 +52,7 @@ private:
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
   step_report latest_;
-  std::vector<double> seconds_;                 ///< Of all steps.
+  std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
   caf::error problem_;                          ///< Why the run ends before its end.
 };

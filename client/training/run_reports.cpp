@@ -18,6 +18,12 @@ using clock = std::chrono::steady_clock;
 
 } // namespace
 
+std::string active_run::advice_for(uint64_t epoch) const {
+  if (epoch < settings_.epochs)
+    return fmt::format("Make room on the disk: the next one is due behind epoch {}", epoch + 1);
+  return "It was the last one";
+}
+
 proto::TrainingStep active_run::record(uint64_t step) const {
   proto::TrainingStep result;
   const auto batch = job_->shape.global_batch;
@@ -33,11 +39,19 @@ proto::TrainingStep active_run::record(uint64_t step) const {
 void active_run::step_done(const step_report& x) {
   latest_ = x;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
-  seconds_.push_back(x.seconds);
+  (x.step < outcome_.began_at + outcome_.steps_an_epoch ? first_seconds_ : seconds_).push_back(x.seconds);
   epoch_steps_[x.step] = x; // the latest, where it was done again
   watcher_.step_done(x);
   if (settings_.kill_at == x.step + 1)
     kill_one();
+}
+
+void active_run::profiled(const std::vector<event>& x, double seconds) {
+  auto& all = outcome_.profiles;
+  if (all.steps.empty() || all.ranks != latest_.ranks)
+    all = {latest_.ranks, latest_.step, latest_.step, {}};
+  all.last = latest_.step;
+  all.steps.push_back({x, seconds});
 }
 
 void active_run::kill_one() {
@@ -82,7 +96,9 @@ void active_run::image_taken(const model_image& x) {
   }
   if (!settings_.checkpoints.empty())
     if (auto problem = save_checkpoint(directory_, *job_, x))
-      watcher_.note(fmt::format("no checkpoint of step {}, training goes on: {}", x.step, render(problem)));
+      watcher_.note(fmt::format("no checkpoint of step {}, and training goes on: {}. {}", x.step, render(problem),
+                                advice_for(report.epoch)));
+  epoch_steps_.erase(epoch_steps_.begin(), epoch_steps_.lower_bound(x.step - 1)); // none goes back behind its model
   std::erase_if(outcome_.epochs, [&](auto& y) { return y.epoch == report.epoch; });
   outcome_.epochs.push_back(report);
   watcher_.epoch_done(report);

@@ -3,6 +3,7 @@
 #include "actors/training/trainer.hpp"
 #include "client/process_group.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
+#include "runtime/training/computed/profiled_costs.hpp"
 #include "runtime/training/data/data_set.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
 
@@ -28,7 +29,7 @@ struct run_settings {
   uint32_t held_out_max = UINT32_MAX;                     ///< Samples that an epoch is tried on.
   uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
-  bool profiles = false;                                  ///< See run_outcome::profile.
+  bool profiles = false;                                  ///< See run_outcome::profiles.
   std::optional<uint64_t> kill_at; ///< When this step has begun, one of its devices is killed on purpose.
 };
 
@@ -51,12 +52,11 @@ struct run_watcher {
   std::function<bool()> stops = [] { return false; };
 };
 
-/// One step, measured operation by operation.
-struct step_profile {
-  uint64_t step = 0;
-  uint32_t ranks = 0;
-  std::vector<event> events;
-  double seconds = 0; ///< Of the whole step.
+/// Some steps, measured operation by operation.
+struct step_profiles {
+  uint32_t ranks = 0;               ///< Of each.
+  uint64_t first = 0, last = 0;     ///< Their numbers.
+  std::vector<measured_step> steps; ///< None: none was measured.
 };
 
 struct run_outcome {
@@ -64,8 +64,8 @@ struct run_outcome {
   uint64_t began_at = 0; ///< The step that it was resumed at.
   std::vector<epoch_report> epochs;
   uint64_t bytes_peak = 0; ///< Of a rank.
-  std::optional<step_profile> profile;
-  double step_seconds = 0;                 ///< The median of all steps.
+  step_profiles profiles;
+  double step_seconds = 0;                 ///< The median of all steps behind the first epoch, where there are any.
   std::shared_ptr<const training_job> job; ///< As it was trained.
   model_image image;                       ///< The model behind the last step.
 };

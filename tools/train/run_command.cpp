@@ -101,8 +101,8 @@ class run_call final : public configured_call {
     if (auto problem = draw(found))
       return problem;
     std::optional<predicted_step> predicted;
-    if (found.profile) {
-      auto made = predict(found);
+    if (const auto& its = found.profiles; !its.steps.empty()) {
+      auto made = predict(*found.job, its.ranks, its.steps);
       if (!made)
         return std::move(made.error());
       predicted = std::move(*made);
@@ -140,7 +140,7 @@ class run_call final : public configured_call {
   caf::error trace(const run_outcome& found, const predicted_step& by) const {
     if (opts_.trace.empty())
       return caf::none;
-    const profiled_costs costs{*found.job, found.profile->events};
+    const profiled_costs costs{*found.job, found.profiles.steps[by.of].events};
     const traced_step both[] = {{"measured", &by.measured, &costs}, {"simulated", &by.simulated, &costs}};
     auto text = trace_of(both);
     if (!text)

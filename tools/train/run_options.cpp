@@ -126,8 +126,8 @@ void run_options::add_to(option_table& table) {
   table.word("--precision", precision_name, {"float32", "float64"}).says("P", "float32 or float64");
   table.flag("--deterministic", deterministic).says("sums are added in the order of ranks: the same bits each time");
   table.flag("--mirror", mirror)
-    .says("the host keeps every part of the model as of each step, so that none is lost with a device that had a part "
-          "alone, as under the ZeROs, fsdp, tensor and pipelines");
+    .says("the host keeps the model as of each step where a part of it has one device alone, as under the ZeROs, fsdp, "
+          "tensor and pipelines, so that none is lost with it");
   table.file("--checkpoint", checkpoint)
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
@@ -135,9 +135,9 @@ void run_options::add_to(option_table& table) {
     .says("STEP", "kills the last rank's device when that step has begun, to see what becomes of it");
   table.flag("--json", json).says("one object instead of the text");
   table.flag("--profile", predicts)
-    .says("measures one step operation by operation, and says what the simulator makes of these costs");
+    .says("measures some steps operation by operation, and says what the simulator makes of these costs");
   table.file("--trace", trace)
-    .says("FILE", "that step as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
+    .says("FILE", "one of these as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
   table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
 }

@@ -67,27 +67,17 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
                      count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
 }
 
-caf::expected<predicted_step> predict(const run_outcome& x) {
-  const auto& profile = *x.profile;
-  const profiled_costs costs{*x.job, profile.events};
-  const auto& job = *x.job;
-  auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, profile.ranks, costs,
-                        true);
-  if (!found)
-    return std::move(found.error());
-  predicted_step result{outcome_of(profile.events, profile.ranks), std::move(*found)};
-  result.seconds = result.simulated.end + std::max(profile.seconds - result.measured.end, 0.);
-  return result;
-}
-
 std::string prediction_text(const run_outcome& x, const predicted_step& by) {
   const auto ns = [](double seconds) { return duration_text(static_cast<uint64_t>(seconds * 1e9)); };
   uint64_t simulated_bytes = 0;
   for (auto& each : by.simulated.ranks)
     simulated_bytes = std::max(simulated_bytes, each.peak_memory);
-  return fmt::format("a step took {} at the median; the simulator, with the costs of step {}, says {} ({:+.1f} %)\n"
+  const auto first = x.profiles.first, last = x.profiles.last;
+  const auto steps = first == last ? fmt::format("step {}", first)
+                                   : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
+  return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n"
                      "memory of a rank: {} at most, simulated {}\n",
-                     ns(x.step_seconds), x.profile->step, ns(by.seconds), 100 * (by.seconds / x.step_seconds - 1),
+                     ns(x.step_seconds), steps, ns(by.seconds), 100 * (by.seconds / x.step_seconds - 1),
                      bytes_text(x.bytes_peak), bytes_text(simulated_bytes));
 }
 

@@ -12,13 +12,8 @@ std::string beginning_text(const run_options& x, const training::run_settings& w
 std::string yardstick_text(const training::run_settings& what);
 /// Of an epoch, a line.
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of_text);
-/// The profiled step as the simulator has it, with the costs that were measured. Errors: those of `simulate`.
-struct predicted_step {
-  training::training_outcome measured, simulated;
-  double seconds = 0; ///< Of a step in all: the simulated operations, and what the measured step took around them.
-};
-caf::expected<predicted_step> predict(const training::run_outcome& x);
-std::string prediction_text(const training::run_outcome& x, const predicted_step& by);
+/// What the simulator makes of the steps that were profiled.
+std::string prediction_text(const training::run_outcome& x, const training::predicted_step& by);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,

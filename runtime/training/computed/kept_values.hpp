@@ -24,6 +24,9 @@ inline kept_part part_of(const value_tag& x) {
   return {x.kind, x.layer, x.part, x.tensor};
 }
 
+/// For the number of a layer, where there is none.
+inline constexpr uint32_t no_layer = UINT32_MAX;
+
 /// What a rank keeps from one training step to the next: as it was before the step that is under way, and what that
 /// step has made so far. So a step can be given up at any operation, and done again.
 class kept_values {

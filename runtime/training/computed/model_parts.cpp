@@ -60,16 +60,20 @@ void copy_common(const training_job& job, const kept_part& from, std::span<const
     });
 }
 
+bool model_parts::some_are_held_once() const {
+  return std::ranges::any_of(owners_, [this](auto& x) { return x.second.count == 1 && bytes_of(*job_, x.first) > 0; });
+}
+
 std::optional<std::vector<model_parts::source>> model_parts::sources_of(const kept_part& wanted) const {
   if (auto same = owners_.find(wanted); same != owners_.end())
-    return std::vector{source{wanted, same->second}};
+    return std::vector{source{wanted, same->second.first}};
   const auto all = runs_of(*job_, wanted);
   uint64_t elements_wanted = 0;
   for (auto& run : all)
     elements_wanted += run.count;
   std::vector<bool> there(elements(*job_, tag_of({value_kind::weight, wanted.layer, wanted.part, wanted.tensor})));
   std::vector<source> result;
-  for (auto& [what, owner] : owners_) {
+  for (auto& [what, its] : owners_) {
     if (what.kind != wanted.kind || what.layer != wanted.layer || elements_wanted == 0)
       continue;
     const auto before = elements_wanted;
@@ -81,7 +85,7 @@ std::optional<std::vector<model_parts::source>> model_parts::sources_of(const ke
         }
     });
     if (elements_wanted < before)
-      result.push_back({what, owner});
+      result.push_back({what, its.first});
   }
   if (elements_wanted > 0)
     return std::nullopt;

@@ -12,7 +12,11 @@ class model_parts {
 public:
   explicit model_parts(const training_job& job) : job_(&job) {}
 
-  void add(const kept_part& what, uint32_t owner) { owners_.emplace(what, owner); }
+  void add(const kept_part& what, uint32_t owner) {
+    ++owners_.try_emplace(what, holders{owner, 0}).first->second.count;
+  }
+  /// Whether the loss of one owner may be the loss of a part.
+  bool some_are_held_once() const;
 
   struct source {
     kept_part what;
@@ -25,8 +29,12 @@ public:
   caf::expected<std::vector<source>> whole() const;
 
 private:
+  struct holders {
+    uint32_t first = 0, count = 0;
+  };
+
   const training_job* job_;
-  std::map<kept_part, uint32_t> owners_;
+  std::map<kept_part, holders> owners_;
 };
 
 /// All of a layer's weight, or of its optimizer state.

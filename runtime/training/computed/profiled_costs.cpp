@@ -6,12 +6,8 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Which occurrence of a communication an event is, on its rank: the ranks' are met by it.
-using turn = std::tuple<op, uint32_t, uint64_t>;
-
-double median(std::vector<double> x) {
-  std::ranges::sort(x);
-  return x[x.size() / 2];
+double end_of(const event& x) {
+  return x.start + x.duration;
 }
 
 /// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two.
@@ -31,27 +27,49 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
   return result;
 }
 
+/// Where those of one communication meet: what, from whom or among whom, to whom, of which layer and samples, for which
+/// time.
+using place = std::tuple<op, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>;
+
+struct meeting_time {
+  double all_there = 0, ended = 0;
+};
+
+/// From when all were there to when the last one could go on.
+std::map<place, meeting_time> meetings_of(const std::vector<event>& step) {
+  std::map<place, meeting_time> result;
+  std::map<std::pair<uint32_t, place>, uint64_t> turns; // of each rank
+  for (auto& x : step) {
+    if (!is_communication(x.what))
+      continue;
+    const bool sends = x.what == op::send, is_pair = sends || x.what == op::receive;
+    place at{is_pair ? op::receive : x.what,        is_pair && sends ? x.rank : x.peer,
+             is_pair ? sends ? x.peer : x.rank : 0, x.layer,
+             is_pair ? x.samples.begin : 0,         0};
+    std::get<5>(at) = turns[{x.rank, at}]++;
+    auto& its = result[at];
+    its.all_there = std::max(its.all_there, sends ? end_of(x) : x.start);
+    its.ended = std::max(its.ended, end_of(x));
+  }
+  return result;
+}
+
 } // namespace
 
 profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured) : job_(job) {
-  std::map<kind, std::vector<double>> all;
-  std::map<turn, double> shortest; // of those who met: whoever came last
-  std::map<std::tuple<uint32_t, op, uint32_t>, uint64_t> turns;
-  for (auto& x : with_what_prepares(measured)) {
-    if (!is_communication(x.what)) {
-      all[{x.what, x.layer, x.samples.count()}].push_back(x.duration);
-      continue;
-    }
-    // Of receives, one for which the value lay ready.
-    const auto number = x.what == op::receive ? 0 : turns[{x.rank, x.what, x.layer}]++;
-    const auto [found, is_first] = shortest.try_emplace({x.what, x.layer, number}, x.duration);
-    if (!is_first)
-      found->second = std::min(found->second, x.duration);
-  }
-  for (auto& [which, duration] : shortest)
-    all[{std::get<0>(which), std::get<1>(which), 0}].push_back(duration);
-  for (auto& [which, durations] : all)
-    seconds_[which] = median(std::move(durations));
+  std::map<kind, uint64_t> counts;
+  auto add = [&](const kind& of, double seconds) {
+    seconds_[of] += seconds;
+    ++counts[of];
+  };
+  const auto all = with_what_prepares(measured);
+  for (auto& x : all)
+    if (!is_communication(x.what))
+      add({x.what, x.rank, x.layer, x.samples.count()}, x.duration);
+  for (auto& [where, its] : meetings_of(all))
+    add({std::get<0>(where), 0, std::get<3>(where), 0}, its.ended - its.all_there);
+  for (auto& [which, seconds] : seconds_)
+    seconds /= static_cast<double>(counts[which]);
 }
 
 uint64_t profiled_costs::memory_of(const value_tag& x) const {
@@ -59,17 +77,21 @@ uint64_t profiled_costs::memory_of(const value_tag& x) const {
 }
 
 double profiled_costs::time_of(const pending& x, uint32_t) const {
-  const auto samples = is_communication(x.what) ? 0 : x.argument.samples.first().count();
-  const kind wanted{x.what, x.argument.layer, samples};
+  const bool meets = is_communication(x.what);
+  const auto samples = meets ? 0 : x.argument.samples.first().count();
+  const kind wanted{x.what, meets ? 0 : x.rank, x.argument.layer, samples};
   if (auto found = seconds_.find(wanted); found != seconds_.end())
     return found->second;
   // The nearest of its layer, per sample.
+  auto alike = [&](const kind& y) {
+    return std::get<0>(y) == x.what && std::get<1>(y) == std::get<1>(wanted) && std::get<2>(y) == x.argument.layer;
+  };
   auto near = seconds_.lower_bound(wanted);
-  if (near == seconds_.end() && near != seconds_.begin())
+  if ((near == seconds_.end() || !alike(near->first)) && near != seconds_.begin())
     --near;
-  if (near == seconds_.end() || std::get<0>(near->first) != x.what || std::get<1>(near->first) != x.argument.layer)
+  if (near == seconds_.end() || !alike(near->first))
     return 0;
-  const auto measured = std::get<2>(near->first);
+  const auto measured = std::get<3>(near->first);
   return measured == 0 ? near->second : near->second * static_cast<double>(samples) / static_cast<double>(measured);
 }
 
@@ -88,6 +110,23 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {
   result.operations = measured.size();
   result.events = std::move(measured);
   return result;
+}
+
+caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps) {
+  std::vector<std::pair<double, size_t>> by_time;
+  std::vector<training_outcome> simulated;
+  for (auto& step : steps) {
+    auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks,
+                          profiled_costs{job, step.events}, true);
+    if (!found)
+      return std::move(found.error());
+    const auto around = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);
+    by_time.emplace_back(found->end + around, simulated.size());
+    simulated.push_back(std::move(*found));
+  }
+  std::ranges::sort(by_time);
+  const auto [seconds, of] = by_time[by_time.size() / 2];
+  return predicted_step{of, outcome_of(steps[of].events, ranks), std::move(simulated[of]), seconds};
 }
 
 } // namespace ringmaster::training

@@ -3,18 +3,22 @@
 #include "runtime/training/computed/training_job.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
+#include <caf/expected.hpp>
+
 #include <map>
+#include <span>
 #include <tuple>
 
 namespace ringmaster::training {
 
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
-/// it has taken at the median of those alike, of the same layer and as many samples; a communication what it took the
-/// rank that came last, since others wait for that one; what only prepares is counted to what came before it. One that
-/// the step had not is scaled from one of fewer or more samples.
+/// those alike took at the mean, of the same rank and layer and of as many samples, so a rank that was slower is so
+/// again; a communication, from when all are there to when the last one can go on; what only prepares is counted to
+/// what came before it. One that the step had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
-  /// `measured`: the events of all ranks of a step. The job outlives it.
+  /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group. The job
+  /// outlives it.
   profiled_costs(const training_job& job, const std::vector<event>& measured);
 
   std::string_view name() const override { return "profiled"; }
@@ -26,8 +30,8 @@ public:
   double mfu_percent(const model&, uint32_t, double) const override { return -1; }
 
 private:
-  /// What, of which layer, of how many samples; of communication of any number.
-  using kind = std::tuple<op, uint32_t, uint64_t>;
+  /// What, by which rank, of which layer, of how many samples; of communication by any, of any number.
+  using kind = std::tuple<op, uint32_t, uint32_t, uint64_t>;
 
   const training_job& job_;
   std::map<kind, double> seconds_;
@@ -35,5 +39,21 @@ private:
 
 /// A measured step as a simulated one is told: the ranks' times and the end, from their events, whose times begin at 0.
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
+
+struct measured_step {
+  std::vector<event> events; ///< From time 0 on.
+  double seconds = 0;        ///< Of the whole step.
+};
+
+/// What a step takes, as the simulator has it.
+struct predicted_step {
+  size_t of = 0; ///< Whose costs they are, by index: the step of which the simulated time is the middle one.
+  training_outcome measured, simulated;
+  double seconds = 0; ///< Of a step in all: the simulated operations, and what the measured one took around them.
+};
+
+/// Simulates each of the steps, of which there is one at least, with its own costs: what disturbed one of them does not
+/// count. Errors: those of `simulate`.
+caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps);
 
 } // namespace ringmaster::training

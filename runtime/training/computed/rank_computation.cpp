@@ -1,13 +1,11 @@
 #include "runtime/training/computed/rank_computation.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 
 namespace ringmaster::training {
 
@@ -21,21 +19,11 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
     to[i] += from[i];
 }
 
-/// What a layer throws, as an error.
-template <class Call>
-caf::error attempt(Call call) {
-  try {
-    call();
-    return caf::none;
-  } catch (const std::exception& x) {
-    return invalid(x.what());
-  }
-}
-
 } // namespace
 
 caf::error rank_computation::begin_step(uint64_t step) {
   losses_ = {};
+  strays_at_ = no_layer;
   return kept_.begin(step);
 }
 
@@ -45,9 +33,8 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what) {
   auto made = store_.make(used + spare, used);
   if (made)
     return made;
-  return make_error(errc::out_of_memory,
-                    fmt::format("{} for the {} is not there: {} in use; {}", size_text(used), text_of(what),
-                                size_text(store_.bytes_used()), render(made.error())));
+  return make_error(errc::out_of_memory, fmt::format("{} bytes for the {} are not there: {} bytes in use; {}", used,
+                                                     text_of(what), store_.bytes_used(), render(made.error())));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {
@@ -152,81 +139,6 @@ caf::error rank_computation::update(pending& x) {
 
 caf::error rank_computation::finish(pending& x) {
   kept_.stage(part_of(x.argument), store_.at(x.memory[0]));
-  return caf::none;
-}
-
-// -- samples and layers --
-
-caf::error rank_computation::input(pending& x) {
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
-  const auto samples = x.results[0].samples.first();
-  const auto count = elements(job_, x.results[0]);
-  if (job_.as == precision::float32) {
-    job_.data->fill(kept_.step(), samples, {reinterpret_cast<float*>((*room)->data), count}, {});
-  } else {
-    std::vector<float> inputs(count);
-    job_.data->fill(kept_.step(), samples, inputs, {});
-    set_numbers(job_.as, inputs, (*room)->data);
-  }
-  x.memory[0] = store_.hold(std::move(*room));
-  return caf::none;
-}
-
-pass rank_computation::pass_of(const pending& x) const {
-  const auto &input = store_.at(x.memory[0]), &w = store_.at(x.memory[1]);
-  return {.as = job_.as,
-          .samples = x.argument.samples.count(),
-          .tensor = x.argument.tensor,
-          .global_batch = job_.shape.global_batch,
-          .weights = w->number,
-          .keepsake = &input->keepsake};
-}
-
-caf::error rank_computation::forward(pending& x) {
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
-  if (auto problem = attempt([&] {
-        job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
-      }))
-    return problem;
-  x.memory[0] = store_.hold(std::move(*room));
-  return caf::none;
-}
-
-caf::error rank_computation::backward(pending& x) {
-  const auto at = pass_of(x);
-  const auto *input = data(x, 0), *w = data(x, 1), *by_output = data(x, 2);
-  std::byte *by_weight = nullptr, *by_input = nullptr;
-  for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
-    auto room = room_for(x.results[i]);
-    if (!room)
-      return room.error();
-    if (x.results[i].kind == value_kind::weight_gradient)
-      by_weight = (*room)->data;
-    else if (x.argument.layer != 0) // nobody looks at what the samples themselves should have been
-      by_input = (*room)->data;
-    x.memory[i] = store_.hold(std::move(*room));
-  }
-  if (by_weight == nullptr && by_input == nullptr)
-    return caf::none;
-  return attempt([&] { job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input); });
-}
-
-caf::error rank_computation::loss(pending& x) {
-  if (x.argument.has != form::whole)
-    return make_error(errc::invalid_argument, "these losses are of whole samples");
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
-  const auto samples = x.argument.samples.first();
-  std::vector<uint32_t> labels(samples.count() * job_.labels_each);
-  job_.data->fill(kept_.step(), samples, {}, labels);
-  losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch * job_.labels_each,
-                           (*room)->data));
-  x.memory[0] = store_.hold(std::move(*room));
   return caf::none;
 }
 

@@ -15,6 +15,8 @@ public:
 
   kept_values& kept() { return kept_; }
   const loss_sums& losses() const { return losses_; }
+  /// The first layer that has had an output in this step which is no finite number; `no_layer`: none has.
+  uint32_t strays_at() const { return strays_at_; }
 
   /// Errors: those of kept_values::begin.
   caf::error begin_step(uint64_t step);
@@ -46,26 +48,29 @@ public:
 
 private:
   uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
-  pass pass_of(const pending& x) const;
   const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }
   /// The argument's block, for the operation alone. Errors: out_of_memory.
   caf::expected<block_pointer> own(uint64_t token, const value_tag& what);
 
   caf::error load(pending& x);
-  caf::error input(pending& x);
-  caf::error forward(pending& x);
-  caf::error backward(pending& x);
-  caf::error loss(pending& x);
   caf::error add(pending& x);
   caf::error slice(pending& x);
   caf::error update(pending& x);
   caf::error finish(pending& x);
   caf::error move(pending& x);
 
+  // rank_computation_layers.cpp
+  caf::error input(pending& x);
+  pass pass_of(const pending& x) const;
+  caf::error forward(pending& x);
+  caf::error backward(pending& x);
+  caf::error loss(pending& x);
+
   const training_job& job_;
   value_store& store_;
   kept_values kept_;
   loss_sums losses_;
+  uint32_t strays_at_ = no_layer;
 };
 
 } // namespace ringmaster::training

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 namespace ringmaster::training {
 
 std::string sample_shape::text() const {
@@ -26,8 +28,12 @@ caf::error data_set::fill(std::span<const uint32_t> samples, std::span<float> in
       return make_error(errc::out_of_range,
                         fmt::format("there is no sample {} of {}, which has {}", sample, name(), count()));
   for (size_t i = 0; i < samples.size(); ++i)
-    fill_one(samples[i], inputs.empty() ? inputs : inputs.subspan(i * elements, elements),
-             labels.empty() ? labels : labels.subspan(i * each, each));
+    try {
+      fill_one(samples[i], inputs.empty() ? inputs : inputs.subspan(i * elements, elements),
+               labels.empty() ? labels : labels.subspan(i * each, each));
+    } catch (const std::exception& x) { // a set of somebody's own
+      return make_error(errc::io_error, fmt::format("sample {} of {}: {}", samples[i], name(), x.what()));
+    }
   return caf::none;
 }
 

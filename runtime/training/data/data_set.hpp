@@ -35,7 +35,8 @@ public:
 
   /// Writes these samples one behind the other: `shape().elements()` floats of each to `inputs`, channel by channel and
   /// row by row, and `labels_each()` numbers to `labels`; either may be empty, and is not wanted. Errors: size_mismatch
-  /// where a span has another size, out_of_range for a sample that there is not; then nothing is written.
+  /// where a span has another size, out_of_range for a sample that there is not; then nothing is written. io_error,
+  /// with the sample, where the set throws.
   caf::error fill(std::span<const uint32_t> samples, std::span<float> inputs, std::span<uint32_t> labels) const;
 
 private:

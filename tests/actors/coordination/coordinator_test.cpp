@@ -53,6 +53,24 @@ TEST_CASE("coordinator: answers who is there when enough are, or when the time i
   CHECK(info.devices(5).comm_ids_size() == 0);
 }
 
+TEST_CASE("coordinator: names as many free devices as are wanted, and nothing else") {
+  simulated_cluster cluster{{}};
+  auto comm = cluster.init(1);
+  auto free = [&](uint32_t most) {
+    proto::ClusterInfoRequest request;
+    request.set_free_max(most);
+    return cluster.ask_coordinator<proto::ClusterInfo>(request);
+  };
+  CHECK(free(2).devices_size() == 2);
+  const auto all = free(9);
+  CHECK(all.devices_size() == 3);
+  for (auto& each : all.devices()) {
+    CHECK(each.comm_ids_size() == 0);
+    CHECK(each.metadata().deviceid().value() != comm.devices(0).deviceid().value());
+  }
+  CHECK(all.nodes_size() == 0);
+}
+
 TEST_CASE("coordinator: bytes travel within the message as the course has it, or beside it") {
   simulation_options how;
   how.policy = proto::REPLACE; // else nobody will want the host's copies

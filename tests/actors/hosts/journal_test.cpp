@@ -75,8 +75,10 @@ struct fixture {
 
   void send(const proto::Record& record) { system.self->send(actor, record); }
 
-  proto::JournalFlushResponse flush() {
-    auto response = system.ask<proto::JournalFlushResponse>(actor, proto::JournalFlushRequest{});
+  proto::JournalFlushResponse flush(bool unsynced = false) {
+    proto::JournalFlushRequest request;
+    request.set_unsynced(unsynced);
+    auto response = system.ask<proto::JournalFlushResponse>(actor, request);
     REQUIRE(response);
     return *response;
   }
@@ -101,6 +103,19 @@ TEST_CASE("journal: writes in one batch what comes within a millisecond") {
   f.system.deliver_all();
   f.system.advance(1ms);
   CHECK(f.books.batches == std::vector<size_t>{7, 1});
+}
+
+TEST_CASE("journal: a flush without a sync writes at once, and leaves the disk alone") {
+  fixture f{journal_sync::never};
+  f.send(device_died(1, "killed"));
+  CHECK(f.flush(true).success());
+  CHECK(f.books.batches == std::vector<size_t>{1});
+  CHECK(f.books.flushes == 0);
+  CHECK(f.flush().success());
+  CHECK(f.books.flushes == 1);
+  f.books.append_error = make_error(errc::io_error, "full");
+  f.send(device_died(2, "killed"));
+  CHECK(f.flush(true).error() == "full");
 }
 
 TEST_CASE("journal: writes at once where every batch is to be durable") {

@@ -1,11 +1,11 @@
 #include "runtime/journal/durable_mark.hpp"
 #include "runtime/journal/record_bytes.hpp"
+#include "tests/support/file_size_limit.hpp"
 #include "tests/support/journal_directory.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <functional>
 #include <random>
@@ -164,28 +164,7 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
   }
 }
 
-namespace {
-
-// As long as it lives no file of this process can grow beyond `bytes`.
-class file_size_limit {
-public:
-  explicit file_size_limit(rlim_t bytes) {
-    handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    rlimit limit{bytes, before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  ~file_size_limit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
-private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("journal damage: a full disk is an error until there is room, and then every record is there once") {
   temporary_directory dir;

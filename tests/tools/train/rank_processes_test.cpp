@@ -1,10 +1,13 @@
 // `ringmaster train` as several processes, each a rank where its device is.
+#include "runtime/text/json_value.hpp"
 #include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
+#include <map>
 
 using namespace ringmaster;
 
@@ -27,20 +30,29 @@ std::string losses_in(const std::string& output) {
   return output.substr(begin, end - begin);
 }
 
-/// Its processes, as the launcher's log or the system knows them.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::ifstream file{fmt::format("/proc/{0}/task/{0}/children", parent)};
-  std::vector<pid_t> result;
-  for (pid_t each = 0; file >> each;)
-    result.push_back(each);
+/// What stands in that list of the JSON.
+std::vector<double> losses_of(const std::string& output) {
+  auto json = parse_json(output.substr(output.find('{')));
+  REQUIRE_MESSAGE(json.engaged(), output);
+  std::vector<double> result;
+  for (size_t i = 0; i < json->keys.size(); ++i)
+    if (json->keys[i].name == "step_losses")
+      for (auto& each : json->entries[i].entries)
+        result.push_back(each.number);
   return result;
 }
 
-bool trains(pid_t x) {
-  std::ifstream file{fmt::format("/proc/{}/cmdline", x)};
-  const std::string line{std::istreambuf_iterator<char>{file}, {}};
-  return line.find(std::string{"train\0--samples", 15}) != std::string::npos
-         && line.find("caf-run") == std::string::npos;
+/// A launcher's processes that train, by their ranks.
+std::map<int, pid_t> ranks_of(pid_t launcher) {
+  std::ifstream children{fmt::format("/proc/{0}/task/{0}/children", launcher)};
+  std::map<int, pid_t> result;
+  for (pid_t each = 0; children >> each;) {
+    std::ifstream file{fmt::format("/proc/{}/environ", each)};
+    for (std::string line; std::getline(file, line, '\0');)
+      if (line.starts_with("RINGMASTER_RANK="))
+        result[std::stoi(line.substr(line.find('=') + 1))] = each;
+  }
+  return result;
 }
 
 } // namespace
@@ -58,15 +70,36 @@ TEST_CASE("three processes train to the bits of three ranks in one") {
   }
 }
 
-TEST_CASE("a process that is killed costs its step, and the others end well") {
-  launch::launched_program run{training_of(three_processes, {"--epochs", "40"})};
-  REQUIRE(run.await_output("epoch  2/40"));
-  auto ranks = children_of(run.child.pid());
-  std::erase_if(ranks, [](pid_t x) { return !trains(x); });
+TEST_CASE("a process that is killed costs its step: the others end with the losses of a run that nobody disturbed") {
+  test::temporary_directory dir;
+  const auto first = dir.path() / "model" / "step-000018.safetensors";
+  const std::vector<std::string> how{"--epochs", "30", "--json", "--checkpoint", (dir.path() / "model").string()};
+  launch::launched_program run{training_of(three_processes, how)};
+  REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
+  const auto ranks = ranks_of(run.child.pid());
   REQUIRE(ranks.size() == 3);
-  ::kill(ranks.back(), SIGKILL);
-  REQUIRE_MESSAGE(run.await_output("epoch 40/40"), (run.output + run.error));
+  ::kill(ranks.at(2), SIGKILL);
   CHECK(run.finish() != 0); // the launcher tells that one was killed
-  CHECK((run.output + run.error).find("is lost: its process is gone") != std::string::npos);
-  CHECK(run.output.find(" samples/s on 2 ranks") != std::string::npos);
+  CHECK_MESSAGE(run.output.find("is lost: its process is gone") != std::string::npos, (run.output + run.error));
+  CHECK_MESSAGE(run.output.find("\"ranks\":2") != std::string::npos, run.output);
+  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "30", "--json", "--ranks", "1"})};
+  CHECK(alone.finish() == 0);
+  const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
+  REQUIRE(undisturbed.size() == 270);
+  REQUIRE(found.size() == undisturbed.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+}
+
+TEST_CASE("with the process of rank 0 the run ends, and the others say so") {
+  launch::launched_program run{training_of(three_processes, {"--epochs", "4000"})};
+  REQUIRE(run.await_output("epoch    2/4000"));
+  const auto ranks = ranks_of(run.child.pid());
+  REQUIRE(ranks.size() == 3);
+  ::kill(ranks.at(0), SIGKILL);
+  CHECK(run.finish() > 0); // within its limit
+  const std::string sentence = "ringmaster train: rank 0 has the trainer, and is gone, so the run ends: ";
+  const auto one = run.error.find(sentence), other = run.error.find(sentence, one + 1);
+  CHECK_MESSAGE(other != std::string::npos, run.error);
+  CHECK(run.error.find("another run goes on (--checkpoint DIR --resume)") != std::string::npos);
 }

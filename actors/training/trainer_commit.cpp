@@ -1,0 +1,137 @@
+// What a TRAINER does when all ranks have ended a step: it is put on record, told, and the next one begins.
+#include "actors/calls/answers.hpp"
+#include "actors/training/trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+void trainer_state::ended(const rank_ended& x) {
+  if (!is_current(x.attempt))
+    return;
+  news_ = self->clock().now();
+  report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
+  auto& its = members_[x.rank];
+  its.losses = x.losses;
+  its.strays_at = x.strays_at;
+  its.makes = x.made;
+  events_.insert(events_.end(), x.events.begin(), x.events.end());
+  commit();
+}
+
+/// Why the step cannot count; empty: it can.
+std::string trainer_state::refusal_of_step() const {
+  const auto first = members_.begin(), last = first + world_;
+  const auto bad = std::find_if(first, last, [](auto& x) { return !std::isfinite(x.losses->loss); });
+  if (bad == last) {
+    auto why = desk_.waiting();
+    return why.empty() ? desk_.left_behind() : why;
+  }
+  const auto source = std::min_element(first, last, [](auto& x, auto& y) { return x.strays_at < y.strays_at; });
+  constexpr auto advice = "a lower learning rate, or inputs without infinities, would help";
+  if (source->strays_at == no_layer)
+    return fmt::format("the loss of rank {} in step {} is no number, and all outputs of its layers are: {}",
+                       bad - first, step_, advice);
+  return fmt::format(
+    "the loss of rank {} in step {} is no number: the first layer that gave none is {}, {}, on rank {}; "
+    "{}",
+    bad - first, step_, source->strays_at, settings_.job->layers[source->strays_at]->name(), source - first, advice);
+}
+
+void trainer_state::commit() {
+  if (step_ == settings_.steps)
+    return;
+  const bool all_ended = std::all_of(members_.begin(), members_.begin() + world_,
+                                     [](auto& x) { return x.losses.has_value(); });
+  if (!all_ended || recording_) // the step before comes first: on_record goes on
+    return;
+  if (auto why = refusal_of_step(); !why.empty())
+    return end_run(make_error(errc::invalid_argument, why));
+  loss_sums all; // in the order of ranks: the same bits each time
+  for (uint32_t i = 0; i < world_; ++i)
+    all.add(*members_[i].losses);
+  for (auto& each : members_) {
+    each.made = std::exchange(each.makes, {});
+    each.losses.reset();
+  }
+  const auto samples = static_cast<double>(std::max<uint64_t>(all.samples, 1));
+  report_.step = step_;
+  report_.loss = all.loss / samples;
+  report_.accuracy = static_cast<double>(all.right) / samples;
+  report_.ranks = world_;
+  report_.attempts = attempts_;
+  report_.ended_at = std::chrono::steady_clock::now();
+  report_.seconds = std::chrono::duration<double>(report_.ended_at - begun_).count();
+  if (settings_.record)
+    put_on_record();
+  settings_.watcher.step_done(report_);
+  if (is_profiled() && !events_.empty())
+    tell_profile();
+  ++step_;
+  attempts_ = 0;
+  if (step_ == settings_.steps)
+    return finish();
+  keep_model();
+  if (joins_)
+    recover("");
+  else
+    begin_step();
+}
+
+void trainer_state::tell_profile() {
+  const auto first = std::ranges::min(events_, {}, &event::start).start;
+  for (auto& each : events_)
+    each.start -= first;
+  settings_.watcher.profiled(events_, report_.seconds);
+}
+
+void trainer_state::keep_model() {
+  const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;
+  if (!shows && !(settings_.mirror && parts().some_are_held_once()))
+    return;
+  take_image([this, shows](const caf::expected<model_image>& x) {
+    if (x && shows)
+      show(*x);
+    else if (!x)
+      settings_.watcher.note("the model could not be put together: " + render(x.error()));
+  });
+}
+
+void trainer_state::show(const model_image& x) {
+  settings_.watcher.image(x);
+  news_ = self->clock().now(); // whoever takes it may let this wait
+}
+
+void trainer_state::put_on_record() {
+  auto record = settings_.record(step_);
+  for (uint32_t i = 0; i < world_; ++i)
+    record.add_device_ids(members_[i].device.value);
+  record.set_strategy(std::string{settings_.job->strategy->name});
+  record.set_attempts(attempts_);
+  record.set_loss(report_.loss);
+  self->send(settings_.coordinator, std::move(record));
+  proto::JournalFlushRequest written;
+  written.set_unsynced(true);
+  recording_ = true;
+  self->request(settings_.coordinator, settings_.operation_limit, written)
+    .then([this, step = step_](const proto::JournalFlushResponse& x) { on_record(step, error_in(x)); },
+          [this, step = step_](const caf::error& problem) { on_record(step, problem); });
+}
+
+void trainer_state::on_record(uint64_t step, const caf::error& problem) {
+  recording_ = false;
+  if (code_of(problem) == errc::refused) { // there is no journal
+    settings_.record = nullptr;
+  } else if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(journal_says_, why)) {
+    settings_.watcher.note(why.empty()
+                             ? "the journal has the steps again"
+                             : fmt::format("the journal may lack step {}, and training goes on: {}", step, why));
+  }
+  if (now_ == phase::stepping)
+    commit();
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,106 @@
+// What is the same to the last bit, in virtual time.
+#include "tests/support/training/simulated_training.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+constexpr uint32_t bits_layers = 4;
+
+training_job bits_job(std::string_view strategy) {
+  return small_job(strategy, bits_layers, 10, 2);
+}
+
+training_job ordered_job() {
+  auto result = small_job("ddp-ordered", bits_layers, 12, 1);
+  result.shape.virtual_ranks = 4;
+  return result;
+}
+
+/// The model of so many ranks after so many steps, from the first weights or from another model.
+model_image model_after(std::string_view strategy, uint32_t ranks, uint64_t steps, model_image from = {}) {
+  simulated_cluster cluster{training_devices(ranks, 77)};
+  simulated_training run{cluster, bits_job(strategy), ranks, steps};
+  run.settings.from = std::move(from);
+  run.run();
+  REQUIRE(run.problem() == "");
+  CHECK(run.notes.empty());
+  return **run.outcome;
+}
+
+} // namespace
+
+TEST_CASE("after a death the bits are those of a fresh run of the others, from the weights and states of that step") {
+  constexpr uint64_t steps = 6;
+  constexpr uint32_t ranks = 3;
+  for (auto* strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "gpipe"}) {
+    CAPTURE(strategy);
+    std::set<uint64_t> shrunk_at;
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      CAPTURE(seed);
+      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
+      simulated_training run{cluster, bits_job(strategy), ranks, steps};
+      run.settings.mirror = true;
+      run.start();
+      run.run_steps(1 + seed % 4);
+      run.run_messages(seed * 13);
+      run.kill(seed % ranks);
+      run.finish();
+      REQUIRE(run.problem() == "");
+      const auto fewer = std::ranges::find(run.reports, ranks - 1, &step_report::ranks);
+      if (fewer == run.reports.end() || fewer->step == 0)
+        continue;
+      shrunk_at.insert(fewer->step);
+      const auto before = model_after(strategy, ranks, fewer->step);
+      const auto fresh = model_after(strategy, ranks - 1, steps, before);
+      for (uint32_t layer = 0; layer < bits_layers; ++layer)
+        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
+    }
+    CHECK(shrunk_at.size() > 2);
+  }
+}
+
+TEST_CASE("with virtual ranks the bits are the same on any number of ranks, whoever dies and whoever comes") {
+  constexpr uint64_t steps = 8;
+  std::vector<std::vector<double>> expected;
+  {
+    auto job = ordered_job();
+    computed_world alone{job, 1, 4 << 20};
+    for (uint64_t i = 0; i < steps; ++i)
+      REQUIRE(alone.run_step());
+    for (uint32_t layer = 0; layer < bits_layers; ++layer)
+      expected.push_back(weights_of(alone, job, layer));
+  }
+  for (uint32_t ranks = 1; ranks <= 4; ++ranks) {
+    CAPTURE(ranks);
+    simulated_cluster undisturbed{training_devices(ranks)};
+    simulated_training whole{undisturbed, ordered_job(), ranks, steps};
+    whole.run();
+    REQUIRE(whole.problem() == "");
+    uint64_t joined = 0, fewer = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      std::mt19937_64 random{seed};
+      simulated_cluster cluster{training_devices(ranks + seed % 2, seed + 1)}; // one to spare, or none
+      simulated_training run{cluster, ordered_job(), ranks, steps};
+      if (ranks == 1 && seed % 2 == 0)
+        continue; // nobody would be left
+      run.start();
+      run.run_steps(random() % (steps - 1));
+      run.run_messages(random() % (30 * ranks));
+      run.kill(random() % ranks);
+      run.finish();
+      REQUIRE(run.problem() == "");
+      joined += run.notes_with("has joined");
+      fewer += run.reports.back().ranks < ranks ? 1 : 0;
+      for (uint32_t layer = 0; layer < bits_layers; ++layer)
+        CHECK(run.weights(layer) == expected[layer]);
+    }
+    CHECK(joined > 0);
+    CHECK((fewer > 0 || ranks == 1));
+    for (uint32_t layer = 0; layer < bits_layers; ++layer)
+      CHECK(whole.weights(layer) == expected[layer]);
+  }
+}

@@ -1,0 +1,232 @@
+// Devices that die, hang or are slow while training does something else than a step, in virtual time.
+#include "tests/support/training/simulated_training.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+constexpr uint32_t moments_layers = 3;
+constexpr uint64_t moments_batch = 6;
+
+training_job moments_job(std::string_view strategy) {
+  return small_job(strategy, moments_layers, moments_batch, 2);
+}
+
+/// A run of which every message is a moment to do something at: the same ones each time, until something is done.
+struct momentary_run {
+  momentary_run(std::string_view strategy, uint32_t ranks, uint32_t devices, uint64_t steps, uint64_t seed = 1)
+    : momentary_run(strategy, ranks, steps, training_devices(devices, seed)) {}
+  momentary_run(std::string_view strategy, uint32_t ranks, uint64_t steps, const simulation_options& options)
+    : cluster(options), run(cluster, moments_job(strategy), ranks, steps) {
+    run.settings.mirror = true;
+    run.settings.watcher.image = [this](const model_image& x) { images.push_back(x); };
+  }
+
+  /// Messages until that is so.
+  uint64_t count_until(const std::function<bool()>& done) {
+    uint64_t result = 0;
+    cluster.run_until([&] { return done() || (++result, false); });
+    return result;
+  }
+
+  simulated_cluster cluster;
+  simulated_training run;
+  std::vector<model_image> images;
+};
+
+/// That what is known of the model at each step is one rank's.
+void check_models(const momentary_run& x, const std::vector<std::vector<std::vector<double>>>& alone) {
+  REQUIRE(x.run.problem() == "");
+  for (uint32_t layer = 0; layer < moments_layers; ++layer) {
+    CHECK(distance(x.run.weights(layer), alone.back()[layer]) < 1e-12);
+    for (auto& image : x.images)
+      CHECK(distance(x.run.weights_in(image, layer), alone[image.step][layer]) < 1e-12);
+  }
+}
+
+std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
+  std::vector<std::vector<std::vector<double>>> result{{}};
+  for (int i = 1; i <= steps; ++i)
+    result.push_back(weights_alone(moments_batch, i, moments_layers));
+  return result;
+}
+
+simulation_options journaled_devices(uint32_t count) {
+  auto result = training_devices(count);
+  result.journaled = true;
+  return result;
+}
+
+proto::TrainingStep numbered_record(uint64_t step) {
+  proto::TrainingStep result;
+  result.set_step(step);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not there") {
+  constexpr uint64_t steps = 3;
+  const auto alone = models_alone(steps);
+  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+    CAPTURE(strategy);
+    auto begun = [&](momentary_run& x) {
+      x.run.settings.image_every = 1;
+      x.run.start();
+      x.run.run_steps(1);
+    };
+    uint64_t moments = 0;
+    {
+      momentary_run undisturbed{strategy, 3, 4, steps};
+      begun(undisturbed);
+      moments = undisturbed.count_until([&] { return !undisturbed.images.empty(); });
+      undisturbed.run.finish();
+      check_models(undisturbed, alone);
+    }
+    REQUIRE(moments > 3);
+    uint64_t missed = 0;
+    for (uint64_t at = 0; at < moments; ++at) {
+      CAPTURE(at);
+      momentary_run x{strategy, 3, 4, steps};
+      begun(x);
+      x.run.run_messages(at);
+      REQUIRE(x.images.empty());
+      x.run.kill(at % 3);
+      x.run.finish();
+      check_models(x, alone);
+      REQUIRE(!x.images.empty());
+      CHECK(x.images.back().step == steps);
+      missed += x.images.front().step == 1 ? 0 : 1;
+    }
+    CHECK(missed < moments); // it is written all the same, where the others have what it needs
+  }
+}
+
+TEST_CASE("whoever dies at whichever moment while a device joins, the others go on") {
+  constexpr uint64_t steps = 5;
+  const auto alone = models_alone(steps);
+  for (auto* strategy : {"ddp", "zero3"}) {
+    CAPTURE(strategy);
+    auto begun = [&](momentary_run& x) {
+      x.run.start();
+      x.run.run_steps(1);
+      x.run.kill(1); // the third comes in its place
+    };
+    uint64_t moments = 0;
+    {
+      momentary_run undisturbed{strategy, 2, 3, steps};
+      begun(undisturbed);
+      moments = undisturbed.count_until([&] {
+        return undisturbed.run.notes_with("has joined") > 0 && undisturbed.run.reports.back().ranks == 2;
+      });
+      undisturbed.run.finish();
+      check_models(undisturbed, alone);
+    }
+    uint64_t alone_at_last = 0;
+    for (uint64_t at = 0; at < moments; ++at) {
+      CAPTURE(at);
+      momentary_run x{strategy, 2, 3, steps};
+      begun(x);
+      x.run.run_messages(at);
+      x.run.kill(at % 2 == 0 ? 2 : 0); // the one that comes, or the one that was there
+      x.run.finish();
+      check_models(x, alone);
+      alone_at_last += x.run.reports.back().ranks == 1 ? 1 : 0;
+    }
+    CHECK(alone_at_last > moments / 2);
+  }
+}
+
+TEST_CASE("a device that hangs is given up, and its step done again") {
+  constexpr uint64_t steps = 4;
+  const auto alone = models_alone(steps);
+  uint64_t given_up = 0, joined = 0;
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    CAPTURE(seed);
+    constexpr const char* all[] = {"ddp", "zero3", "1f1b"};
+    momentary_run x{all[seed % 3], 3, 4, steps, seed};
+    x.run.start();
+    x.run.run_steps(1);
+    x.run.run_messages(seed * 7);
+    if (x.run.outcome)
+      continue;
+    x.cluster.inject(x.run.settings.devices[seed % 3].value, fault(proto::FaultRequest::HANG));
+    x.run.finish();
+    check_models(x, alone);
+    given_up += x.run.notes_with("is given up") > 0 ? 1 : 0;
+    joined += x.run.notes_with("has joined") > 0 ? 1 : 0;
+  }
+  CHECK(given_up > 12);
+  CHECK(joined > 0);
+}
+
+TEST_CASE("a device that is slow costs time, and nothing else") {
+  constexpr uint64_t steps = 3;
+  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+    CAPTURE(strategy);
+    momentary_run quick{strategy, 3, 3, steps};
+    quick.run.run();
+    REQUIRE(quick.run.problem() == "");
+    auto options = training_devices(3);
+    options.share_memory = false; // what is done by somebody else for all is as quick
+    momentary_run slow{strategy, 3, steps, options};
+    slow.run.start();
+    slow.cluster.inject(slow.run.settings.devices[1].value,
+                        fault(proto::FaultRequest::SLOW, std::nullopt, std::chrono::milliseconds{30}));
+    const auto began = slow.cluster.sys.clock().now();
+    slow.run.finish();
+    REQUIRE(slow.run.problem() == "");
+    CHECK(slow.cluster.sys.clock().now() - began > std::chrono::milliseconds{90});
+    CHECK(slow.run.notes.empty());
+    for (uint32_t layer = 0; layer < moments_layers; ++layer)
+      CHECK(slow.run.weights(layer) == quick.run.weights(layer));
+  }
+}
+
+TEST_CASE("at any moment the journal lacks one step that was committed at most, and has none twice") {
+  simulated_cluster cluster{journaled_devices(4)};
+  simulated_training run{cluster, moments_job("ddp"), 3, 8};
+  run.settings.record = numbered_record;
+  auto steps_there = [&] { // if the process ended now
+    std::vector<uint64_t> result;
+    const auto records = cluster.log->read();
+    REQUIRE(records);
+    for (auto& record : *records)
+      if (record.has_training_step())
+        result.push_back(record.training_step().step());
+    return result;
+  };
+  run.start();
+  uint64_t lacks = 0, messages = 0;
+  cluster.run_until([&] {
+    const auto found = steps_there();
+    for (uint64_t i = 0; i < found.size(); ++i)
+      CHECK(found[i] == i);
+    REQUIRE(found.size() <= run.reports.size());
+    REQUIRE(found.size() + 1 >= run.reports.size());
+    lacks += found.size() < run.reports.size() ? 1 : 0;
+    if (++messages == 400)
+      run.kill(1);
+    return run.outcome.has_value();
+  });
+  CHECK(run.problem() == "");
+  CHECK(run.notes_with("is lost") == 1);
+  CHECK(lacks > 0);
+  run.finish();
+  CHECK(steps_there().size() == 8);
+}
+
+TEST_CASE("a journal that fails is told once, and training goes on") {
+  simulated_cluster cluster{journaled_devices(2)};
+  simulated_training run{cluster, moments_job("ddp"), 2, 6};
+  run.settings.record = numbered_record;
+  run.start();
+  run.run_steps(2);
+  cluster.self->send_exit(cluster.journal_handle, caf::exit_reason::kill);
+  run.finish();
+  CHECK(run.problem() == "");
+  CHECK(run.reports.size() == 6);
+  CHECK(run.notes_with("the journal may lack step ") == 1);
+}

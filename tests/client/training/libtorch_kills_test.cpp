@@ -1,0 +1,35 @@
+// Training with libtorch's layers on real threads, with devices that are killed at any time.
+#include "runtime/training/libtorch/libtorch_models.hpp"
+#include "tests/support/training/threaded_training.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+run_settings lenet_by(std::string_view strategy, uint32_t ranks) {
+  auto result = digits_by(strategy, ranks);
+  result.data = *make_synthetic_digits(7, 120, 24);
+  auto& job = result.job;
+  job.layers = lenet();
+  job.shape.layers = static_cast<uint32_t>(job.layers.size());
+  job.update = {.kind = optimizer_kind::sgd, .rate = 0.05};
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("libtorch: real kills change no loss, and no weight") {
+  const auto undisturbed = train_killed(lenet_by("ddp", 1), 0, 1);
+  uint32_t kills = 0;
+  uint64_t given_up = 0, seed = 1;
+  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+    CAPTURE(strategy);
+    const auto found = train_killed(lenet_by(strategy, 2), 4, seed++);
+    kills += found.kills;
+    given_up += found.given_up;
+    check_same(found, undisturbed);
+  }
+  CHECK(kills >= 5);
+  CHECK(given_up > 0);
+}

@@ -1,0 +1,95 @@
+// What goes wrong around training on real threads: disks, data, memory.
+#include "tests/support/file_size_limit.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/training/threaded_training.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+/// Digits, of which one cannot be read.
+class torn_digits final : public data_set {
+public:
+  explicit torn_digits(std::shared_ptr<const data_set> of) : of_(std::move(of)) {}
+
+  std::string name() const override { return "torn digits"; }
+  uint32_t count() const override { return of_->count(); }
+  sample_shape shape() const override { return of_->shape(); }
+  uint32_t label_count() const override { return of_->label_count(); }
+
+private:
+  void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override {
+    if (sample == 17)
+      throw std::runtime_error{"digits.bin ends at byte 13328"};
+    if (auto problem = of_->fill({&sample, 1}, input, labels))
+      throw std::runtime_error{render(problem)};
+  }
+
+  std::shared_ptr<const data_set> of_;
+};
+
+std::string sentence_of(run_settings settings) {
+  threaded_cluster on{settings.ranks};
+  auto found = train(on.system(), on.coordinator(), std::move(settings));
+  REQUIRE(!found);
+  return render(found.error());
+}
+
+void check_found(const std::string& text, std::string_view what) {
+  CHECK_MESSAGE(text.find(what) != std::string::npos, text);
+}
+
+} // namespace
+
+TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one before stays readable") {
+  temporary_directory dir;
+  auto settings = digits_by("zero3", 2);
+  settings.epochs = 3;
+  settings.checkpoints = dir.path() / "model";
+  const auto undisturbed = train_killed(settings, 0, 1).losses;
+  std::filesystem::remove_all(settings.checkpoints);
+
+  threaded_cluster on{2};
+  std::optional<file_size_limit> full;
+  std::string said;
+  std::vector<double> losses;
+  run_watcher watcher;
+  watcher.step_done = [&](const step_report& x) { losses.push_back(x.loss); };
+  watcher.note = [&](const std::string& x) { said += x + "\n"; };
+  watcher.epoch_done = [&](const epoch_report& x) {
+    full.reset();
+    if (x.epoch == 1)
+      full.emplace(1000);
+  };
+  auto found = train(on.system(), on.coordinator(), settings, watcher);
+  REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
+  CHECK(losses == undisturbed);
+  check_found(said, "no checkpoint of step 40, and training goes on: ");
+  check_found(said, "step-000040.safetensors: cannot be written: File too large after 1000 of ");
+  check_found(said, "; what was there before stays. Make room on the disk: the next one is due behind epoch 3\n");
+  const checkpoint_directory there{settings.checkpoints, 3};
+  CHECK(*there.steps() == std::vector<uint64_t>{20, 60});
+  std::filesystem::remove(there.file_of(60));
+  auto before = load_checkpoint(there, *found->job);
+  REQUIRE(before);
+  REQUIRE(before->has_value());
+  CHECK((*before)->image.step == 20);
+}
+
+TEST_CASE("data that cannot be read is told as the data's, with the sample") {
+  auto settings = digits_by("ddp", 2);
+  settings.data.training = std::make_shared<torn_digits>(settings.data.training);
+  const auto found = sentence_of(std::move(settings));
+  check_found(found, ": data: sample 17 of torn digits: digits.bin ends at byte 13328");
+  CHECK(found.find("strategy") == std::string::npos);
+}
+
+TEST_CASE("a device with too little memory is told with the layer and the bytes") {
+  auto settings = digits_by("ddp", 2);
+  settings.memory_bytes = 200'000;
+  const auto found = sentence_of(std::move(settings));
+  check_found(found, ", load_weights: 200960 bytes for the optimizer state of layer 0, step 0 are not there: ");
+  check_found(found, " bytes in use; out of memory");
+}

@@ -1,0 +1,115 @@
+// What steps take, from steps that were measured.
+#include "runtime/training/computed/profiled_costs.hpp"
+
+#include "messages/errc.hpp"
+#include "tests/support/training/training_jobs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace ringmaster;
+using namespace ringmaster::training;
+
+namespace {
+
+/// A machine of which everything is known: seconds.
+class known_machine final : public cost_model {
+public:
+  std::string_view name() const override { return "known"; }
+  std::string_view time_unit() const override { return "s"; }
+  std::string_view memory_unit() const override { return "bytes"; }
+  bool leaves_at_end() const override { return true; }
+  uint64_t memory_of(const value_tag&) const override { return 1; }
+  double mfu_percent(const model&, uint32_t, double) const override { return -1; }
+  double time_of(const pending& x, uint32_t) const override {
+    const auto samples = static_cast<double>(x.argument.samples.first().count());
+    switch (x.what) {
+      case op::forward: return samples * (x.argument.layer + 1);
+      case op::backward: return samples * (x.argument.layer + 2) * 2;
+      case op::loss: return 0.5;
+      case op::update: return 3;
+      case op::send: return 0;
+      default: return is_communication(x.what) ? 1.5 : 0;
+    }
+  }
+};
+
+/// The events as ranks measure them: who comes to a communication waits within it.
+std::vector<event> as_measured(std::vector<event> all) {
+  std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
+  std::map<uint32_t, double> ended;
+  for (auto& x : all) {
+    const auto end = x.start + x.duration;
+    if (is_communication(x.what) && !x.aside) {
+      x.start = ended[x.rank];
+      x.duration = end - x.start;
+    }
+    if (!x.aside)
+      ended[x.rank] = end;
+  }
+  return all;
+}
+
+std::vector<event> slower(std::vector<event> all, double by) {
+  for (auto& x : all) {
+    x.start *= by;
+    x.duration *= by;
+  }
+  return all;
+}
+
+double end_by(const training_job& job, uint32_t ranks, const cost_model& costs, std::vector<event>* events = nullptr) {
+  auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks, costs, true);
+  REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
+  if (events != nullptr)
+    *events = std::move(found->events);
+  return found->end;
+}
+
+} // namespace
+
+TEST_CASE(
+  "profiled costs: from steps, of which some were disturbed, the simulator has the time of those that were not") {
+  for (auto [strategy, ranks] :
+       {std::pair{"ddp", 4}, {"ddp-overlap", 3}, {"zero1", 3}, {"zero3", 2}, {"1f1b", 3}, {"gpipe", 4}, {"zb-h1", 3}}) {
+    CAPTURE(strategy);
+    const auto job = small_job(strategy, 8, 24, 2);
+    const auto world = static_cast<uint32_t>(ranks);
+    std::vector<event> events;
+    const auto truth = end_by(job, world, known_machine{}, &events);
+    const auto measured = as_measured(std::move(events));
+    std::vector<measured_step> steps;
+    for (auto by : {4., 1.01, 1., 0.99, 2.5, 1.02, 0.98})
+      steps.push_back({slower(measured, by), by * truth + 2});
+    const auto found = predict(job, world, steps);
+    REQUIRE(found);
+    CHECK(found->simulated.end == doctest::Approx(truth).epsilon(0.05));
+    CHECK(found->seconds == doctest::Approx(truth + 2).epsilon(0.05));
+    CHECK(found->measured.end == doctest::Approx(truth).epsilon(0.05));
+  }
+}
+
+TEST_CASE("profiled costs: an operation takes what it took its rank, a collective as long as all are there") {
+  const auto job = small_job("ddp", 2, 8, 4);
+  const profiled_costs costs{
+    job,
+    {{.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 2},
+     {.what = op::all_reduce, .rank = 0, .layer = 1, .samples = {}, .start = 2, .duration = 7},
+     {.what = op::forward, .rank = 1, .layer = 1, .samples = {4, 8}, .start = 0, .duration = 6},
+     {.what = op::all_reduce, .rank = 1, .layer = 1, .samples = {}, .start = 6, .duration = 3.5}}};
+  auto time_of = [&](op what, uint32_t by, uint64_t samples) {
+    pending x;
+    x.what = what;
+    x.rank = by;
+    x.argument.layer = 1;
+    x.argument.samples.add(range_set{range{0, samples}});
+    return costs.time_of(x, 2);
+  };
+  CHECK(time_of(op::all_reduce, 0, 8) == 3.5);
+  CHECK(time_of(op::forward, 0, 4) == 2);
+  CHECK(time_of(op::forward, 1, 4) == 6);
+  CHECK(time_of(op::forward, 1, 2) == 3);
+  CHECK(time_of(op::forward, 1, 8) == 12);
+  CHECK(time_of(op::backward, 0, 2) == 0);
+}
