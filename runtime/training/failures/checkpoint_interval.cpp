@@ -47,7 +47,10 @@ double kept_of_segments(double interval_s, double write_s, double failure_rate, 
 }
 
 double kept_part(double interval_s, double write_s, double restart_s, double mttf_s) {
-  // At any moment, the job is within a restart if there was a failure in the last restart_s.
+  // w seconds pass without a failure with the probability e^(-w/mttf), so it takes e^(w/mttf) - 1 failures until they
+  // do, and mttf for each. A failure costs a restart as well, which takes mttf (e^(restart/mttf) - 1) by the same rule.
+  // The sum of both is mttf e^(restart/mttf), so E is the product with e^((interval + write)/mttf) - 1, and a restart
+  // takes the same part whatever the interval.
   return std::exp(-restart_s / mttf_s) * kept_of_segments(interval_s, write_s, 1 / mttf_s);
 }
 

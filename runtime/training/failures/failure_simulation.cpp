@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace ringmaster::training {
 
 namespace {
 
-constexpr auto never = std::numeric_limits<double>::infinity();
 constexpr double events_max = 1e8;      ///< Checkpoints and failures.
 constexpr double comparisons_max = 4e9; ///< Each failure looks for the next among all hosts.
 
@@ -155,7 +153,7 @@ private:
     if (copies_ > 0)
       return stop_for(asked_.restart_s);
     ++told_.waits;
-    enter(phase::waiting, never);
+    enter(phase::waiting, never_s);
   }
 
   void stop_for(double seconds) { enter(phase::stopped, seconds); }
@@ -196,22 +194,29 @@ private:
 
 } // namespace
 
-caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
-                                                 uint64_t seed, double life_shape) {
+caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs) {
   if (auto problem = check(asked))
     return problem;
   if (!(interval_s > 0))
     return make_error(errc::invalid_argument,
                       fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
-  if (!(life_shape >= 0.1 && life_shape <= 10))
-    return make_error(errc::invalid_argument,
-                      fmt::format("a Weibull distribution of shape {}: it must be 0.1 to 10", life_shape));
-  const auto failures = asked.run_s / job_mttf_s(asked), events = failures + asked.run_s / interval_s;
+  if (!(life_shape >= life_shape_min && life_shape <= life_shape_max))
+    return make_error(errc::invalid_argument, fmt::format("a Weibull distribution of shape {}: it must be {} to {}",
+                                                          life_shape, life_shape_min, life_shape_max));
+  const auto seconds = asked.run_s * runs, failures = seconds / job_mttf_s(asked),
+             events = failures + seconds / interval_s;
   if (events > events_max || failures * (hosts_of(asked) + asked.spares) > comparisons_max)
     return make_error(errc::invalid_argument,
-                      fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take a "
-                                  "shorter run",
+                      fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
+                                  "shorter runs, or fewer",
                                   events, hosts_of(asked)));
+  return caf::none;
+}
+
+caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
+                                                 uint64_t seed, double life_shape) {
+  if (auto problem = check_playable(asked, interval_s, life_shape, 1))
+    return problem;
   return failing_run{asked, how, interval_s, seed, life_shape}.play();
 }
 

@@ -24,6 +24,12 @@ struct failure_history {
   double sum_s() const noexcept { return kept_s + lost_s + writing_s + stopped_s + waiting_s; }
 };
 
+constexpr double life_shape_min = 0.1, life_shape_max = 10;
+
+/// Errors: invalid_argument, where the question, the interval or the shape is none, or where so many runs would take
+/// more than some seconds to play.
+caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs);
+
 /// Plays asked.run_s of the job, failure by failure, with lives of the hosts drawn from the seed; equal arguments,
 /// equal histories. All hosts are new and up in the beginning. Checkpoints are written every `interval_s`. `life_shape`
 /// is Weibull's (host_lives.hpp). What is told of a policy in failure_question.hpp and goodput.hpp happens to the
@@ -31,7 +37,7 @@ struct failure_history {
 /// - a failure in a restart lets it begin again; one in a write loses what would have been written;
 /// - where a return lets a copy more train (`smaller`), training stops, writes a checkpoint and restarts;
 /// - a shrink loses the step under way; who joins does so at the end of a step, or of the stop that there is already.
-/// Errors: invalid_argument, where the question or the shape is none, or would take more than some seconds to play.
+/// Errors: `check_playable`'s.
 caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
                                                  uint64_t seed, double life_shape = 1);
 

@@ -86,14 +86,14 @@ kept_while_down kept_by_shrinking(const failure_question& asked, const down_stat
 
 /// Seconds in which there is any state until all of it is lost.
 double mttf_of_all_copies_s(const failure_question& asked, const std::vector<down_state>& states) {
-  constexpr double never = 1e-30; // a second; the reciprocal of what is left of p(k) may be infinite
+  constexpr double rare = 1e-30; // a second; the reciprocal of what is left of p(k) may be infinite
   double losses = 0, up = 0;
   for (auto& x : states)
     if (x.copies > 0) {
       up += x.part;
       losses += survives(asked, x.copies) ? 0 : x.part * x.failure_rate;
     }
-  return losses > never * up ? up / losses : std::numeric_limits<double>::infinity();
+  return losses > rare * up ? up / losses : std::numeric_limits<double>::infinity();
 }
 
 /// Where the state is lost every mttf_s: what was asked for, or the best.

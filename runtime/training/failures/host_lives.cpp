@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 
 namespace ringmaster::training {
 
-namespace {
-
-constexpr auto never = std::numeric_limits<double>::infinity();
-
-} // namespace
-
 host_lives::host_lives(uint32_t hosts, bool endless, host_life life, double repair_s, uint64_t seed)
   : scale_s_(life.mean_s / std::tgamma(1 + 1 / life.shape)), power_(1 / life.shape), repair_s_(repair_s),
-    endless_(endless), numbers_(seed), next_(never) {
+    endless_(endless), numbers_(seed), next_(never_s) {
   for (uint32_t i = 0; i < hosts; ++i)
     idle_.push_back(draw());
 }
@@ -27,7 +20,7 @@ double host_lives::draw() {
 }
 
 void host_lives::find_next() {
-  next_ = fail_at_.empty() ? never : std::ranges::min(fail_at_);
+  next_ = fail_at_.empty() ? never_s : std::ranges::min(fail_at_);
 }
 
 void host_lives::employ(uint32_t count) {
@@ -51,7 +44,7 @@ void host_lives::fail(double now) {
 }
 
 double host_lives::next_return() const noexcept {
-  return returns_.empty() ? never : returns_.front();
+  return returns_.empty() ? never_s : returns_.front();
 }
 
 void host_lives::take_back() {

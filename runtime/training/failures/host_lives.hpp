@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <random>
 #include <vector>
 
 namespace ringmaster::training {
+
+constexpr double never_s = std::numeric_limits<double>::infinity(); ///< When what does not happen does.
 
 /// How long hosts last: a Weibull distribution with that mean. Shape 1 is the exponential one; below 1 those fail that
 /// are new, above 1 those that are old.
@@ -25,10 +28,10 @@ public:
   void employ(uint32_t count);
   /// Those that work do so for so long.
   void work(double seconds) { worked_s_ += seconds; }
-  /// The next one's, of those that work; infinite where none does.
+  /// The next one's, of those that work; never_s where none does.
   double until_failure() const noexcept { return next_ - worked_s_; }
   void fail(double now);
-  /// Infinite where none is down.
+  /// never_s where none is down.
   double next_return() const noexcept;
   void take_back();
   uint32_t down() const noexcept { return static_cast<uint32_t>(returns_.size()); }

@@ -3,9 +3,11 @@
 
 #include "messages/errc.hpp"
 #include "runtime/training/failures/goodput.hpp"
+#include "runtime/training/failures/played_runs.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -29,19 +31,12 @@ failure_history played(const failure_question& asked, recovery how, double inter
   return *result;
 }
 
-/// Plays some seeds for so many failures each, and compares the means with the closed form.
-void compare(failure_question asked, recovery how, int seeds, double failures) {
+/// Plays some runs of so many failures each, and compares the means with the closed form.
+void compare(failure_question asked, recovery how, uint32_t runs, double failures) {
   const auto expected = outcome_of(asked, how);
   asked.run_s = failures / expected.interruptions_a_day * 86400;
-  double effective = 0, goodput = 0, waiting = 0, smaller = 0, interruptions = 0;
-  for (int seed = 1; seed <= seeds; ++seed) {
-    const auto x = played(asked, how, expected.interval_s, static_cast<uint64_t>(seed));
-    effective += x.kept_s / asked.run_s / seeds;
-    goodput += x.work_s / asked.run_s / seeds;
-    waiting += x.waiting_s / asked.run_s / seeds;
-    smaller += x.smaller_s / asked.run_s / seeds;
-    interruptions += static_cast<double>(x.interruptions) / failures / seeds;
-  }
+  const auto found = play_runs(asked, how, expected.interval_s, runs);
+  REQUIRE(found);
   const std::string policy{name_of(how)};
   CAPTURE(policy);
   CAPTURE(asked.gpus);
@@ -49,11 +44,11 @@ void compare(failure_question asked, recovery how, int seeds, double failures) {
   CAPTURE(asked.spares);
   CAPTURE(job_mttf_s(asked));
   CAPTURE(asked.repair_s);
-  CHECK(effective == doctest::Approx(expected.effective).epsilon(0.01));
-  CHECK(goodput == doctest::Approx(expected.goodput).epsilon(0.01));
-  CHECK(interruptions == doctest::Approx(1).epsilon(0.01));
-  CHECK(std::abs(waiting - expected.waiting) < 0.01);
-  CHECK(std::abs(smaller - expected.smaller) < 0.01);
+  CHECK(found->effective.mean == doctest::Approx(expected.effective).epsilon(0.01));
+  CHECK(found->goodput.mean == doctest::Approx(expected.goodput).epsilon(0.01));
+  CHECK(found->interruptions.mean == doctest::Approx(failures).epsilon(0.01));
+  CHECK(std::abs(found->waiting.mean - expected.waiting) < 0.01);
+  CHECK(std::abs(found->smaller.mean - expected.smaller) < 0.01);
 }
 
 } // namespace
@@ -109,6 +104,23 @@ TEST_CASE("failure simulation: a seed has one history, and another one another")
     CHECK(first.work_s == again.work_s);
     CHECK(first.kept_s != other.kept_s);
   }
+}
+
+TEST_CASE("failure simulation: of some runs the mean, the least and the most are told") {
+  const auto asked = small_job(20'000);
+  const auto runs = play_runs(asked, recovery::smaller, 900, 3);
+  REQUIRE(runs);
+  double sum = 0, least = 1, most = 0;
+  for (uint64_t seed : {1, 2, 3}) {
+    const auto goodput = played(asked, recovery::smaller, 900, seed).work_s / asked.run_s;
+    sum += goodput;
+    least = std::min(least, goodput);
+    most = std::max(most, goodput);
+  }
+  CHECK(runs->goodput.mean == doctest::Approx(sum / 3).epsilon(1e-12));
+  CHECK(runs->goodput.least == least);
+  CHECK(runs->goodput.most == most);
+  CHECK(runs->interruptions.least < runs->interruptions.most);
 }
 
 TEST_CASE("failure simulation: a run without a failure is training and checkpoints") {
@@ -170,7 +182,9 @@ TEST_CASE("failure simulation: what would take too long, or is no run, is refuse
   };
   CHECK(why(0) == "checkpoints every 0 s: it must be more than 0");
   CHECK(why(900, 0) == "a Weibull distribution of shape 0: it must be 0.1 to 10");
-  CHECK(why(1e-6) == "2.6e+12 failures and checkpoints on 8 hosts would take too long to play: take a shorter run");
+  CHECK(why(1e-6)
+        == "2.6e+12 failures and checkpoints on 8 hosts would take too long to play: take shorter runs, "
+           "or fewer");
   asked.copies = 3;
   CHECK(why(900) == "64 GPUs do not divide among 3 data-parallel copies of a model");
 }
