@@ -80,18 +80,11 @@ caf::error failure_options::check() const {
     return refused("--join is of runs that shrink: give --shrink, too");
   if (life_shape && !plays)
     return refused("--life-shape is of runs that are played: say how many, such as --plays 10");
-  const auto job = failure_question{};
-  auto asked = question(job.gpus, job.gpus_per_host, job.copies, job.step_s);
+  auto asked = question({});
   return asked ? caf::none : std::move(asked.error());
 }
 
-caf::expected<failure_question> failure_options::question(uint32_t gpus, uint32_t gpus_per_host, uint32_t copies,
-                                                          double step_s) const {
-  failure_question x;
-  x.gpus = gpus;
-  x.gpus_per_host = gpus_per_host;
-  x.copies = copies;
-  x.step_s = step_s;
+caf::expected<failure_question> failure_options::question(failure_question x) const {
   x.spares = spares.value_or(x.spares);
   x.gpu_mttf_s = gpu_mttf_s.value_or(x.gpu_mttf_s);
   x.checkpoint_write_s = checkpoint_write_s.value_or(x.checkpoint_write_s);

@@ -22,10 +22,9 @@ struct failure_options {
   explicit operator bool() const noexcept { return gpu_mttf_s.has_value(); }
   /// Errors: invalid_argument, where the options do not go together, or no job has such times.
   caf::error check() const;
-  /// Of a job with `copies` data-parallel ranks, of which each has gpus / copies, and steps of step_s. Errors:
+  /// `job` says how many GPUs, a host's, copies, sharded or not, and a step's time; the rest is told here. Errors:
   /// invalid_argument.
-  caf::expected<training::failure_question> question(uint32_t gpus, uint32_t gpus_per_host, uint32_t copies,
-                                                     double step_s) const;
+  caf::expected<training::failure_question> question(training::failure_question job) const;
 };
 
 } // namespace ringmaster

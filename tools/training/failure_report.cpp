@@ -98,6 +98,8 @@ std::string report_of(const failure_findings& found) {
                       long_duration_text(x.repair_s));
   if (x.copies == 1)
     text += "The model is there once: it is lost with any host, and nobody can go on smaller\n";
+  else if (x.sharded)
+    text += "The optimizer's state is shared by all copies (ZeRO): who shrinks goes back to the checkpoint, too\n";
   const auto played = std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); });
   text += fmt::format("\n{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11}{}\n", "", "checkpoint", "effective",
                       "goodput", "waiting", "smaller", "steps a day", played ? "  goodput of runs played" : "");
@@ -113,6 +115,7 @@ void write_json(json_writer& json, const failure_findings& found) {
     .member("gpus", x.gpus)
     .member("hosts", hosts_of(x))
     .member("copies", x.copies)
+    .member("sharded", x.sharded)
     .member("spares", x.spares)
     .member("gpu_mttf_s", x.gpu_mttf_s)
     .member("job_mttf_s", a.mttf_s)

@@ -68,7 +68,7 @@ uint32_t hosts_in_use(const failure_question& asked, uint32_t copies) {
 }
 
 bool survives(const failure_question& asked, uint32_t copies) {
-  return copies > 1 && hosts_in_use(asked, copies) > 1;
+  return !asked.sharded && copies > 1 && hosts_in_use(asked, copies) > 1;
 }
 
 } // namespace ringmaster::training

@@ -26,6 +26,7 @@ struct failure_question {
   uint32_t gpus = 8;
   uint32_t gpus_per_host = 8;     ///< What fails together; where a job has fewer, it has them all.
   uint32_t copies = 1;            ///< Data-parallel: gpus / copies hold the model once.
+  bool sharded = false;           ///< Copies share their optimizer's state (ZeRO): a part of it is lost with any host.
   uint32_t spares = 0;            ///< Hosts that stand by.
   double gpu_mttf_s = 1.8e8;      ///< Mean time to failure of a GPU with its share of the host.
   double checkpoint_write_s = 30; ///< That a checkpoint stops training; what is written beside it costs nothing here.
@@ -50,7 +51,7 @@ double job_mttf_s(const failure_question& asked);
 uint32_t copies_with(const failure_question& asked, recovery how, uint32_t down);
 /// On how many hosts so many copies are.
 uint32_t hosts_in_use(const failure_question& asked, uint32_t copies);
-/// Whether one of so many copies is whole when any host has failed.
+/// Whether all state is left somewhere when one host of so many copies has failed.
 bool survives(const failure_question& asked, uint32_t copies);
 
 } // namespace ringmaster::training

@@ -54,10 +54,11 @@ TEST_CASE("failure options: times are told as people write them, and the rest is
                            "--life-shape",
                            "0.8"}};
   CHECK(all.problem.empty());
-  auto x = all.told.question(1024, 8, 16, 6);
+  auto x = all.told.question({.gpus = 1024, .copies = 16, .sharded = true, .step_s = 6});
   REQUIRE(x);
   CHECK(x->gpus == 1024);
   CHECK(x->gpus_per_host == 8);
+  CHECK(x->sharded);
   CHECK(x->copies == 16);
   CHECK(x->step_s == 6);
   CHECK(x->gpu_mttf_s == 1.8e8);
@@ -76,7 +77,7 @@ TEST_CASE("failure options: times are told as people write them, and the rest is
   const read_failures few{{"--gpu-mttf", "1000h", "--checkpoint-write", "20s", "--restart", "1s"}};
   CHECK(few.problem.empty());
   CHECK(few.told);
-  auto y = few.told.question(8, 8, 1, 6);
+  auto y = few.told.question({});
   REQUIRE(y);
   CHECK(y->join_s == 20);
   CHECK(y->detection_s == 1); // of a restart that is quicker than the default

@@ -49,6 +49,9 @@ TEST_CASE("failure report: a model that is there once cannot go on smaller, and 
   CHECK(text.find("shrink") == text.npos);
   CHECK(text.find("goodput of runs played") != text.npos);
   CHECK(text.find(" to ") != text.npos);
+  asked.copies = 128;
+  asked.sharded = true;
+  CHECK(report_of(findings(asked, true)).find("who shrinks goes back to the checkpoint") != text.npos);
 }
 
 TEST_CASE("failure report: a program reads the same numbers") {
@@ -60,7 +63,7 @@ TEST_CASE("failure report: a program reads the same numbers") {
   const auto text = json.take();
   const auto read = parse_json(text);
   REQUIRE(read);
-  CHECK(text.starts_with(R"({"failures":{"gpus":16384,"hosts":2048,"copies":128,"spares":16,)"));
+  CHECK(text.starts_with(R"({"failures":{"gpus":16384,"hosts":2048,"copies":128,"sharded":false,"spares":16,)"));
   CHECK(text.find(R"("recovery":"restart")") != text.npos);
   CHECK(text.find(R"("recovery":"shrink","checkpoint_interval_s":null)") != text.npos); // never
   CHECK(text.find(fmt::format("\"goodput_fraction\":{:.17g}", found.answer.outcomes[1].goodput)) != text.npos);

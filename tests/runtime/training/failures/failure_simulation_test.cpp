@@ -85,6 +85,9 @@ TEST_CASE("failure simulation: jobs that go on with fewer copies agree with the 
         asked.spares = static_cast<uint32_t>(spares);
         asked.repair_s = copies == 2 ? 86'400 : 20'000;
         compare(asked, how, 4, 30'000);
+        asked.sharded = true;
+        if (how == recovery::shrink)
+          compare(asked, how, 4, 30'000);
       }
 }
 

@@ -111,6 +111,18 @@ TEST_CASE("goodput: a model that is there once is lost with any host, so a shrin
   CHECK(found[3].interval_s == doctest::Approx(found[1].interval_s));
 }
 
+TEST_CASE(
+  "goodput: where copies share a part of the state, a shrink goes back with every failure, and only joins quicker") {
+  auto asked = thousand_gpus;
+  const auto whole = answer_of(asked).outcomes;
+  asked.sharded = true;
+  const auto found = answer_of(asked).outcomes;
+  CHECK(found[2].goodput == whole[2].goodput);
+  CHECK(found[3].goodput < whole[3].goodput - 0.05);
+  CHECK(found[3].goodput > found[2].goodput);
+  CHECK(found[3].interval_s == doctest::Approx(found[2].interval_s).epsilon(0.1)); // fewer hosts work, on average
+}
+
 TEST_CASE("goodput: a shrink writes checkpoints as often as all copies are lost, which is next to never for many") {
   auto asked = thousand_gpus;
   asked.copies = 2;
