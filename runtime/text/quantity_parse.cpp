@@ -78,6 +78,19 @@ std::optional<double> rate_factor(std::string_view unit) {
   return std::nullopt;
 }
 
+/// In picoseconds; "0" needs no unit.
+std::optional<double> duration_of(std::string_view text, double limit_ps) {
+  constexpr std::pair<std::string_view, double> units[] = {
+    {"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}, {"h", 3600e12}, {"d", 86400e12}};
+  const auto parts = split_number(text);
+  if (parts && parts->first == 0 && parts->second.empty())
+    return 0;
+  for (auto& [unit, factor] : units)
+    if (parts && parts->second == unit && parts->first * factor <= limit_ps)
+      return parts->first * factor;
+  return std::nullopt;
+}
+
 } // namespace
 
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max) {
@@ -103,15 +116,16 @@ caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max) {
 }
 
 caf::expected<int64_t> parse_duration_ps(std::string_view text) {
-  constexpr std::pair<std::string_view, double> units[] = {{"ps", 1},   {"ns", 1e3}, {"us", 1e6},
-                                                           {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
-  auto parts = split_number(text);
-  if (parts && parts->first == 0 && parts->second.empty())
-    return 0;
-  for (auto& [unit, factor] : units)
-    if (parts && parts->second == unit && parts->first * factor <= largest)
-      return std::llround(parts->first * factor);
-  return wrong(text, "a duration such as 5us, 200ns, 1.5ms, 2s or 2min, of 46 days at most");
+  const auto ps = duration_of(text, largest);
+  return ps ? caf::expected<int64_t>{std::llround(*ps)}
+            : wrong(text, "a duration such as 5us, 200ns, 1.5ms, 2s or 2min, of 46 days at most");
+}
+
+caf::expected<double> parse_duration_s(std::string_view text) {
+  constexpr double millennium_ps = 365'250 * 86400e12;
+  const auto ps = duration_of(text, millennium_ps);
+  return ps ? caf::expected<double>{*ps / 1e12}
+            : wrong(text, "a duration such as 500ms, 30s, 5min, 1.5h, 2d or 50000h, of 1000 years at most");
 }
 
 caf::expected<double> parse_bandwidth(std::string_view text) {

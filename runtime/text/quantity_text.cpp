@@ -47,6 +47,16 @@ std::string duration_text(uint64_t ns) {
   return ns < 1'000'000'000 ? number(value / 1e6) + " ms" : number(value / 1e9) + " s";
 }
 
+std::string long_duration_text(double s) {
+  if (s < 1)
+    return number(s * 1e3) + " ms";
+  if (s < 60)
+    return number(s) + " s";
+  if (s < 3600)
+    return number(s / 60) + " min";
+  return s < 2 * 86400 ? number(s / 3600) + " h" : number(s / 86400) + " d";
+}
+
 std::string count_text(uint64_t n) {
   constexpr std::array units{"", " k", " M", " G", " T", " P", " E"};
   auto value = static_cast<double>(n);

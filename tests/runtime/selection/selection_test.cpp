@@ -1,7 +1,6 @@
 #include "runtime/selection/known_picks.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_parse.hpp"
 
 #include <doctest/doctest.h>
 
@@ -190,28 +189,4 @@ TEST_CASE("selection: what makes no sense is refused") {
   auto refused = candidates(proto::ALL_REDUCE, {.world_size = 0, .count = 8}, 4, {});
   REQUIRE(!refused);
   CHECK(code_of(refused.error()) == errc::invalid_argument);
-}
-
-TEST_CASE("selection: quantities are read as people write them") {
-  CHECK(*parse_bytes("4096") == 4096);
-  CHECK(*parse_bytes("64K") == 65536);
-  CHECK(*parse_bytes("64KiB") == 65536);
-  CHECK(*parse_bytes("64KB") == 64'000);
-  CHECK(*parse_bytes("1GB") == 1'000'000'000);
-  CHECK(*parse_bytes("8B") == 8);
-  CHECK(*parse_duration_ps("5us") == 5'000'000);
-  CHECK(*parse_duration_ps("1.5 ms") == 1'500'000'000);
-  CHECK(*parse_duration_ps("0") == 0);
-  CHECK(*parse_bandwidth("50GB/s") == 50e9);
-  CHECK(*parse_bandwidth("400Gbit/s") == 50e9);
-  CHECK(*parse_bandwidth("400Gbps") == 50e9);
-  CHECK(*parse_bandwidth("1GiB/s") == 1073741824.0);
-  for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB", "1.5MiB"})
-    CHECK(!parse_bytes(text));
-  for (auto text : {"", "5", "-5us", "5 hours", "5000000s"})
-    CHECK(!parse_duration_ps(text));
-  for (auto text : {"", "50", "50GB", "0GB/s", "50XB/s", "50G/s"})
-    CHECK(!parse_bandwidth(text));
-  CHECK(render(parse_bandwidth("50").error())
-        == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
 }

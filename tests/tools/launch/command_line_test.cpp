@@ -80,11 +80,12 @@ TEST_CASE("command_line: says what would be right") {
 }
 
 TEST_CASE("command_line: reads durations with their unit") {
-  for (auto [text, time] : {std::pair{"500ms", 500ms}, {"1.5s", 1500ms}, {"30s", 30'000ms}, {"2min", 120'000ms}}) {
+  for (auto [text, time] :
+       {std::pair{"500ms", 500ms}, {"1.5s", 1500ms}, {"30s", 30'000ms}, {"2min", 120'000ms}, {"1h", 3'600'000ms}}) {
     command_line line;
     CHECK(!read_into(line, {"--local=1", "--timeout", text, "p"}));
     CHECK(line.timeout == time);
   }
-  for (auto* wrong : {"", "s", "0s", "-1s", "1h", "99999999999s"})
+  for (auto* wrong : {"", "s", "0s", "-1s", "1w", "99999999999s"})
     CHECK(refusal({"--local=1", "--timeout", wrong, "p"}) != "accepted");
 }

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "runtime/text/json_writer.hpp"
+#include "runtime/training/failures/goodput.hpp"
+#include "runtime/training/failures/played_runs.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// What failures leave of a job with one way to go on, and what became of runs that were played.
+struct reported_recovery {
+  training::recovery_outcome outcome;
+  std::optional<training::played_runs> played;
+};
+
+/// What is told of a job's failures.
+struct failure_findings {
+  training::failure_question asked;
+  training::failure_answer answer;
+  std::vector<reported_recovery> recoveries; ///< Shrinking only where it was asked for.
+};
+
+/// Plays so many runs of each; 0: none. Errors: invalid_argument, where that would take too long.
+caf::expected<failure_findings> find_failures(const training::failure_question& asked, bool shrink, uint32_t plays,
+                                              double life_shape);
+
+/// Lines that a person reads.
+std::string report_of(const failure_findings& found);
+/// One object, where a value is expected.
+void write_json(json_writer& json, const failure_findings& found);
+
+} // namespace ringmaster
