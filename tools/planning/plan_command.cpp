@@ -5,6 +5,7 @@
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/planning/failure_options.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_confirm.hpp"
@@ -31,7 +32,9 @@ struct plan_call_options {
   std::optional<uint64_t> memory;
   transformer_options transformer;
   plan_filter_options filter;
+  plan_memory_options memory_options;
   plan_run_options run;
+  failure_options failures;
   language_model trained;
   bool json = false, csv = false;
   std::string svg;
@@ -42,8 +45,9 @@ caf::error refused(std::string why) {
 }
 
 caf::error check_laboratory(const plan_call_options& x) {
-  for (auto& given : {x.transformer.given(), x.filter.given(), std::string{x.run.tokens ? "--tokens" : ""},
-                      std::string{x.csv ? "--csv" : ""}, std::string{x.svg.empty() ? "" : "--svg"}})
+  for (auto& given :
+       {x.transformer.given(), x.filter.given(), x.failures.given(), std::string{x.run.tokens ? "--tokens" : ""},
+        std::string{x.csv ? "--csv" : ""}, std::string{x.svg.empty() ? "" : "--svg"}})
     if (!given.empty())
       return refused(fmt::format("{} is of a transformer, not of --cost-model {}", given, x.costs->name));
   return x.layers ? caf::none : refused("--layers is missing: say how many, such as --layers 64");
@@ -67,7 +71,7 @@ caf::error check_options(plan_call_options& x) {
   if (!trained)
     return std::move(trained.error());
   x.trained = *trained;
-  return caf::none;
+  return x.failures.check();
 }
 
 /// A line with progress; false when the program is to end.
@@ -104,6 +108,7 @@ plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
   result.asked.filter.attention = opts.transformer.attention;
   if (opts.transformer.recompute)
     result.asked.filter.recomputations = {opts.transformer.again};
+  opts.memory_options.apply_to(result.asked.filter);
   result.run = {opts.run.tokens, opts.run.price};
   auto begun = std::chrono::steady_clock::now();
   {
@@ -117,6 +122,22 @@ plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
   return result;
 }
 
+/// Of a run by the best plan.
+caf::expected<failure_findings> failures_of(const plan_call_options& opts, const plan_question& asked,
+                                            const planned& plan) {
+  failure_question job;
+  job.gpus = asked.devices;
+  job.gpus_per_host = static_cast<uint32_t>(std::min<double>(asked.system.devices_per_host, asked.devices));
+  job.copies = plan.how.shape.data;
+  job.sharded = plan.how.zero > 0 || plan.how.shard > 0;
+  job.step_s = plan.cost.seconds;
+  auto question = opts.failures.question(job);
+  if (!question)
+    return std::move(question.error());
+  return find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
+                       opts.failures.life_shape.value_or(1));
+}
+
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
   auto result = find_plans(opts, to.err);
@@ -128,6 +149,12 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
     result.near = near_questions_that_divide(result.asked);
   else if (result.found.best.empty())
     result.least_devices = least_devices(result.asked);
+  if (opts.failures && !result.best.empty()) {
+    auto found = failures_of(opts, result.asked, result.best.front().plan);
+    if (!found)
+      return std::move(found.error());
+    result.failures = std::move(*found);
+  }
   if (!opts.svg.empty())
     if (auto problem = write_output_file(opts.svg, picture_of(points_of(result)), "the picture"))
       return problem;
@@ -172,9 +199,12 @@ class plan_call final : public command_call {
     table.file("--svg", x.svg).says("FILE", "the Pareto front as a picture");
     table.begin_group("Of the cost model transformer:");
     x.transformer.add_to(table);
+    x.memory_options.add_to(table);
     x.run.add_to(table);
     table.begin_group("Which plans of a transformer are searched:");
     x.filter.add_to(table);
+    table.begin_group("Of a run in which hosts fail:");
+    x.failures.add_to(table);
     table.add_example("ringmaster plan --model llama3.1-405b --system h100-80g --gpus 1024 --global-batch 512",
                       "the fastest that fit");
     table.add_example("ringmaster plan --model deepseek-v3 --system gb200-nvl72 --precision mxfp8 --gpus 256 "

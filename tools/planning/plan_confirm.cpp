@@ -26,17 +26,21 @@ model strategy_model(const language_model& trained, const parallel_setting& how)
   m.data = how.shape.data;
   m.sequence_parallel = how.sequence_parallel && how.shape.tensor > 1;
   m.zero = how.zero;
+  m.shard_ranks = how.shard;
   return m;
 }
 
 confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left,
                        const std::function<void(double)>& watch) {
   const auto& how = plan.how;
-  if (how.shard > 0)
-    return {plan, {}, "weights gathered ahead have no simulated twin here"};
+  if (how.shard > 0 && (how.shape.tensor > 1 || how.context > 1 || how.expert > 1))
+    return {plan, {}, "fsdp and hsdp are simulated of whole layers and samples"};
+  if (how.offloads_activations)
+    return {plan, {}, "activations that are off-loaded are not simulated"};
   const auto m = strategy_model(asked.trained, how);
   const auto ranks = how.shape.size();
-  auto* which = strategy_of(name_of(how.schedule));
+  const bool whole = how.shard == how.shape.data * how.context;
+  auto* which = strategy_of(how.shard == 0 ? name_of(how.schedule) : whole ? "fsdp" : "hsdp");
   if (auto problem = which->check(m, ranks))
     return {plan, {}, render(problem)};
   const auto operations = uint64_t{how.micro_batches()} * m.layers / how.shape.pipeline * 10 * ranks;

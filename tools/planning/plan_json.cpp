@@ -100,6 +100,10 @@ std::string json_of(const plan_outcome& x) {
     write_numbers(json, "near_gpus", x.near.devices);
     write_numbers(json, "near_global_batches", x.near.batches);
   }
+  if (x.failures) {
+    json.key("failures");
+    write_json(json, *x.failures);
+  }
   return json.end().take() + "\n";
 }
 

@@ -140,6 +140,29 @@ void plan_filter_options::add_to(option_table& table) {
   add_list("--exclude", filter.excluded, parse_choices).says("NAME,...", "none of these");
 }
 
+void plan_memory_options::add_to(option_table& table) {
+  table.word("--optimizer-states", states, {"fp32", "bf16", "fp8"})
+    .says("F", "what the optimizer's two moments are kept in: {words}")
+    .otherwise("fp32");
+  table
+    .parsed("--offload", offloaded,
+            [](const std::string& text) -> caf::expected<std::vector<std::string>> {
+              auto parts = parts_of(text);
+              for (auto& x : parts)
+                if (x != "optimizer" && x != "activations")
+                  return make_error(errc::invalid_argument,
+                                    fmt::format("\"{}\" is not off-loaded; there are: optimizer, activations", x));
+              return parts;
+            })
+    .says("WHAT,...", "optimizer, activations: kept in the host's memory, over its link");
+}
+
+void plan_memory_options::apply_to(plan_filter& filter) const {
+  filter.state_bytes = states == "fp32" ? 12 : states == "bf16" ? 8 : 6; // with weights in float32
+  for (auto& x : offloaded)
+    (x == "optimizer" ? filter.offloads_states : filter.offloads_activations) = true;
+}
+
 void plan_run_options::add_to(option_table& table) {
   table.parsed("--tokens", tokens, parse_amount).says("N", "what the run trains on, such as 15T: days, GPU-hours");
   table.parsed("--price", price, parse_price).says("X", "of a GPU and an hour: the run's cost");

@@ -24,6 +24,15 @@ private:
 /// "4", "4..8", "4..", "..8". Errors: invalid_argument.
 caf::expected<training::number_range> parse_range(const std::string& text);
 
+/// What is kept where, in which size: --optimizer-states, --offload.
+struct plan_memory_options {
+  std::string states = "fp32";
+  std::vector<std::string> offloaded;
+
+  void add_to(option_table& table);
+  void apply_to(training::plan_filter& filter) const;
+};
+
 /// A run's length and what it costs: --tokens, --price.
 struct plan_run_options {
   std::optional<double> tokens; ///< In all.

@@ -139,7 +139,8 @@ std::string report_of(const plan_outcome& x) {
   for (auto& each : x.best)
     text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, room_of(x)),
                         &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
-  return text + figures_text(x, x.best.front().plan) + rejected_lines(x) + pareto_lines(x.found);
+  return text + figures_text(x, x.best.front().plan) + (x.failures ? "\n" + report_of(*x.failures) : "")
+         + rejected_lines(x) + pareto_lines(x.found);
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/transformer/plans/planner.hpp"
+#include "tools/planning/failure_report.hpp"
 
 #include <optional>
 #include <string>
@@ -33,8 +34,9 @@ struct plan_outcome {
   training::transformer_plans found;
   std::vector<confirmed_plan> best; ///< In the order in which they are to stand.
   run_question run;
-  uint32_t least_devices = 0;    ///< Where none fits.
-  training::near_questions near; ///< Where nothing divides.
+  uint32_t least_devices = 0;               ///< Where none fits.
+  std::optional<failure_findings> failures; ///< Where they are asked for.
+  training::near_questions near;            ///< Where nothing divides.
 };
 
 /// What an iteration of a plan comes to.

@@ -1,4 +1,6 @@
 // Training on devices, in virtual time.
+#include "actors/calls/answers.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;

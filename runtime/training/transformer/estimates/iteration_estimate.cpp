@@ -138,8 +138,22 @@ double update_time(const language_model& m, const gpu_system& on, const parallel
   const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
   const double group = how.shape.data * how.context, sharing = std::max(1.0, how.shape.tensor * group / how.expert);
   const bool sharded = how.zero > 0 || how.shard > 0;
-  return copies * (sharded ? x.dense / group + x.experts / sharing : x.dense + x.experts) * on.optimizer_bytes
-         / on.memory_bandwidth;
+  const auto parameters = copies * (sharded ? x.dense / group + x.experts / sharing : x.dense + x.experts);
+  return parameters * update_seconds(on, how);
+}
+
+/// What the host link takes longer than the stage's work beside it, of what a micro-batch's layers keep, there and
+/// back.
+double offload_time(const language_model& m, const gpu_system& on, const parallel_setting& how, double body) {
+  if (!how.offloads_activations)
+    return 0;
+  double bytes = 0;
+  for (auto stage : stages_that_count(m, how)) {
+    const auto has = stage_layers_of(m, how, stage);
+    bytes = std::max(bytes, has.dense * activation_bytes(m, how.micro_batch, how, {false, false})
+                              + has.experts * activation_bytes(m, how.micro_batch, how, {true, false}));
+  }
+  return std::max(0.0, 2 * bytes / on.host_link_bandwidth - body);
 }
 
 } // namespace
@@ -152,6 +166,13 @@ micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system
     x.dense = mean_layer(m, on, how, false);
   x.ends = end_times_of(m, on, how);
   return x;
+}
+
+double update_seconds(const gpu_system& on, const parallel_setting& how) {
+  constexpr double usual_state = 12, beside_state = 6;                      // bytes: a gradient in float32, a weight
+  const auto moved = on.optimizer_bytes / (2 * usual_state + beside_state); // for each byte that must
+  const auto state = 2 * how.state_bytes * moved, rest = beside_state * moved;
+  return rest / on.memory_bandwidth + state / (how.offloads_states ? on.host_link_bandwidth : on.memory_bandwidth);
 }
 
 double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how) {
@@ -189,8 +210,9 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how);
   result.hidden.gradients = shared.hidden;
   result.update = update_time(m, on, how);
+  result.offload = count * offload_time(m, on, how, slowest.forward + slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
-                   + result.update + on.iteration_s;
+                   + result.update + result.offload + on.iteration_s;
   result.memory_bytes = memory_of(m, how).total();
   const auto whole_scores = how.attention == attention_kernel::unfused;
   result.mfu = flops_of(m, how.global_batch, whole_scores)

@@ -18,6 +18,7 @@ struct iteration_estimate {
   double seconds = 0;
   double bubble = 0;             ///< Seconds of the pipeline's filling and draining.
   double update = 0;             ///< Seconds of the optimizer.
+  double offload = 0;            ///< Seconds of the host link that no work hides.
   communication_parts exposed{}; ///< As far as nothing hides them.
   communication_parts hidden{};  ///< Behind other work.
   double memory_bytes = 0;       ///< Of the rank that holds the most.
@@ -31,6 +32,9 @@ struct micro_batch_times {
   end_times ends;
 };
 micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how);
+
+/// Of a parameter's update, of whose optimizer states a rank has one.
+double update_seconds(const gpu_system& on, const parallel_setting& how);
 
 /// Part of the gradients' collectives that nothing hides.
 double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how);

@@ -64,7 +64,8 @@ void add_states(memory_parts& x, double parameters, double ranks, const parallel
   const auto weight = how.computed_in == number_format::bf16 ? 2.0 : bytes_of(how.computed_in).weight;
   x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
   x.gradients += parameters * (zero >= 2 ? gradient_bytes / sharing : gradient_bytes);
-  x.optimizer += parameters * (zero >= 1 ? 12 / sharing : 12);
+  if (!how.offloads_states)
+    x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
 
 } // namespace
@@ -156,7 +157,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   add_states(x, copies * parameters.experts, std::max(1.0, group * t / how.expert), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
-  x.activations = held.activations * (has.dense * dense + has.experts * sparse)
+  const auto all = held.activations * (has.dense * dense + has.experts * sparse);
+  x.activations = (how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse)) : all)
                   + held.gradients * (has.dense + has.experts) * hidden_bytes;
   auto whole = how;
   whole.again = recomputation::none;

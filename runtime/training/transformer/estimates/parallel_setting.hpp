@@ -52,7 +52,10 @@ struct parallel_setting {
   bool sequence_parallel = false;
   uint32_t zero = 0;       ///< Stage.
   uint32_t shard = 0;      ///< Ranks that share weights fully, gathered ahead (FSDP, Zhao et al. 2023); 0: none do.
-  bool overlapped = false; ///< Gradients are reduced, and weights gathered, behind other work.
+  double state_bytes = 12; ///< Of the optimizer, a parameter: a float32 copy, two moments of 4, 2 or 1 bytes.
+  bool offloads_states = false;      ///< They are in the host's memory.
+  bool offloads_activations = false; ///< The same of what layers keep, but for two of them.
+  bool overlapped = false;           ///< Gradients are reduced, and weights gathered, behind other work.
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace ringmaster::training {
 
@@ -26,9 +27,18 @@ bool faster(const planned& a, const planned& b) {
   return std::pair{a.cost.seconds, a.cost.memory_bytes} < std::pair{b.cost.seconds, b.cost.memory_bytes};
 }
 
-/// Keeps the first `most` in order.
+/// Twice the context's ranks with twice the samples in a micro-batch are the same work, and the same memory.
+bool same(const planned& a, const planned& b) {
+  constexpr double nearly = 1e-9;
+  return a.how.context != b.how.context && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
+         && std::abs(a.cost.memory_bytes / b.cost.memory_bytes - 1) < nearly;
+}
+
+/// Keeps the first `most` in order; of those that are the same, the one that was found first.
 void keep(std::vector<planned>& all, const planned& x, size_t most) {
   if (all.size() == most && !faster(x, all.back()))
+    return;
+  if (std::ranges::any_of(all, [&](auto& y) { return same(x, y); }))
     return;
   all.insert(std::upper_bound(all.begin(), all.end(), x, faster), x);
   if (all.size() > most)
@@ -62,6 +72,9 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
           how.global_batch = asked.global_batch;
           how.computed_in = filter.computed_in;
           how.attention = filter.attention;
+          how.state_bytes = filter.state_bytes;
+          how.offloads_states = filter.offloads_states;
+          how.offloads_activations = filter.offloads_activations;
           result.push_back(how);
         }
       }

@@ -15,12 +15,13 @@ namespace {
 /// The simulated layers of a stage are places: where layers do not divide among stages, the embedding has the first
 /// one for itself, the logits the one behind the last layer, and what is left is empty (Megatron-LM's layouts).
 class transformer final : public cost_model {
-  static constexpr double element_bytes = 2, gradient_bytes = 4, state_bytes = 12;
+  static constexpr double element_bytes = 2, gradient_bytes = 4;
 
 public:
   transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how)
     : model_(trained), on_(on), how_(how), counts_(parameter_counts_of(trained)),
-      ends_apart_(places_of(trained, how) != trained.layers), gradients_exposed_(exposed_gradients(trained, on, how)) {}
+      ends_apart_(places_of(trained, how) != trained.layers),
+      gradients_exposed_(how.shard > 0 ? 1 : exposed_gradients(trained, on, how)) {}
 
   std::string_view name() const override { return "transformer"; }
   std::string about() const override {
@@ -30,16 +31,18 @@ public:
   std::string_view time_unit() const override { return "s"; }
   std::string_view memory_unit() const override { return "bytes"; }
   bool leaves_at_end() const override { return false; }
+  bool knows(beyond x) const override { return x == beyond::nothing || x == beyond::groups; }
 
   uint64_t memory_of(const value_tag& x) const override {
     if (of_activation(x.kind))
       return static_cast<uint64_t>(activation_memory(x));
-    const bool buffer = how_.zero <= 1; // gradients are added to one that is always there (Megatron-LM)
+    const bool buffer = how_.zero <= 1
+                        && how_.shard == 0; // gradients are added to one that is always there (Megatron-LM)
     if (x.kind == value_kind::weight)
       return static_cast<uint64_t>((weight_bytes() + (buffer ? gradient_bytes : 0)) * parameters(x).sum());
     if (x.kind == value_kind::weight_gradient)
       return buffer ? 0 : static_cast<uint64_t>(gradient_bytes * parameters(x).sum());
-    return static_cast<uint64_t>(state_bytes * state_parameters(x));
+    return how_.offloads_states ? 0 : static_cast<uint64_t>(how_.state_bytes * state_parameters(x));
   }
 
   double time_of(const pending& x, uint32_t world_size) const override;
@@ -176,6 +179,10 @@ double transformer::collective_time(const pending& x) const {
   const auto held = parameters(whole);
   if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
+  if (how_.context == 1 && how_.expert == 1)                             // as the strategy has its groups
+    return halves * gradients_exposed_
+           * gradient_all_reduce_time(held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_, x.among.count,
+                                      x.among.stride, how_.devices());
   return halves * gradient_time(held);
 }
 
@@ -190,7 +197,7 @@ double transformer::gradient_time(const parameter_parts& held) const {
 /// With the gradients' collectives of the context's and experts' ranks, where there are no data-parallel ones for
 /// which the strategy has them.
 double transformer::update_time(const value_tag& x) const {
-  const auto seconds = state_parameters(x) * on_.optimizer_bytes / on_.memory_bandwidth;
+  const auto seconds = state_parameters(x) * update_seconds(on_, how_);
   return seconds + (x.layer == 0 ? on_.iteration_s : 0) + (how_.shape.data == 1 ? gradient_time(parameters(x)) : 0);
 }
 
