@@ -35,7 +35,7 @@ std::string misfit(const value_tag& base, const value_tag& other) {
   if (other.part != base.part)
     return fmt::format("it is {} and must be {}: gather, scatter or slice one of them", text_of(other.part),
                        text_of(base.part));
-  if (base.tensor.whole() && other.positions() != base.positions())
+  if (other.tensor != base.tensor && base.tensor.whole() && other.tensor.whole())
     return fmt::format("it is by {} and must be by {}: sum it over the ranks that share them",
                        text_of(other.positions()), text_of(base.positions()));
   if (other.tensor != base.tensor)
@@ -51,43 +51,6 @@ std::string misfit(const value_tag& base, const value_tag& other) {
 
 std::string no_shard(shard x) {
   return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
-}
-
-void set_part(value_tag& made, const value_tag& x) {
-  made.has = x.has;
-  made.part = x.part;
-}
-
-void add_up(value_tag& made, const value_tag& x, const weight& w) {
-  if (w.tag().has == form::experts) {
-    set_part(made, x);
-    return;
-  }
-  if (w.tag().tensor.whole())
-    return;
-  made.has = form::summand;
-  made.part = w.tag().tensor;
-}
-
-void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w, bool replicated) {
-  made.kind = kind;
-  made.step = x.tag().step;
-  made.layer = x.layer();
-  made.samples = x.tag().samples;
-  if (kind != value_kind::weight_gradient) {
-    add_up(made, x.tag(), w);
-    return;
-  }
-  made.tensor = w.tag().tensor;
-  if (w.tag().has == form::experts)
-    made.has = form::experts;
-  else if (replicated && !made.tensor.whole())
-    made.has = form::summand;
-}
-
-void set_about(value_tag& argument, const activation& x, const weight& w) {
-  argument = x.tag();
-  argument.tensor = w.tag().tensor;
 }
 
 } // namespace ringmaster::training::detail

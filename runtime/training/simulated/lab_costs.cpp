@@ -43,11 +43,6 @@ bool of_keys(value_kind x) {
   return x == value_kind::attention_keys || x == value_kind::keys_gradient;
 }
 
-/// Keys and values are two.
-uint64_t copies(value_kind x) {
-  return of_keys(x) ? 2 : 1;
-}
-
 class lab final : public cost_model {
 public:
   std::string_view name() const override { return "lab"; }
@@ -59,18 +54,19 @@ public:
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t row = 4096 * 1024;
     if (of_activation(x.kind))
-      return copies(x.kind) * x.samples.count() * row
+      return x.samples.count() * row * (of_keys(x.kind) ? 2 : 1) // keys and values
              / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
     return 4096 * 4096 / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t world_size) const override {
-    const bool in_part = x.argument.has == form::experts
-                         || (x.argument.has == form::sequence && !is_communication(x.what));
-    const auto whole_samples = static_cast<double>(copies(x.argument.kind) * x.argument.samples.count());
-    const auto samples = whole_samples / (in_part ? x.argument.part.count : 1); // as many as these positions are
+    const auto whole_samples = static_cast<double>(x.argument.samples.count());
     const auto shards = static_cast<double>(x.argument.part.count);
-    const auto tensor = x.argument.has == form::experts ? 1 : static_cast<double>(x.argument.tensor.count);
+    auto samples = whole_samples, tensor = static_cast<double>(x.argument.tensor.count);
+    if (x.argument.has == form::experts || (x.argument.has == form::sequence && !is_communication(x.what)))
+      samples /= shards; // as many as these positions are
+    if (x.argument.has == form::experts)
+      tensor = 1;
     const auto link = network_of(world_size);
     switch (x.what) {
       case op::load_weights: {
@@ -108,7 +104,8 @@ public:
                            == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
-        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples : matrix / tensor;
+        const auto values = of_keys(x.argument.kind) ? 2. : 1.;
+        const auto elements = of_activation(x.argument.kind) ? values * hidden * positions * samples : matrix / tensor;
         const auto bytes = element_bytes * elements;
         return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
       }
@@ -119,8 +116,8 @@ public:
       }
       case op::send:
       case op::receive: {
-        const auto part = of_keys(x.argument.kind) ? shards : 1;
-        const auto elements = of_activation(x.argument.kind) ? hidden * positions * samples / part
+        const auto values = of_keys(x.argument.kind) ? 2 / shards : 1.;
+        const auto elements = of_activation(x.argument.kind) ? values * hidden * positions * samples
                                                              : matrix / tensor / shards;
         return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
       }
