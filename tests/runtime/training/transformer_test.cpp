@@ -4,7 +4,7 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "runtime/training/transformer/plans/planner.hpp"
 #include "runtime/training/transformer/plans/transformer_costs.hpp"
-#include "tools/planning/iteration_rows.hpp"
+#include "tools/validation/iteration_rows.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -152,9 +152,8 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
         == refused + "context: the cost model puzzles does not say what attention and its keys take, lab does\n");
   CHECK(train_refusal({"--strategy=expert", "--cost-model=transformer"})
         == refused + "expert: the cost model transformer does not say what layers of experts take, lab does\n");
-  CHECK(train_refusal({"--strategy=hsdp", "--cost-model=transformer"})
-        == refused
-             + "hsdp: the cost model transformer does not say what groups of data-parallel ranks take, lab does\n");
+  CHECK(train_refusal({"--strategy=context", "--cost-model=transformer"})
+        == refused + "context: the cost model transformer does not say what attention and its keys take, lab does\n");
   CHECK(train({"--strategy=expert", "--cost-model=puzzles"}).code == 0);
   const auto none = train({"--strategy=fsdp", "--prefetch=0"}), two = train({"--strategy=fsdp", "--prefetch=2"});
   CHECK(none.code == 0);

@@ -36,13 +36,13 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
 /// What a stage's rank holds of micro-batches: their activations; the gradients by outputs whose weights' half is
 /// postponed, as many layers of them; logits.
 struct held_micro_batches {
-  double activations = 0, gradients = 0, logits = 1;
+  double activations = 0, gradients = 0, logits = 1, outputs = 1;
 };
 
 held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
   const double p = how.shape.pipeline, m = how.micro_batches(), i = stage;
   const bool last = stage + 1 == how.shape.pipeline;
-  const held_micro_batches all_at_once{m, 0, how.sequence_parallel ? 1 : m}; // else the logits are made when needed
+  const held_micro_batches all_at_once{m, 0, how.sequence_parallel ? 1 : m, m}; // else the logits are made when needed
   switch (how.schedule) {
     case pipeline_schedule::one_f_one_b: return {std::min(m, p - i)};
     case pipeline_schedule::all_forwards_first: return all_at_once;
@@ -174,7 +174,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   x.buffers = gathered_bytes(m, how) + in_flight;
   if (has.logits) {
     const auto each = logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t + bf16_bytes * rows * m.hidden;
-    x.logits = std::max(0.0, held.logits * each - in_flight);
+    const auto outputs = how.sequence_parallel ? (held.outputs - 1) * hidden_bytes : 0;
+    x.logits = std::max(0.0, held.logits * each + outputs - in_flight);
   }
   return x;
 }

@@ -170,16 +170,21 @@ const end_times& transformer::ends_of(uint64_t samples) const {
 double transformer::collective_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
-  const bool before_loss = x.what == op::all_gather
-                           && tag.layer == (ends_apart_ ? places_of(model_, how_) : model_.layers);
-  if (of_activation(tag.kind)) // stands for all of a layer on its way; what the loss needs is in its time
-    return !before_loss && is_layer(tag.layer) ? halves * layer_of(tag.samples.count(), tag.layer).exposed.tensor : 0;
+  if (of_activation(tag.kind)) {
+    const bool behind_last = tag.layer == (ends_apart_ ? places_of(model_, how_) : model_.layers);
+    if (!is_layer(tag.layer) || (x.what == op::all_gather && behind_last)) // what the loss needs is in its time
+      return 0;
+    // A layer's collective stands for all of them on its way. Its input is gathered on both, the second time beside
+    // the gradient by it: each counts half.
+    const bool input = x.what == op::all_gather && tag.kind == value_kind::activation;
+    return halves * (input ? 0.5 : 1) * layer_of(tag.samples.count(), tag.layer).exposed.tensor;
+  }
   auto whole = tag;
   whole.part = {};
   const auto held = parameters(whole);
   if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
-  if (how_.context == 1 && how_.expert == 1)                             // as the strategy has its groups
+  if (how_.shard > 0)                                                    // as the strategy has its groups
     return halves * gradients_exposed_
            * gradient_all_reduce_time(held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_, x.among.count,
                                       x.among.stride, how_.devices());

@@ -1,7 +1,7 @@
-#include "tools/planning/pretraining_rows.hpp"
+#include "tools/validation/pretraining_rows.hpp"
 
 #include "runtime/training/transformer/models/known_models.hpp"
-#include "tools/planning/csv_table.hpp"
+#include "tools/validation/csv_table.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 // Published trainings: how they are read, and how they are predicted.
-#include "tools/planning/pretraining_rows.hpp"
+#include "tools/validation/pretraining_rows.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/training/transformer/calibrated/calibration.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tools/planning/pretraining_report.hpp"
+#include "tools/validation/pretraining_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "tools/planning/validate_command.hpp"
+#include "tools/validation/validate_command.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
-#include "tools/planning/iteration_rows.hpp"
-#include "tools/planning/pretraining_report.hpp"
+#include "tools/validation/iteration_rows.hpp"
+#include "tools/validation/pretraining_report.hpp"
 
 #include <fmt/format.h>
 

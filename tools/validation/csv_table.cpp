@@ -1,4 +1,4 @@
-#include "tools/planning/csv_table.hpp"
+#include "tools/validation/csv_table.hpp"
 
 #include "messages/errc.hpp"
 

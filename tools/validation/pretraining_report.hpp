@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/planning/pretraining_rows.hpp"
+#include "tools/validation/pretraining_rows.hpp"
 
 #include <cstdio>
 #include <span>

@@ -1,6 +1,6 @@
-#include "tools/planning/iteration_rows.hpp"
+#include "tools/validation/iteration_rows.hpp"
 
-#include "tools/planning/csv_table.hpp"
+#include "tools/validation/csv_table.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/planning/pretraining_report.hpp"
+#include "tools/validation/pretraining_report.hpp"
 
 #include "runtime/training/transformer/calibrated/calibration.hpp"
 
