@@ -13,17 +13,24 @@ using namespace training;
 namespace {
 
 constexpr uint64_t plan_operations_max = 1'000'000'000; ///< Of one.
-constexpr uint64_t operations_max = 150'000'000;        ///< Of all: some ten seconds and more.
+constexpr uint64_t operations_max = 100'000'000;        ///< Of all: some five seconds and more.
+
+/// Data-parallel ranks that are simulated: they all do the same, so two stand for more, whose number the costs go by.
+/// Where the strategy itself shares weights or gradients among them, or mirrors stages, all of them.
+uint32_t data_simulated(const parallel_setting& how) {
+  const bool all = how.zero > 1 || how.shard > 0 || how.schedule == pipeline_schedule::dualpipe;
+  return all ? how.shape.data : std::min(how.shape.data, 2u);
+}
 
 /// The strategy's model that a plan stands for. Context and experts are in the costs.
 model strategy_model(const language_model& trained, const parallel_setting& how) {
   model m;
   m.layers = places_of(trained, how);
-  m.global_batch = how.global_batch;
+  m.global_batch = uint64_t{how.micro_batches()} * how.micro_batch * data_simulated(how);
   m.micro_batch = how.micro_batch;
   m.chunks = how.chunks;
   m.tensor = how.shape.tensor;
-  m.data = how.shape.data;
+  m.data = data_simulated(how);
   m.sequence_parallel = how.sequence_parallel && how.shape.tensor > 1;
   m.zero = how.zero;
   m.shard_ranks = how.shard;
@@ -38,7 +45,7 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
   if (how.offloads_activations)
     return {plan, {}, "activations that are off-loaded are not simulated"};
   const auto m = strategy_model(asked.trained, how);
-  const auto ranks = how.shape.size();
+  const auto ranks = how.shape.tensor * data_simulated(how) * how.shape.pipeline;
   const bool whole = how.shard == how.shape.data * how.context;
   auto* which = strategy_of(how.shard == 0 ? name_of(how.schedule) : whole ? "fsdp" : "hsdp");
   if (auto problem = which->check(m, ranks))
