@@ -206,12 +206,17 @@ TEST_CASE("selection: quantities are read as people write them") {
   CHECK(*parse_bandwidth("400Gbit/s") == 50e9);
   CHECK(*parse_bandwidth("400Gbps") == 50e9);
   CHECK(*parse_bandwidth("1GiB/s") == 1073741824.0);
+  CHECK(*parse_operation_rate("989 TFLOP/s") == 989e12);
+  CHECK(*parse_operation_rate("2.5PFLOPS") == 2.5e15);
+  CHECK(*parse_operation_rate("7FLOP/s") == 7);
   for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB", "1.5MiB"})
     CHECK(!parse_bytes(text));
   for (auto text : {"", "5", "-5us", "5 hours", "5000000s"})
     CHECK(!parse_duration_ps(text));
   for (auto text : {"", "50", "50GB", "0GB/s", "50XB/s", "50G/s"})
     CHECK(!parse_bandwidth(text));
+  for (auto text : {"", "989", "989T", "0TFLOP/s", "-1TFLOP/s", "989 TiFLOP/s", "989 TFLOP", "TFLOP/s", "1e400TFLOP/s"})
+    CHECK(!parse_operation_rate(text));
   CHECK(render(parse_bandwidth("50").error())
         == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
 }
