@@ -251,6 +251,14 @@ TEST_CASE("model files: what is missing or makes no sense is refused with its pl
            "divides, and is 10");
 }
 
+TEST_CASE("model files: one that ends too early is refused, wherever it ends") {
+  for (auto& config : {gpt_oss_120b_config(), deepseek_v3_config, gpt2_config})
+    for (size_t end = 0; end < config.size(); ++end) {
+      CAPTURE(end);
+      CHECK(!parse_model(std::string_view{config}.substr(0, end)).engaged());
+    }
+}
+
 TEST_CASE("model files: experts that cannot be, or that plans do not know, are refused") {
   CHECK(refusal_of_model(changed(qwen3_30b_config, R"("num_experts_per_tok": 8)", R"("num_experts_per_tok": 129)"))
         == "line 7, column 26: model, \"num_experts_per_tok\": must be at most \"num_experts\", the 128 experts of a "
