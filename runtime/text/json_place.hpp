@@ -27,6 +27,7 @@ public:
 
   json_place named(std::string name) const;
   bool is_there() const noexcept { return value_ != nullptr; }
+  bool is_null() const noexcept { return is(json_value::type::null); }
 
   json_place at(std::string_view key) const;
   /// Refuses what is no object, and keys that are not among `allowed`.

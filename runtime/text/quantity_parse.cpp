@@ -136,4 +136,15 @@ caf::expected<double> parse_bandwidth(std::string_view text) {
   return parts->first * *factor;
 }
 
+caf::expected<double> parse_operation_rate(std::string_view text) {
+  auto parts = split_number(text);
+  for (std::string_view ending : {"FLOP/s", "FLOPS"})
+    if (parts && parts->first > 0 && parts->second.ends_with(ending)) {
+      const auto prefix = parts->second.substr(0, parts->second.size() - ending.size());
+      if (auto factor = prefix.empty() ? 1 : prefix_factor(prefix, false))
+        return parts->first * static_cast<double>(*factor);
+    }
+  return wrong(text, "a rate such as 989TFLOP/s, 989 TFLOPS or 2.25PFLOP/s");
+}
+
 } // namespace ringmaster

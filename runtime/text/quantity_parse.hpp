@@ -20,5 +20,7 @@ caf::expected<int64_t> parse_duration_ps(std::string_view text);
 caf::expected<double> parse_duration_s(std::string_view text);
 /// "50GB/s", "12.5GiB/s", "400Gbit/s", "400Gbps"; in bytes a second, more than 0.
 caf::expected<double> parse_bandwidth(std::string_view text);
+/// "989 TFLOP/s", "989TFLOPS", "2.25PFLOP/s"; in operations a second, more than 0.
+caf::expected<double> parse_operation_rate(std::string_view text);
 
 } // namespace ringmaster

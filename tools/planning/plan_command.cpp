@@ -210,6 +210,9 @@ class plan_call final : public command_call {
     table.add_example("ringmaster plan --model deepseek-v3 --system gb200-nvl72 --precision mxfp8 --gpus 256 "
                       "--global-batch 4096 --expert 32..64 --tokens 15T --price 2.50",
                       "with experts over 32 or 64 GPUs; days and cost");
+    table.add_example(
+      "ringmaster plan --model config.json --sequence 4096 --system ours.json --gpus 64 --global-batch 512",
+      "a model by Hugging Face's file, on GPUs by one's own; docs/cost_models.md");
   }
 
   caf::error check() override { return check_options(opts_); }

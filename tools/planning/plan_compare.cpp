@@ -2,14 +2,13 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json_value.hpp"
+#include "runtime/text/text_file.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 
 namespace ringmaster {
 
@@ -51,10 +50,10 @@ std::vector<std::pair<std::string, double>> parts_at(const json_value& x, std::s
 }
 
 caf::expected<saved_plan> read_plan(const std::string& file) {
-  std::ifstream in{file};
-  if (!in)
-    return make_error(errc::io_error, fmt::format("cannot read {}", file));
-  auto json = parse_json(std::string{std::istreambuf_iterator<char>{in}, {}});
+  auto text = read_text_file(file);
+  if (!text)
+    return std::move(text.error());
+  auto json = parse_json(*text);
   if (!json)
     return make_error(errc::corrupt, fmt::format("{}: {}", file, render(json.error())));
   auto* best = find_member(*json, "best");

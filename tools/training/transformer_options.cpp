@@ -4,11 +4,21 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace ringmaster {
 
 using namespace training;
 
 namespace {
+
+caf::expected<double> parse_factor(const std::string& text) {
+  double x = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(x > 0) || x > 65536)
+    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
+  return x;
+}
 
 std::vector<std::string> names_of_models() {
   std::vector<std::string> result;
@@ -26,8 +36,19 @@ void transformer_options::add_model_to(option_table& table) {
     .offers(names_of_models());
   table.number("--hidden", hidden, 1, 1 << 20).says("H", "its hidden size").otherwise("the model's");
   table.number("--heads", heads, 1, 1 << 16).says("A", "its attention heads").otherwise("the model's");
-  table.number("--sequence", sequence, 1, 1 << 24).says("S", "its tokens in a sequence").otherwise("the model's");
+  table.number("--sequence", sequence, 1, 1 << 24)
+    .says("S", "its tokens in a sequence")
+    .otherwise(fmt::format("the model's; of a file's, at most {}", sequence_of_files));
   table.number("--vocabulary", vocabulary, 1, 1 << 24).says("V", "its vocabulary").otherwise("the model's");
+  table.parsed("--imbalance", imbalance, parse_factor)
+    .says("F", "tokens of the rank whose experts get the most, by the mean; 1 to the number of experts")
+    .otherwise("1");
+  table.parsed("--capacity", capacity, parse_factor)
+    .says("F", "what is dropped of these: all above so many times the mean")
+    .otherwise("nothing is");
+  table.number("--multi-token", multi_token, 0, 64)
+    .says("N", "modules that predict further tokens, of a model with experts")
+    .otherwise("0");
 }
 
 void transformer_options::add_system_to(option_table& table) {
@@ -55,14 +76,17 @@ void transformer_options::add_to(option_table& table) {
 }
 
 std::string transformer_options::given() const {
-  return named        ? "--model"
-         : hidden     ? "--hidden"
-         : heads      ? "--heads"
-         : sequence   ? "--sequence"
-         : vocabulary ? "--vocabulary"
-         : told       ? "--system"
-         : recompute  ? "--recompute"
-                      : "";
+  return named         ? "--model"
+         : hidden      ? "--hidden"
+         : heads       ? "--heads"
+         : sequence    ? "--sequence"
+         : vocabulary  ? "--vocabulary"
+         : imbalance   ? "--imbalance"
+         : capacity    ? "--capacity"
+         : multi_token ? "--multi-token"
+         : told        ? "--system"
+         : recompute   ? "--recompute"
+                       : "";
 }
 
 caf::expected<language_model> transformer_options::model(std::optional<uint32_t> layers) {
@@ -78,7 +102,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
       computed_in = x;
   if (system.peak_of(computed_in) == 0)
     return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision_name));
-  auto x = model_of(named.value_or(name));
+  auto x = model_from(named.value_or(name), sequence);
   if (!x)
     return x;
   if (auto problem = change(*x, layers); !problem.empty())
@@ -87,7 +111,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
 }
 
 std::string transformer_options::change(language_model& x, std::optional<uint32_t> layers) const {
-  if (!hidden && !heads && !layers && !sequence && !vocabulary)
+  if (!hidden && !heads && !layers && !sequence && !vocabulary && !imbalance && !capacity && !multi_token)
     return {};
   x.name += ", changed";
   x.layers = layers.value_or(x.layers);
@@ -101,7 +125,27 @@ std::string transformer_options::change(language_model& x, std::optional<uint32_
   }
   x.hidden = hidden_wanted;
   x.heads = heads_wanted;
+  if (auto problem = change_experts(x); !problem.empty())
+    return problem;
   return problem_of(x);
+}
+
+std::string transformer_options::change_experts(language_model& x) const {
+  auto& e = x.experts;
+  if (auto* given = imbalance     ? "--imbalance"
+                    : capacity    ? "--capacity"
+                    : multi_token ? "--multi-token"
+                                  : nullptr;
+      given != nullptr && e.count == 0)
+    return fmt::format("{} is of models with experts, such as deepseek-v3; {} has none", given, named.value_or(name));
+  e.imbalance = imbalance.value_or(e.imbalance);
+  e.capacity = capacity.value_or(e.capacity);
+  x.multi_token = multi_token.value_or(x.multi_token);
+  if (capacity && *capacity >= e.imbalance)
+    return fmt::format("a --capacity of {} drops nothing where no rank has more than {} times the mean: say a larger "
+                       "--imbalance",
+                       *capacity, e.imbalance);
+  return {};
 }
 
 } // namespace ringmaster

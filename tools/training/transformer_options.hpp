@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
+#include "runtime/training/transformer/models/model_file.hpp"
 #include "tools/options/option_table.hpp"
 
 #include <optional>
@@ -10,11 +11,12 @@ namespace ringmaster {
 
 constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
 
-/// Which transformer on which system: --model, --hidden, --heads, --sequence, --vocabulary, --system, --precision,
-/// --attention, --recompute.
+/// Which transformer on which system: --model, --hidden, --heads, --sequence, --vocabulary, --imbalance, --capacity,
+/// --multi-token, --system, --precision, --attention, --recompute.
 struct transformer_options {
   std::string name = "gpt3-175b";
-  std::optional<uint32_t> hidden, heads, sequence, vocabulary;
+  std::optional<uint32_t> hidden, heads, sequence, vocabulary, multi_token;
+  std::optional<double> imbalance, capacity;
   std::optional<std::string> named, recompute;
   std::string precision_name = "bf16", attention_name = "flash";
   std::optional<training::gpu_system> told;
@@ -29,12 +31,13 @@ struct transformer_options {
   void add_to(option_table& table);
   /// The first of these options that was given, or nothing.
   std::string given() const;
-  /// The known model with what was given in place of its own. Errors: invalid_argument.
+  /// The known model, or a file's, with what was given in place of its own. Errors: invalid_argument, or the file's.
   caf::expected<training::language_model> model(std::optional<uint32_t> layers);
 
 private:
   /// What is wrong with what was given.
   std::string change(training::language_model& x, std::optional<uint32_t> layers) const;
+  std::string change_experts(training::language_model& x) const;
 };
 
 } // namespace ringmaster

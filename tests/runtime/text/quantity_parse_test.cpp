@@ -70,3 +70,11 @@ TEST_CASE("quantity text: a long duration is shown in the unit that people would
   CHECK(long_duration_text(86'400) == "24 h");
   CHECK(long_duration_text(54 * 86'400.0) == "54 d");
 }
+
+TEST_CASE("quantity parse: rates of operations have their unit") {
+  CHECK(*parse_operation_rate("989 TFLOP/s") == 989e12);
+  CHECK(*parse_operation_rate("2.5PFLOPS") == 2.5e15);
+  CHECK(*parse_operation_rate("7FLOP/s") == 7);
+  for (auto text : {"", "989", "989T", "0TFLOP/s", "-1TFLOP/s", "989 TiFLOP/s", "989 TFLOP", "TFLOP/s", "1e400TFLOP/s"})
+    CHECK(!parse_operation_rate(text));
+}

@@ -1,5 +1,6 @@
 // What is published of models, and what one costs, must come out.
 #include "runtime/training/transformer/estimates/layer_times.hpp"
+#include "runtime/training/transformer/estimates/memory_estimate.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 
 #include <doctest/doctest.h>
@@ -67,6 +68,25 @@ TEST_CASE("language models: a gpt counts whole scores as Narayanan et al. 2021 d
   CHECK(std::abs(flops_of(m, 8, true) / formula - 1) < 1e-12);
 }
 
+TEST_CASE("language models: what is above an expert's capacity is neither computed nor kept") {
+  auto uneven = *model_of("mixtral-8x7b");
+  uneven.experts.imbalance = 2;
+  auto less = uneven, dropped = uneven;
+  less.experts.imbalance = 1.25;
+  dropped.experts.capacity = 1.25;
+  const auto on = *system_of("h100-80g");
+  const parallel_setting how;
+  const layer_kind kind{true, false};
+  auto seconds = [&](const language_model& m) { return layer_times_of(m, on, how, kind).forward; };
+  auto bytes = [&](const language_model& m) { return activation_bytes(m, 1, how, kind); };
+  CHECK(bytes(dropped) == bytes(less));
+  CHECK(bytes(dropped) < bytes(uneven));
+  CHECK(seconds(dropped) < seconds(uneven));
+  dropped.experts.capacity = 4; // more than any rank is sent
+  CHECK(bytes(dropped) == bytes(uneven));
+  CHECK(seconds(dropped) == seconds(uneven));
+}
+
 TEST_CASE("language models: what cannot be is refused with a sentence") {
   auto m = *model_of("mixtral-8x7b");
   CHECK(problem_of(m).empty());
@@ -75,6 +95,11 @@ TEST_CASE("language models: what cannot be is refused with a sentence") {
   m = *model_of("llama3-8b");
   m.key_value_heads = 5;
   CHECK(problem_of(m) == "32 heads of queries do not divide among 5 of keys and values");
+  for (auto imbalance : {0.5, 9.0}) {
+    m = *model_of("mixtral-8x7b");
+    m.experts.imbalance = imbalance;
+    CHECK(problem_of(m).find("the fullest of 8 experts has 1 to 8 times the mean") != std::string::npos);
+  }
   m = *model_of("llama3-8b");
   m.width = 0;
   CHECK(problem_of(m) == "a feed-forward network's width is at least 1");

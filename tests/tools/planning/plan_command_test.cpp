@@ -162,6 +162,56 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
         != std::string::npos);
 }
 
+TEST_CASE("plan: a model from a file is planned as the known one") {
+  test::temporary_directory dir;
+  const auto file = (dir.path() / "config.json").string();
+  std::ofstream{file} << R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
+    "max_position_embeddings": 32768, "num_attention_heads": 32, "num_experts_per_tok": 2, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "num_local_experts": 8, "sliding_window": null, "vocab_size": 32000})";
+  const std::vector<std::string> question{"--system=h100-80g", "--gpus=16", "--global-batch=32", "--sequence=4096",
+                                          "--json"};
+  auto of = [&](const std::string& model, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), question.begin(), question.end());
+    more.insert(more.begin(), {"--model", model});
+    return more;
+  };
+  auto from_file = plan(of(file)), by_name = plan(of("mixtral-8x7b"));
+  REQUIRE_MESSAGE(from_file.code == 0, from_file.err);
+  auto text = from_file.out;
+  const auto at = text.find(file);
+  REQUIRE(at != text.npos);
+  CHECK(text.replace(at, file.size(), "mixtral-8x7b") == by_name.out);
+
+  auto first_seconds = [](const outcome& x) {
+    auto json = parse_json(x.out);
+    REQUIRE(json.engaged());
+    return member(member(*json, "best").entries.front(), "time_s").number;
+  };
+  const auto even = first_seconds(by_name), uneven = first_seconds(plan(of(file, {"--imbalance=2"}))),
+             dropped = first_seconds(plan(of(file, {"--imbalance=2", "--capacity=1.25"}))),
+             further = first_seconds(plan(of(file, {"--multi-token=1"})));
+  CHECK(uneven > dropped);
+  CHECK(dropped > even);
+  CHECK(further > even);
+  CHECK(plan_refusal(of(file, {"--imbalance=9"})).find("the fullest of 8 experts has 1 to 8 times the mean")
+        != std::string::npos);
+  CHECK(plan_refusal(of(file, {"--imbalance=0.5"})).find("an imbalance of 0.5 cannot be") != std::string::npos);
+  CHECK(plan_refusal(of(file, {"--imbalance=much"})).find("\"much\" is no factor above 0, such as 1.25")
+        != std::string::npos);
+  CHECK(plan_refusal(of(file, {"--capacity=1.25"})).find("a --capacity of 1.25 drops nothing") != std::string::npos);
+  for (auto* option : {"--imbalance=2", "--capacity=2", "--multi-token=1"}) {
+    const std::string name{option, std::string_view{option}.find('=')};
+    CHECK(plan_refusal(of("llama3-8b", {option})).find(name + " is of models with experts") != std::string::npos);
+  }
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--multi-token=1"})
+          .find("--multi-token is of a transformer")
+        != std::string::npos);
+  std::ofstream{file} << R"({"model_type": "gemma2"})";
+  auto wrong = plan(of(file));
+  CHECK(wrong.code != 0);
+  CHECK(wrong.err.find("config.json: line 1, column 16: model, \"model_type\": must be one of") != std::string::npos);
+}
+
 TEST_CASE("plan: where none fits or divides it says what would") {
   auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
   CHECK(large.code == 1);

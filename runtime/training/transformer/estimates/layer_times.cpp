@@ -114,8 +114,7 @@ private:
   void expert_network() {
     auto& x = m_.experts;
     const double h = m_.hidden, w = x.width, up = m_.gated ? 2 : 1;
-    const auto taken = dispatched_rows() * x.chosen
-                       * (x.capacity > 0 ? std::min(x.capacity, x.imbalance) : x.imbalance);
+    const auto taken = dispatched_rows() * x.chosen * x.most();
     const auto copies = static_cast<double>(x.count) / how_.expert;
     kind_expert_ = true;
     product(taken, up * w, h, copies);

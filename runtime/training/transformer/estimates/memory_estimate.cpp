@@ -29,7 +29,7 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
   auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
   if (!kind.experts)
     return bytes + network(m.width) / t;
-  const double taken = m.experts.chosen * m.experts.imbalance / t;
+  const double taken = m.experts.chosen * m.experts.most() / t;
   return bytes + taken * (network(m.experts.width) + kept * h) + network(m.experts.shared * m.experts.width) / t;
 }
 

@@ -90,7 +90,10 @@ caf::expected<language_model> model_of(std::string_view name) {
       return x;
     names += (names.empty() ? "" : ", ") + x.name;
   }
-  return make_error(errc::invalid_argument, fmt::format("there is no model \"{}\"; there are: {}", name, names));
+  return make_error(errc::invalid_argument,
+                    fmt::format("there is no model \"{}\"; there are: {}; or a configuration file "
+                                "of Hugging Face's (config.json)",
+                                name, names));
 }
 
 } // namespace ringmaster::training

@@ -73,8 +73,10 @@ parameter_counts parameter_counts_of(const language_model& m) {
     x.attention += m.latent.query_rank + m.latent.key_value_rank; // their norms
   if (m.query_key_norms)
     x.attention += 2.0 * m.head_size;
+  if (biases || m.query_biases)
+    x.attention += m.head_size * (m.heads + 2.0 * m.key_value_heads);
   if (biases)
-    x.attention += m.head_size * (m.heads + 2.0 * m.key_value_heads) + h;
+    x.attention += h;
   if (m.biases)
     x.attention += m.heads; // sinks
   auto network = [&](uint32_t width) {
@@ -126,6 +128,9 @@ std::string problem_of(const language_model& m) {
     return fmt::format("{} experts cannot be chosen of {}", m.experts.chosen, m.experts.count);
   if (m.experts.count > 0 && m.experts.width == 0)
     return "an expert's width is at least 1";
+  if (m.experts.count > 0 && (m.experts.imbalance < 1 || m.experts.imbalance > m.experts.count))
+    return fmt::format("an imbalance of {} cannot be: the fullest of {} experts has 1 to {} times the mean",
+                       m.experts.imbalance, m.experts.count, m.experts.count);
   if (m.experts.dense_first > m.layers)
     return fmt::format("{} dense layers are more than all {}", m.experts.dense_first, m.layers);
   const bool needs_dense = m.experts.count == 0 || m.experts.dense_first > 0;

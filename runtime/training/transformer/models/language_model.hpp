@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,8 @@ struct latent_attention {
   uint32_t key_value_rank = 0; ///< 0: the model has heads of the usual kind.
   uint32_t rotary_size = 0;    ///< Of a head's queries and keys, beside head_size, with rotary positions.
   uint32_t value_size = 0;     ///< Of a head's values.
+
+  bool operator==(const latent_attention&) const = default;
 };
 
 /// A layer's feed-forward networks of which each position takes some (mixture of experts, Shazeer et al. 2017).
@@ -21,7 +24,11 @@ struct expert_layers {
   uint32_t width = 0;
   uint32_t dense_first = 0; ///< Layers at the begin that have none.
   double capacity = 0;      ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
-  double imbalance = 1;     ///< What the rank with the most positions has of the mean, with dropless experts.
+  double imbalance = 1;     ///< What the rank with the most positions is sent, of the mean.
+
+  /// What that rank computes, of the mean.
+  double most() const { return capacity > 0 ? std::min(capacity, imbalance) : imbalance; }
+  bool operator==(const expert_layers&) const = default;
 };
 
 /// A decoder-only transformer. Sizes in elements.
@@ -46,11 +53,13 @@ struct language_model {
   bool layer_norms = false;       ///< With mean and bias, dropouts and biases everywhere, as GPT-3; else RMS norms.
   bool query_key_norms = false;   ///< Of a head (Qwen3).
   bool biases = false;            ///< Of products, and a sink a head (gpt-oss); layer_norms has them anyway.
+  bool query_biases = false;      ///< Of the products that make queries, keys and values, and no others (Qwen2).
   bool learned_positions = false; ///< An embedding of them.
   bool tied = false;              ///< Logits by the embedding's own weights.
 
   bool has_experts(uint32_t layer) const { return experts.count > 0 && layer >= experts.dense_first; }
   bool is_windowed(uint32_t layer) const { return window > 0 && window < sequence && layer % 2 == 0; }
+  bool operator==(const language_model&) const = default;
 };
 
 /// A GPT of the usual shape (Radford et al. 2019): heads share the hidden size, the MLP is four times as wide.

@@ -2,6 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json_value.hpp"
+#include "runtime/text/quantity_parse.hpp"
+#include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +11,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace ringmaster::training {
 
@@ -52,6 +52,49 @@ const gpu_system* known(std::string_view name) {
   return i == all.end() ? nullptr : &*i;
 }
 
+/// What members that end so are counted in, and how people write that.
+struct member_unit {
+  std::string_view ending, written;
+  caf::expected<double> (*parse)(std::string_view text);
+};
+
+template <class Number>
+caf::expected<double> scaled(caf::expected<Number> x, double factor) {
+  if (!x)
+    return std::move(x.error());
+  return static_cast<double>(*x) * factor;
+}
+
+caf::expected<double> parse_seconds(std::string_view text) {
+  return scaled(parse_duration_ps(text), 1e-12);
+}
+
+caf::expected<double> parse_memory(std::string_view text) {
+  return scaled(parse_bytes(text), 1);
+}
+
+constexpr member_unit units[] = {
+  {"_flops", "operations a second, or a text such as \"989 TFLOP/s\"", parse_operation_rate},
+  {"_bandwidth", "bytes a second, or a text such as \"50GB/s\" or \"400Gbps\"", parse_bandwidth},
+  {"memory_bytes", "bytes, or a text such as \"80GB\"", parse_memory},
+  {"reserved_bytes", "bytes, or a text such as \"4GB\"", parse_memory},
+  {"_s", "seconds, or a text such as \"30us\"", parse_seconds},
+};
+
+caf::expected<double> read_value(std::string_view document, const std::string& name, const json_value& value) {
+  if (value.what == json_value::type::number)
+    return value.number;
+  auto unit = std::ranges::find_if(units, [&](auto& x) { return name.ends_with(x.ending); });
+  if (unit == std::end(units))
+    return refused(document, value.offset, fmt::format("\"{}\" must be a number", name));
+  if (value.what != json_value::type::text)
+    return refused(document, value.offset, fmt::format("\"{}\" must be a number of {}", name, unit->written));
+  auto x = unit->parse(value.text);
+  if (!x)
+    return refused(document, value.offset, fmt::format("\"{}\": {}", name, render(x.error())));
+  return x;
+}
+
 /// The object's members, but for "name" and "like".
 caf::error read_members(std::string_view document, const json_value& object, gpu_system& x) {
   for (size_t i = 0; i < object.entries.size(); ++i) {
@@ -63,11 +106,12 @@ caf::error read_members(std::string_view document, const json_value& object, gpu
     auto found = std::ranges::find(all, std::string_view{key.name}, &system_constant::name);
     if (found == all.end())
       return refused(document, key.offset, fmt::format("a system has no \"{}\"", key.name));
-    if (value.what != json_value::type::number)
-      return refused(document, value.offset, fmt::format("\"{}\" must be a number", key.name));
-    if (auto problem = problem_of(key.name, value.number); !problem.empty())
+    auto number = read_value(document, key.name, value);
+    if (!number)
+      return std::move(number.error());
+    if (auto problem = problem_of(key.name, *number); !problem.empty())
       return refused(document, value.offset, problem);
-    x.*found->member = value.number;
+    x.*found->member = *number;
   }
   return caf::none;
 }
@@ -180,13 +224,15 @@ caf::expected<gpu_system> parse_system(std::string_view document) {
 caf::expected<gpu_system> system_of(const std::string& name_or_file) {
   if (auto* found = known(name_or_file))
     return *found;
-  std::error_code unreadable;
-  std::ifstream in{name_or_file};
-  if (!in || std::filesystem::is_directory(name_or_file, unreadable))
+  std::error_code unknown;
+  if (!std::filesystem::exists(name_or_file, unknown))
     return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
                       fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
                                   names_of_systems()));
-  auto x = parse_system(std::string{std::istreambuf_iterator<char>{in}, {}});
+  auto text = read_text_file(name_or_file);
+  if (!text)
+    return std::move(text.error());
+  auto x = parse_system(*text);
   if (!x)
     return make_error(errc::corrupt, fmt::format("{}: {}", name_or_file, render(x.error())));
   return x;

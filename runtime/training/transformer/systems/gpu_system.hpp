@@ -75,8 +75,9 @@ struct gpu_system {
 std::span<const gpu_system> known_systems();
 
 /// A known one by name, or one from a JSON file: an object with the members' names; those that are missing are as in
-/// "like", a known one's name, which it must have. Errors: invalid_argument, naming what there is, or the file, the
-/// place and the value.
+/// "like", a known one's name, which it must have. Rates, bandwidths, memory and seconds may be texts with units:
+/// "989 TFLOP/s", "400Gbps", "80GB", "30us". Errors: invalid_argument, naming what there is; io_error; corrupt, with
+/// the file, the place and the value.
 caf::expected<gpu_system> system_of(const std::string& name_or_file);
 /// The same from the file's text.
 caf::expected<gpu_system> parse_system(std::string_view document);

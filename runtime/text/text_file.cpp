@@ -1,0 +1,34 @@
+#include "runtime/text/text_file.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace ringmaster {
+
+caf::expected<std::string> read_text_file(const std::string& path) {
+  constexpr size_t largest = 16 << 20;
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown))
+    return make_error(errc::io_error, fmt::format("{} is a folder: say the file in it", path));
+  errno = 0;
+  std::ifstream in{path, std::ios::binary};
+  if (!in)
+    return make_error(errc::io_error, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  std::string text;
+  char part[1 << 16];
+  while (text.size() <= largest && (in.read(part, sizeof part), in.gcount() > 0))
+    text.append(part, static_cast<size_t>(in.gcount()));
+  if (in.bad())
+    return make_error(errc::io_error, fmt::format("cannot read {} to its end", path));
+  if (text.size() > largest)
+    return make_error(errc::io_error, fmt::format("{} is larger than the 16 MiB that such a file may have", path));
+  return text;
+}
+
+} // namespace ringmaster

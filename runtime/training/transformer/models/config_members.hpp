@@ -1,0 +1,47 @@
+#pragma once
+
+#include "runtime/text/json_place.hpp"
+
+#include <caf/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// The members of a model's configuration file, read one by one. The first that is wrong is kept; what is read in its
+/// place can be computed with, and makes no sense. A member that is null is as one that is missing.
+class config_members {
+public:
+  struct allowed {
+    uint32_t most = 1 << 20, least = 1;
+    std::optional<uint32_t> absent{}; ///< What it is where it is missing; if that is nothing, it must be there.
+  };
+
+  /// The file's object, whose document must stay.
+  explicit config_members(json_place object) : object_(std::move(object)) {}
+
+  bool has(std::string_view key) const { return object_.at(key).is_there() && !object_.at(key).is_null(); }
+  uint32_t size(std::string_view key, const allowed& x);
+  uint32_t size(std::string_view key) { return size(key, allowed{}); }
+  bool flag(std::string_view key, bool absent);
+  /// Empty where it is missing.
+  std::vector<json_place> list(std::string_view key);
+
+  /// Refuses what else a member may say in a file, since a language_model has no place for it.
+  void must_be(std::string_view key, bool usual);
+  void must_be_one(std::string_view key);
+
+  /// The member is not what it must be: "a number that divides the 32 heads".
+  void refuse(std::string_view key, std::string_view must_be);
+  void keep(caf::error problem);
+  const caf::error& problem() const { return problem_; }
+
+private:
+  json_place object_;
+  caf::error problem_;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,35 @@
+#include "runtime/text/text_file.hpp"
+
+#include "messages/errc.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace ringmaster;
+
+TEST_CASE("text file: it is read whole, and what cannot be is refused with its path and why") {
+  test::temporary_directory dir;
+  const auto file = (dir.path() / "text").string();
+  auto refusal = [](const std::string& path) {
+    auto read = read_text_file(path);
+    REQUIRE(!read.engaged());
+    CHECK(code_of(read.error()) == errc::io_error);
+    return render(read.error());
+  };
+  CHECK(refusal(file) == "cannot read " + file + ": No such file or directory");
+  CHECK(refusal(dir.path().string()) == dir.path().string() + " is a folder: say the file in it");
+  const auto text = std::string(100'000, 'x') + '\0' + "\r\n";
+  std::ofstream{file, std::ios::binary} << text;
+  auto read = read_text_file(file);
+  REQUIRE(read.engaged());
+  CHECK((*read == text));
+  std::ofstream{file, std::ios::trunc};
+  CHECK(read_text_file(file)->empty());
+  std::filesystem::resize_file(file, 16 << 20);
+  CHECK(read_text_file(file)->size() == 16 << 20);
+  std::filesystem::resize_file(file, (16 << 20) + 1);
+  CHECK(refusal(file) == file + " is larger than the 16 MiB that such a file may have");
+}
