@@ -93,6 +93,15 @@ caf::error choose_costs(train_options& x) {
   how.global_batch = x.trained.global_batch;
   how.micro_batch = x.trained.micro_batch;
   how.sequence_parallel = x.trained.sequence_parallel;
+  how.schedule = schedule_of(x.which->name);
+  how.chunks = x.trained.chunks;
+  if (shape.pipeline == 1 && shape.tensor == 1) // what is shared, and when, is the strategy's
+    how.shard = shape.data;
+  if (const auto places = places_of(*trained, how); places != x.trained.layers) { // embedding and logits have some
+    x.trained.layers = places;
+    if (auto problem = x.which->check(x.trained, x.ranks))
+      return problem;
+  }
   if (here) {
     configuration cfg;
     if (auto problem = cfg.read({}, find_configuration()))

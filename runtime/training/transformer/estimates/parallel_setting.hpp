@@ -21,6 +21,9 @@ enum class pipeline_schedule : uint8_t {
 /// The strategy's name: gpipe, 1f1b, ...
 std::string_view name_of(pipeline_schedule x);
 
+/// The schedule of a strategy; that of 1F1B where it has none of its own.
+pipeline_schedule schedule_of(std::string_view strategy);
+
 /// Whether a backward runs its forward again: not at all; the attention's core only (Korthikanti et al. 2022), or,
 /// where its scores are never in memory, norms and what is between products; or all of it.
 enum class recomputation : uint8_t { none, selective, full };
