@@ -92,6 +92,10 @@ public:
   void abort(const std::string& reason);
   void destroy(const std::string& reason, destroy_promise promise);
 
+  /// What it would run for the request, over the ranks of an epoch, or of now where it is 0
+  /// (communicator_operations.cpp).
+  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch);
+
   // -- the ranks' own calls (communicator_calls.cpp) --
   void call(const proto::RankCall& x, rank_call_promise promise);
   /// Whoever waits for an answer hears why there is none.
@@ -139,9 +143,12 @@ private:
   /// now.
   caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,
                                          epoch_number in_epoch = {});
-  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch);
   /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
   caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks);
+  /// What it is cut into: as was asked for; else, between processes, what `chunk_for` says of their network.
+  caf::expected<uint64_t> chunk_of(const proto::Collective& what, size_t ranks);
+  /// How the ranks lie, as far as these are the ranks of now.
+  plan_request network_request(const proto::Collective& what, size_t ranks) const;
   /// Which hosts the ranks of now lie on: see `rank_hosts`.
   void find_hosts();
   /// Whether this process may read and write every member's memory.
@@ -227,7 +234,7 @@ private:
   std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.
   std::map<caf::actor_addr, watch::process_number> processes_;   ///< By relay: its devices are asked together.
   std::vector<uint32_t> hosts_;                                  ///< By rank, as `plan_request` has them.
-  known_picks picks_;                                            ///< What "auto" was for these hosts.
+  known_picks picks_;                                            ///< What "auto" was for these hosts, and pieces.
   std::optional<epoch_change> epochs_;
   std::optional<call_desk> desk_;
   std::optional<watch> watch_;

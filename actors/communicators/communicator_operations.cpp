@@ -39,6 +39,11 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
   if (!algorithm)
     return std::move(algorithm.error());
   auto op = make_operation(request, *algorithm, world);
+  auto chunk = op ? chunk_of(op->what(), world.size()) : caf::expected<uint64_t>{0};
+  if (!chunk)
+    return std::move(chunk.error());
+  if (op)
+    op->plan.mutable_collective()->set_chunk_count(*chunk);
   for (size_t rank = 0; op && rank < then.size(); ++rank)
     if (then[rank].dropped)
       if (auto why = op->drop(then[rank].id()); !why.empty())
@@ -117,13 +122,24 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
   if (known != nullptr)
     return std::string{known->name};
-  auto request = request_of(what, static_cast<uint32_t>(ranks), 0);
-  if (hosts_.size() == ranks) // else ranks have been lost since the caller's epoch
-    request.hosts = hosts_;
-  auto picked = picks_.pick(what.kind(), request, size_of(what.datatype()), options.costs);
+  auto picked = picks_.pick(what.kind(), network_request(what, ranks), size_of(what.datatype()), options.costs);
   if (!picked)
     return std::move(picked.error());
   return std::string{(*picked)->name};
+}
+
+caf::expected<uint64_t> communicator_state::chunk_of(const proto::Collective& what, size_t ranks) {
+  if (what.chunk_count() != 0 || (options.share_memory && everybody_is_in_reach()))
+    return what.chunk_count();
+  return picks_.chunk(what.kind(), what.algorithm(), network_request(what, ranks), size_of(what.datatype()),
+                      options.costs);
+}
+
+plan_request communicator_state::network_request(const proto::Collective& what, size_t ranks) const {
+  auto request = request_of(what, static_cast<uint32_t>(ranks), 0);
+  if (hosts_.size() == ranks) // else ranks have been lost since the caller's epoch
+    request.hosts = hosts_;
+  return request;
 }
 
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.

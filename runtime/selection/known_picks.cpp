@@ -4,22 +4,46 @@
 
 namespace ringmaster {
 
+template <class Answer, class Ask>
+caf::expected<Answer> known_picks::look_up(answers<Answer>& known, known_answer<Answer> question, const Ask& ask) {
+  auto found = std::find_if(known.begin(), known.end(), [&](auto& x) {
+    return x.kind == question.kind && x.algorithm == question.algorithm && x.element_bytes == question.element_bytes
+           && x.request == question.request;
+  });
+  if (found != known.end()) {
+    known.splice(known.begin(), known, found);
+    return found->answer;
+  }
+  caf::expected<Answer> said = ask();
+  if (!said)
+    return said;
+  question.answer = *said;
+  known.push_front(std::move(question));
+  if (known.size() > picks_max)
+    known.pop_back();
+  return said;
+}
+
 caf::expected<const algorithm*> known_picks::pick(proto::CollectiveKind kind, const plan_request& request,
                                                   uint64_t element_bytes, const cost_constants& constants) {
-  auto found = std::find_if(known_.begin(), known_.end(), [&](auto& x) {
-    return x.kind == kind && x.element_bytes == element_bytes && x.request == request;
+  return look_up(known_, {kind, {}, request, element_bytes, nullptr}, [&]() -> caf::expected<const algorithm*> {
+    auto picked = select_algorithm(kind, request, element_bytes, constants);
+    if (!picked)
+      return std::move(picked.error());
+    return picked->which;
   });
-  if (found != known_.end()) {
-    known_.splice(known_.begin(), known_, found);
-    return found->which;
-  }
-  auto picked = select_algorithm(kind, request, element_bytes, constants);
-  if (!picked)
-    return std::move(picked.error());
-  known_.push_front({kind, request, element_bytes, picked->which});
-  if (known_.size() > picks_max)
-    known_.pop_back();
-  return picked->which;
+}
+
+caf::expected<uint64_t> known_picks::chunk(proto::CollectiveKind kind, std::string_view algorithm,
+                                           const plan_request& request, uint64_t element_bytes,
+                                           const cost_constants& constants) {
+  auto which = find_algorithm(kind, algorithm);
+  if (!which)
+    return std::move(which.error());
+  if (!(*which)->is.in_chunks)
+    return request.chunk;
+  return look_up(chunks_, {kind, std::string{algorithm}, request, element_bytes, 0},
+                 [&] { return chunk_for(**which, request, element_bytes, constants); });
 }
 
 } // namespace ringmaster

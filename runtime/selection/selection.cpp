@@ -1,11 +1,13 @@
 #include "runtime/selection/selection.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace ringmaster {
 
@@ -29,7 +31,7 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   auto cost = cost_of(which.kind, which.name, request);
   if (!cost)
     return std::move(cost.error());
-  candidate result{&which, *cost};
+  candidate result{&which, *cost, {}, request.chunk};
   if (has_two_levels(request) && can_be_planned(*cost, request)) {
     auto work = work_on_hosts(which, request, element_bytes);
     if (!work)
@@ -54,7 +56,37 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   return result;
 }
 
+/// What is under way at a time.
+uint64_t elements_under_way(uint64_t element_bytes, const cost_constants& constants) {
+  const auto elements = constants.latency_s * constants.bandwidth / static_cast<double>(element_bytes);
+  return std::bit_ceil(static_cast<uint64_t>(std::clamp(elements, 1.0, 0x1p62)));
+}
+
 } // namespace
+
+caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& request, uint64_t element_bytes,
+                                  const cost_constants& constants) {
+  if (!which.is.in_chunks || request.chunk != 0 || request.count == 0)
+    return request.chunk;
+  const auto whole = std::bit_ceil(request.count); // at most 2^63, as of `check_request`
+  auto cut = request;
+  uint64_t best = whole;
+  auto least = std::numeric_limits<double>::infinity();
+  for (cut.chunk = whole; cut.chunk > 0; cut.chunk /= 2) {
+    auto x = estimate(which, cut, element_bytes, constants);
+    if (!x)
+      return std::move(x.error());
+    const auto time = x->time.total_s();
+    if (time > least) // from here on latencies are most of it
+      break;
+    if (time < least)
+      best = cut.chunk;
+    least = time;
+  }
+  if (best == whole && reduces(which.kind))
+    best = std::min(whole, elements_under_way(element_bytes, constants));
+  return best == whole && default_chunk >= request.count ? 0 : best;
+}
 
 caf::expected<std::vector<candidate>> sorted_candidates(
   proto::CollectiveKind kind, const plan_request& request,
@@ -83,8 +115,14 @@ caf::expected<std::vector<candidate>> sorted_candidates(
 
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants) {
-  return sorted_candidates(kind, request,
-                           [&](const algorithm& which) { return estimate(which, request, element_bytes, constants); });
+  return sorted_candidates(kind, request, [&](const algorithm& which) -> caf::expected<candidate> {
+    auto chunk = chunk_for(which, request, element_bytes, constants);
+    if (!chunk)
+      return std::move(chunk.error());
+    auto in_pieces = request;
+    in_pieces.chunk = *chunk;
+    return estimate(which, in_pieces, element_bytes, constants);
+  });
 }
 
 caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,

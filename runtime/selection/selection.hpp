@@ -32,6 +32,7 @@ struct candidate {
   const algorithm* which = nullptr;
   algorithm_cost cost{};
   time_estimate time{};
+  uint64_t chunk = 0;                  ///< As `plan_request` has it: the request's, or `chunk_for`.
   std::optional<host_work> on_hosts{}; ///< Where ranks lie on several hosts: then the time is of this.
 };
 
@@ -44,11 +45,19 @@ caf::expected<std::vector<candidate>> sorted_candidates(
 
 /// The same on a network: a uniform one, or, where the request says which ranks lie on which host, one with two levels
 /// (host_costs.hpp). Above 256 ranks, and for an algorithm of very many steps, it is estimated as if everything went
-/// across. Reductions, where they take time, are those of the root,
-/// or of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: as of
+/// across. What is cut into pieces is cut as `chunk_for` has it. Reductions, where they take time, are those of the
+/// root, or of rank 0, which is what symmetric algorithms and trees have at their busiest rank. Errors: as of
 /// `sorted_candidates`.
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants);
+
+/// Elements of a piece that the network asks for, a power of two: fewer pieces mostly wait for each other's bytes, more
+/// of them for latencies, so it is cut as long as the estimate becomes less. Where that saves nothing but the algorithm
+/// adds, what is under way at a time, latency x bandwidth: one piece travels while another is added, which no estimate
+/// sees. A request that says how large they are has that; 0 where the algorithm's own default comes to the same, or it
+/// has no pieces. The rank of the request does not matter. Errors: as of `cost_of` and `plan`.
+caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& request, uint64_t element_bytes,
+                                  const cost_constants& constants);
 
 /// The first of the candidates.
 caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,

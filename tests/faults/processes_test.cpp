@@ -117,7 +117,7 @@ TEST_CASE("processes: the bench takes the devices that are there, and says on wh
 
 TEST_CASE("processes: tune measures between the ranks of a cluster, and says what it leaves out") {
   launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--devices-per-node", "1",
-                        "--", RINGMASTER_PROGRAM, "tune", "--repeats=1", "--samples=1", "--max-bytes=8"}};
+                        "--", RINGMASTER_PROGRAM, "tune", "--repeats=1", "--samples=1", "--max-bytes=2M"}};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
   CAPTURE(run.output);

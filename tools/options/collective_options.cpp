@@ -77,7 +77,7 @@ void add_kind_and_ranks(option_table& table, collective_options& opts, const ran
 void add_chunk_and_datatype(option_table& table, collective_options& opts) {
   table.bytes("--chunk", opts.chunk_bytes)
     .says("SIZE", "the pieces of pipelined algorithms")
-    .otherwise("as the algorithm likes");
+    .otherwise("as the network asks for");
   std::vector<std::string> types;
   for (auto& type : datatypes())
     types.emplace_back(type.name);

@@ -1,6 +1,7 @@
 #include "tools/planning/laboratory_plan.hpp"
 
 #include "runtime/text/json_writer.hpp"
+#include "runtime/text/quantity_column.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -11,30 +12,59 @@ using namespace training;
 
 namespace {
 
-std::string choices_of(const searched& x) {
-  auto& m = x.trained;
-  return fmt::format("{:<15} {:>4} {:>4} {:>6} {:>4}", x.which->name, m.tensor == 0 ? 1 : m.tensor,
-                     m.data == 0 ? 1 : m.data, m.micro_batch, m.chunks);
-}
+/// The searched ones as lines of tables that have the same columns.
+class laboratory_table {
+public:
+  laboratory_table(const search_question& asked, const search_outcome& found)
+    : asked_(asked), time_(numbers_of(found, [](const searched& x) { return x.time; }), asked.costs->time_unit()),
+      memory_(numbers_of(found, [](const searched& x) { return static_cast<double>(x.peak_memory); }),
+              asked.costs->memory_unit()) {}
 
-std::string line_of(const search_question& asked, const searched& x) {
-  const auto mfu = asked.costs->mfu_percent(x.trained, asked.ranks, x.time);
-  return fmt::format("{} {:>12.6g} {:>8} {:>8.2f} % {:>9.2f} % {:>16}\n", choices_of(x), x.time,
-                     mfu < 0 ? "" : fmt::format("{:.2f} %", mfu), 100 * x.bubble, 100 * x.communication, x.peak_memory);
-}
+  std::string header() const {
+    return fmt::format("{:<15} {:>4} {:>4} {:>4} {:>6} {:>4} {:>12} {:>7} {:>10} {:>9} {:>17}\n", "strategy", "t", "d",
+                       "p", "micro", "v", "time, " + time_.unit(), "MFU, %", "bubble, %", "comm., %",
+                       "peak, " + memory_.unit());
+  }
+
+  std::string line(const searched& x) const {
+    const auto mfu = asked_.costs->mfu_percent(x.trained, asked_.ranks, x.time);
+    const auto shape = x.which->shape(x.trained, asked_.ranks);
+    return fmt::format("{:<15} {:>4} {:>4} {:>4} {:>6} {:>4} {:>12} {:>7} {:>10.2f} {:>9.2f} {:>17}\n", x.which->name,
+                       shape.tensor, shape.data, shape.pipeline, x.trained.micro_batch, x.trained.chunks,
+                       time_.text(x.time), mfu < 0 ? "" : fmt::format("{:.2f}", mfu), 100 * x.bubble,
+                       100 * x.communication, memory_.text(static_cast<double>(x.peak_memory)));
+  }
+
+private:
+  static std::vector<double> numbers_of(const search_outcome& found, double (*of)(const searched&)) {
+    std::vector<double> result;
+    for (auto* list : {&found.best, &found.pareto})
+      for (auto& x : *list)
+        result.push_back(of(x));
+    if (found.plain)
+      result.push_back(of(*found.plain));
+    return result;
+  }
+
+  const search_question& asked_;
+  quantity_column time_, memory_;
+};
 
 void write_json(json_writer& json, const search_question& asked, const searched& x) {
   const auto mfu = asked.costs->mfu_percent(x.trained, asked.ranks, x.time);
-  auto& m = x.trained;
+  const auto shape = x.which->shape(x.trained, asked.ranks);
   json.object()
     .member("strategy", x.which->name)
-    .member("tensor", m.tensor)
-    .member("data", m.data)
-    .member("micro_batch", m.micro_batch)
-    .member("chunks", m.chunks)
+    .member("tensor", shape.tensor)
+    .member("data", shape.data)
+    .member("stages", shape.pipeline)
+    .member("micro_batch", x.trained.micro_batch)
+    .member("chunks", x.trained.chunks)
+    .member("time_unit", asked.costs->time_unit())
     .member("time_s", x.time)
     .member("end_s", x.end)
     .member("peak_memory", x.peak_memory)
+    .member("peak_memory_unit", asked.costs->memory_unit())
     .key("mfu_percent");
   mfu < 0 ? json.null() : json.value(mfu);
   json.member("bubble_fraction", x.bubble).member("communication_fraction", x.communication).end();
@@ -57,22 +87,20 @@ std::string report_of(const search_question& asked, const search_outcome& found)
            + (found.candidates == 0
                 ? "No strategy can train these layers and this batch on so many ranks.\n"
                 : "None was simulated that fits: take more --memory, or fewer ranks or micro-batches.\n");
-  const auto header = fmt::format("{:<15} {:>4} {:>4} {:>6} {:>4} {:>12} {:>8} {:>10} {:>11} {:>16}\n", "strategy", "t",
-                                  "d", "micro", "v", fmt::format("time, {}", asked.costs->time_unit()), "MFU", "bubble",
-                                  "comm.", fmt::format("peak, {}", asked.costs->memory_unit()));
-  text += header;
+  const laboratory_table table{asked, found};
+  text += table.header();
   for (auto& x : found.best)
-    text += line_of(asked, x);
+    text += table.line(x);
   if (found.plain) {
-    text += "\nPlain data parallel with accumulation, at its fastest:\n" + line_of(asked, *found.plain);
+    text += "\nPlain data parallel with accumulation, at its fastest:\n" + table.line(*found.plain);
     const auto gain = found.best.empty() ? 0 : 1 - found.best.front().time / found.plain->time;
     text += gain > 0 ? fmt::format("The best takes {:.2f} % less time.\n", 100 * gain)
                      : std::string{"Nothing beats it.\n"};
   }
   text += fmt::format("\nThe Pareto front of time and memory{}:\n{}", found.open == 0 ? "" : ", of those simulated",
-                      header);
+                      table.header());
   for (auto& x : found.pareto)
-    text += line_of(asked, x);
+    text += table.line(x);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/selection/selection.hpp"
 #include "runtime/selection/written_algorithm.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
 #include "tools/console/output_file.hpp"
@@ -21,6 +22,16 @@ namespace ringmaster {
 
 namespace {
 
+/// The network, as an algorithm's pieces are cut for it; links that are not like the others count as if they were.
+cost_constants constants_of(const network& net) {
+  constexpr double second_ps = 1e12;
+  return {.latency_s = static_cast<double>(net.link.latency) / second_ps,
+          .bandwidth = net.link.bandwidth,
+          .reduction_rate = net.reduction_rate,
+          .host_latency_s = static_cast<double>(net.inside_host.latency) / second_ps,
+          .host_bandwidth = net.inside_host.bandwidth};
+}
+
 caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_options& opts) {
   const auto& told = opts.collective;
   auto request = request_of(told);
@@ -31,13 +42,18 @@ caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_opti
     return std::move(chosen.error());
   std::vector<simulated_subject> result;
   for (auto* which : *chosen) {
-    auto cost = cost_of(which->kind, which->name, *request);
+    auto its = *request;
+    auto chunk = chunk_for(*which, *request, size_of(told.datatype), constants_of(opts.net));
+    if (!chunk)
+      return std::move(chunk.error());
+    its.chunk = *chunk;
+    auto cost = cost_of(which->kind, which->name, its);
     if (!cost)
       return std::move(cost.error());
     auto in_rank_order = opts.deterministic && order_matters(which->kind, told.datatype, gpu_sim::SUM);
-    result.push_back({std::string{which->name}, which->kind, *request, cost->rounds,
+    result.push_back({std::string{which->name}, which->kind, its, cost->rounds,
                       in_rank_order ? std::nullopt : std::optional{*cost},
-                      [which, in_rank_order, of_rank = *request](uint32_t rank) mutable {
+                      [which, in_rank_order, of_rank = its](uint32_t rank) mutable {
                         of_rank.rank = rank;
                         return in_rank_order ? plan_in_rank_order(which->kind, which->name, of_rank)
                                              : plan(which->kind, which->name, of_rank);

@@ -1,5 +1,6 @@
 #include "tools/simulate/simulate_report.hpp"
 
+#include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -50,6 +51,15 @@ std::string slowest_of(const std::vector<path_part>& path, picoseconds time) {
                      100 * static_cast<double>(most->second.first) / static_cast<double>(time));
 }
 
+/// Of an algorithm that cuts its data; 0: it does not.
+uint64_t piece_bytes(const simulation_outcome& x) {
+  const auto& request = x.which.request;
+  auto which = find_algorithm(x.which.kind, x.which.name);
+  if (!which || !(*which)->is.in_chunks)
+    return 0;
+  return std::min(request.chunk == 0 ? default_chunk : request.chunk, request.count) * x.element_bytes;
+}
+
 std::string path_text(const simulation& x) {
   auto sum = summary_of(x.critical_path);
   auto text = counted(sum.messages, "message") + ": " + time_text(sum.transfer) + " on the wire, "
@@ -85,6 +95,8 @@ std::string report_of(const simulation_outcome& x, const network& net) {
     return text;
   }
   line("time", time_text(r.time));
+  if (auto bytes = piece_bytes(x); bytes != 0)
+    line("pieces of", bytes_text(bytes));
   if (x.which.cost && is_uniform(net))
     line("by its formula", formula(x, net));
   line("algorithm bandwidth", gigabytes(x.bandwidth()));
@@ -126,6 +138,8 @@ std::string json_of(const simulation_outcome& x) {
     .member("bytes", x.size())
     .member("time_ps", r.time);
   json.key("algorithm_bandwidth").rounded(x.bandwidth(), 6).key("bus_bandwidth").rounded(x.bus_bandwidth(), 6);
+  if (auto bytes = piece_bytes(x); bytes != 0)
+    json.member("piece_bytes", bytes);
   json.member("rounds", x.which.rounds)
     .member("steps", r.steps)
     .member("messages", r.messages)

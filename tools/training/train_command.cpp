@@ -7,6 +7,7 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/training/train_comparison.hpp"
 #include "tools/training/train_options.hpp"
 #include "tools/training/train_report.hpp"
 
@@ -35,13 +36,11 @@ train_run about(const train_options& x) {
   return {x.which->name, x.trained, x.ranks, x.costs, !x.micro_batch && x.which->cut != batch_cut::always};
 }
 
-/// All strategies with the same options, one after the other.
+/// All strategies with the same options, one after the other: for people side by side, as JSON a list.
 int compare(const train_options& opts, std::FILE* out) {
-  if (!opts.json)
-    fmt::print(out, "{}", comparison_header());
+  train_comparison side_by_side;
   json_writer json, one;
   json.list();
-  bool any = false;
   progress shown{"simulate train"};
   const auto whole = static_cast<double>(strategies().size());
   double done = 0;
@@ -53,19 +52,17 @@ int compare(const train_options& opts, std::FILE* out) {
     auto found = problem ? caf::expected<training_outcome>{std::move(problem)}
                          : simulated(its, [&](double part) { shown.at((done + part) / whole); });
     ++done;
-    any = any || found.engaged();
-    if (opts.json && found) {
+    if (found) {
+      side_by_side.add(about(its), *found);
       write_json(one, about(its), *found);
       json.literal(one.take() + "\n");
-    } else if (opts.json)
+    } else {
+      side_by_side.add(which.name, render(found.error()));
       json.object().member("strategy", which.name).member("error", render(found.error())).end();
-    else
-      shown.print(out, found ? comparison_row(about(its), *found)
-                             : fmt::format("| {} | {} |\n", which.name, render(found.error())));
+    }
   }
-  if (opts.json)
-    fmt::print(out, "{}\n", json.end().take());
-  return any ? exit_ok : exit_failed;
+  shown.print(out, opts.json ? json.end().take() + "\n" : side_by_side.text());
+  return side_by_side.any() ? exit_ok : exit_failed;
 }
 
 /// The files that are asked for beside the report.

@@ -1,5 +1,6 @@
 #include "tools/training/train_report.hpp"
 
+#include "runtime/text/quantity_column.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
@@ -22,6 +23,30 @@ double idle_of(const rank_outcome& x, const training_outcome& found) {
   return idle > 1e-12 * found.end ? idle : 0; // sums of many durations are off by less
 }
 
+/// A line a rank; of many ranks the first and the last ones.
+std::string ranks_text(const train_run& x, const training_outcome& found) {
+  std::vector<double> times, memories;
+  for (auto& its : found.ranks) {
+    times.insert(times.end(), {its.compute, its.communication, its.end});
+    memories.push_back(static_cast<double>(its.peak_memory));
+  }
+  const quantity_column time{times, x.costs->time_unit()}, memory{memories, x.costs->memory_unit()};
+  auto text = fmt::format("{:>6} {:>15} {:>19} {:>13} {:>12} {:>22}\n", "rank", "compute, " + time.unit(),
+                          "communicate, " + time.unit(), "wait, " + time.unit(), "end, " + time.unit(),
+                          "peak, " + memory.unit());
+  for (uint32_t rank = 0; rank < x.ranks; ++rank) {
+    if (rank == ranks_shown && x.ranks > 2 * ranks_shown) {
+      text += fmt::format("{:>6}\n", "...");
+      rank = x.ranks - ranks_shown;
+    }
+    auto& its = found.ranks[rank];
+    text += fmt::format("{:>6} {:>15} {:>19} {:>13} {:>12} {:>22}\n", rank, time.text(its.compute),
+                        time.text(its.communication), time.text(idle_of(its, found)), time.text(its.end),
+                        memory.text(static_cast<double>(its.peak_memory)));
+  }
+  return text;
+}
+
 } // namespace
 
 std::string report_of(const train_run& x, const training_outcome& found) {
@@ -41,43 +66,20 @@ std::string report_of(const train_run& x, const training_outcome& found) {
       text += fmt::format("{} context x {} data parallel ranks\n", shape.context, shape.data);
   if (auto about = costs.about(); !about.empty())
     text += about + "\n";
-  text += fmt::format("time           {:.6g} {} to the start of the last event, {:.6g} to the end\n", found.time,
-                      costs.time_unit(), found.end);
-  text += fmt::format("peak memory    {} {}, on rank {} at {:.6g} {}\n", peak.peak_memory, costs.memory_unit(),
-                      found.peak_rank, peak.peak_at, costs.time_unit());
+  auto time_text = [&](double time) { return quantity_text(time, costs.time_unit()); };
+  auto memory_text = [&](uint64_t held) { return quantity_text(static_cast<double>(held), costs.memory_unit()); };
+  text += fmt::format("time           {} to the start of the last event, {} to the end\n", time_text(found.time),
+                      time_text(found.end));
+  text += fmt::format("peak memory    {}, on rank {} at {}\n", memory_text(peak.peak_memory), found.peak_rank,
+                      time_text(peak.peak_at));
   if (peak.peak_memory > costs.room())
-    text += fmt::format("               which does not fit: there is room for {}\n", costs.room());
+    text += fmt::format("               which does not fit: there is room for {}\n", memory_text(costs.room()));
   if (auto mfu = mfu_of(x, found); mfu >= 0)
     text += fmt::format("MFU            {:.2f} %\n", mfu);
   text += fmt::format(
     "bubble         {:.2f} % of the ranks' time they wait\ncommunication  {:.2f} % of it\noperations     {}\n",
     100 * found.bubble_fraction, 100 * found.communication_fraction, found.operations);
-  text += fmt::format("\n{:>6} {:>12} {:>12} {:>12} {:>12} {:>16}\n", "rank", "compute", "communicate", "wait", "end",
-                      "peak memory");
-  for (uint32_t rank = 0; rank < x.ranks; ++rank) {
-    if (rank == ranks_shown && x.ranks > 2 * ranks_shown) {
-      text += fmt::format("{:>6}\n", "...");
-      rank = x.ranks - ranks_shown;
-    }
-    auto& its = found.ranks[rank];
-    text += fmt::format("{:>6} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>16}\n", rank, its.compute, its.communication,
-                        idle_of(its, found), its.end, its.peak_memory);
-  }
-  return text;
-}
-
-std::string comparison_header() {
-  return "| strategy | time | end | peak memory | MFU | bubble | communication "
-         "|\n|---|---:|---:|---:|---:|---:|---:|\n";
-}
-
-std::string comparison_row(const train_run& x, const training_outcome& found) {
-  const auto mfu = mfu_of(x, found);
-  return fmt::format("| {} | {:.5g} {} | {:.5g} {} | {:.4g} {} | {} | {:.1f} % | {:.1f} % |\n", x.strategy, found.time,
-                     x.costs->time_unit(), found.end, x.costs->time_unit(),
-                     static_cast<double>(found.ranks[found.peak_rank].peak_memory), x.costs->memory_unit(),
-                     mfu < 0 ? "" : fmt::format("{:.1f} %", mfu), 100 * found.bubble_fraction,
-                     100 * found.communication_fraction);
+  return text + "\n" + ranks_text(x, found);
 }
 
 void write_json(json_writer& json, const train_run& x, const training_outcome& found) {
@@ -104,8 +106,12 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("end_s", found.end)
     .member("peak_memory", found.ranks[found.peak_rank].peak_memory)
     .member("peak_memory_unit", x.costs->memory_unit())
-    .member("peak_rank", found.peak_rank)
-    .key("mfu_percent");
+    .key("room");
+  const auto room = x.costs->room();
+  room == UINT64_MAX ? json.null() : json.value(room);
+  json.key("fits");
+  room == UINT64_MAX ? json.null() : json.value(found.ranks[found.peak_rank].peak_memory <= room);
+  json.member("peak_rank", found.peak_rank).key("mfu_percent");
   mfu >= 0 ? json.value(mfu) : json.null();
   json.member("bubble_fraction", found.bubble_fraction)
     .member("communication_fraction", found.communication_fraction)

@@ -11,12 +11,9 @@ namespace ringmaster {
 /// For people: the whole, and a line a rank (of many ranks the first and the last ones).
 std::string report_of(const train_run& x, const training::training_outcome& found);
 
-/// A table of runs, in Markdown.
-std::string comparison_header();
-std::string comparison_row(const train_run& x, const training::training_outcome& found);
-
-/// One object: time_s, end_s, peak_memory, peak_memory_unit, peak_rank, mfu_percent (null where the model has none),
-/// bubble_fraction, communication_fraction, and a list of ranks. Times are in the cost model's unit, "time_unit".
+/// One object: time_s, end_s, peak_memory, peak_memory_unit, room, in that unit, and fits (null where a rank may hold
+/// any amount), peak_rank, mfu_percent (null where the model has none), bubble_fraction, communication_fraction, and a
+/// list of ranks. Times are in the cost model's unit, "time_unit".
 void write_json(json_writer& json, const train_run& x, const training::training_outcome& found);
 
 } // namespace ringmaster

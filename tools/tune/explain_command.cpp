@@ -105,6 +105,8 @@ std::string why_on_network(const candidate& x, uint64_t element_bytes) {
     text += fmt::format(", {} reducing", seconds_text(x.time.reduction_s));
   if (x.time.overhead_s > 0)
     text += fmt::format(", {} overhead", seconds_text(x.time.overhead_s));
+  if (x.chunk != 0)
+    text += fmt::format("; pieces of {}", bytes_text(x.chunk * element_bytes));
   return text;
 }
 

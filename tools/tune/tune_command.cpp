@@ -8,6 +8,7 @@
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
+#include "tools/tune/seen_rates.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
 
@@ -120,7 +121,8 @@ class tune_call final : public configured_call {
     table.word("--transport", opts_.transport, {"process", "network", "all"}).says("T", "{words}: what is measured");
     table.number("--repeats", opts_.effort.repeats, 1, 1000).says("R", "of the whole; medians count");
     table.number("--samples", opts_.effort.samples, 1, 1000).says("S", "of each point in a repeat; medians count");
-    table.bytes("--max-bytes", opts_.effort.bytes_max).says("SIZE", "of one rank, 8 to 16M");
+    table.bytes("--max-bytes", opts_.effort.bytes_max)
+      .says("SIZE", "of one rank, 8 to 16M; at least 2M, or 1M in a process, where something is fitted");
     join_options(table);
     table.number("--devices", opts_.devices, devices_min, devices_max)
       .says("N", "of the cluster that is joined")
@@ -142,6 +144,14 @@ class tune_call final : public configured_call {
       return make_error(errc::invalid_argument,
                         "--transport process: the devices are in other processes; without caf-run or --join it is "
                         "measured in this one");
+    const auto wanted = opts_.transport == "process" ? bytes_wanted_in_process : bytes_wanted_between;
+    if (!opts_.check && opts_.effort.bytes_max < wanted)
+      return make_error(
+        errc::invalid_argument,
+        fmt::format("--max-bytes {}: from such sizes no bandwidth can be told {}; {} or more is wanted. "
+                    "--check, which fits nothing, takes any",
+                    size_text(opts_.effort.bytes_max),
+                    opts_.transport == "process" ? "in a process" : "between processes", size_text(wanted)));
     if (!joined_ && opts_.devices)
       return make_error(errc::invalid_argument, "--devices: of which cluster? --join HOST:PORT says so");
     return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
@@ -154,7 +164,7 @@ class tune_call final : public configured_call {
     auto remark = machine_text(cores);
     if (auto problem = joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples))
       return problem;
-    auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}}}
+    auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}, {}}}
                               : fit_costs(samples, cfg_.values(), cores);
     if (!fitted)
       return std::move(fitted.error());

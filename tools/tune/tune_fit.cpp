@@ -3,6 +3,7 @@
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "tools/tune/seen_rates.hpp"
 
 #include <fmt/format.h>
 
@@ -27,10 +28,10 @@ options::duration duration_of(double seconds) {
   return options::duration{std::llround(seconds * 1e9)};
 }
 
-/// Bytes a second; what takes no time is as fast as may be written.
+/// Bytes a second; of a fit that has seen them.
 uint64_t rate_of(double seconds_a_byte) {
-  constexpr double fastest = 1e15;
-  return static_cast<uint64_t>(seconds_a_byte * fastest <= 1 ? fastest : std::max(1.0, std::round(1 / seconds_a_byte)));
+  constexpr double fastest = 1e15; // as may be written
+  return static_cast<uint64_t>(std::clamp(std::round(1 / seconds_a_byte), 1.0, fastest));
 }
 
 caf::expected<process_work> process_work_of(const cost_sample& x, const process_constants& machine) {
@@ -62,12 +63,18 @@ caf::expected<std::vector<double>> network_features(const cost_sample& x) {
                              0};
 }
 
-/// The fit of what is walked in one process, with caches of the size under which it is best. What the system says of
-/// its caches is of little use: in a virtual machine others have a share in them.
-caf::expected<linear_fit> fit_walked(const std::vector<cost_sample>& samples, process_constants machine,
-                                     uint64_t& cache_bytes) {
+/// Of what is walked in one process.
+struct walked_fit {
+  linear_fit fit{};
+  std::vector<observation> observations{};
+  uint64_t cache_bytes = 0;
+};
+
+/// With caches of the size under which it is best. What the system says of its caches is of little use: in a virtual
+/// machine others have a share in them.
+caf::expected<walked_fit> best_walked_fit(const std::vector<cost_sample>& samples, process_constants machine) {
   constexpr uint64_t smallest = 1u << 20, largest = 1u << 30;
-  linear_fit best;
+  walked_fit best;
   for (machine.cache_bytes = smallest; machine.cache_bytes <= largest; machine.cache_bytes *= 2) {
     std::vector<observation> observations;
     for (const auto& x : samples) {
@@ -77,66 +84,121 @@ caf::expected<linear_fit> fit_walked(const std::vector<cost_sample>& samples, pr
       observations.push_back({work->features(), x.seconds});
     }
     auto fit = fit_least_squares(observations);
-    if (best.coefficients.empty() || fit.residual < best.residual) {
-      best = std::move(fit);
-      cache_bytes = machine.cache_bytes;
-    }
+    if (best.fit.coefficients.empty() || fit.residual < best.fit.residual)
+      best = {std::move(fit), std::move(observations), machine.cache_bytes};
   }
   return best;
 }
 
-} // namespace
+/// What was measured, by the terms that explain it.
+struct sorted_samples {
+  std::vector<cost_sample> walked{};
+  std::vector<observation> joint{}, network{};
+  bool on_hosts = false; ///< Some lie on several.
+};
 
-caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores) {
-  std::vector<cost_sample> walked;
-  std::vector<observation> joint, network;
+caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& samples, const process_constants& known) {
+  sorted_samples result;
   for (const auto& x : samples) {
     if (x.by == transport::network) {
       auto features = network_features(x);
       if (!features)
         return std::move(features.error());
-      network.push_back({std::move(*features), x.seconds});
+      result.network.push_back({std::move(*features), x.seconds});
+      result.on_hosts = result.on_hosts || has_two_levels(world_of(x));
     } else if (is_joint(x.kind, x.algorithm)) {
-      auto work = process_work_of(x, process_costs(known, cores));
+      auto work = process_work_of(x, known);
       if (!work)
         return std::move(work.error());
-      joint.push_back({work->features(), x.seconds});
+      result.joint.push_back({work->features(), x.seconds});
     } else {
-      walked.push_back(x);
+      result.walked.push_back(x);
     }
   }
-  tuned_costs result{known, {}, fit_least_squares(joint), fit_least_squares(network)};
-  if (!walked.empty()) {
-    auto fit = fit_walked(walked, process_costs(known, cores), result.values.costs.local_cache_bytes);
-    if (!fit)
-      return std::move(fit.error());
-    result.walked = std::move(*fit);
-  }
+  return result;
+}
+
+/// The fitted rate, or the given one where the fit has not seen it.
+void take_seen(tuned_costs& result, uint64_t& rate, const seen_rates& seen, size_t feature, const char* key) {
+  if (seen.has(feature))
+    rate = rate_of(seen.coefficient(feature));
+  else
+    result.unseen.emplace_back(key);
+}
+
+caf::error fit_walked(tuned_costs& result, const sorted_samples& samples, const process_constants& known) {
+  if (samples.walked.empty())
+    return caf::none;
+  auto fit = best_walked_fit(samples.walked, known);
+  if (!fit)
+    return std::move(fit.error());
+  const seen_rates seen{fit->fit, fit->observations};
+  if (auto problem = seen.check("copies in one process", 4))
+    return problem;
   auto& costs = result.values.costs;
-  if (auto& x = result.walked.coefficients; !x.empty()) {
-    costs.local_operation = duration_of(x[0]);
-    costs.local_rank = duration_of(x[1]);
-    costs.local_step = duration_of(x[2]);
-    costs.local_message = duration_of(x[3]);
-    costs.local_bandwidth = rate_of(x[4]);
-    costs.local_reduction_rate = rate_of(x[5]);
-    costs.local_memory_bandwidth = rate_of(x[6]);
+  auto& x = fit->fit.coefficients;
+  costs.local_operation = duration_of(x[0]);
+  costs.local_rank = duration_of(x[1]);
+  costs.local_step = duration_of(x[2]);
+  costs.local_message = duration_of(x[3]);
+  costs.local_bandwidth = rate_of(x[4]);
+  take_seen(result, costs.local_reduction_rate, seen, 5, "local-reduction-rate");
+  take_seen(result, costs.local_memory_bandwidth, seen, 6, "local-memory-bandwidth");
+  if (seen.has(6))
+    costs.local_cache_bytes = fit->cache_bytes;
+  result.walked = std::move(fit->fit);
+  return caf::none;
+}
+
+caf::error fit_joint(tuned_costs& result, const sorted_samples& samples) {
+  if (samples.joint.empty())
+    return caf::none;
+  result.joint = fit_least_squares(samples.joint);
+  const seen_rates seen{result.joint, samples.joint};
+  if (auto problem = seen.check("joint operations", 2))
+    return problem;
+  auto& costs = result.values.costs;
+  auto& x = result.joint.coefficients;
+  costs.joint_operation = duration_of(x[0]);
+  costs.joint_rank = duration_of(x[1]);
+  costs.joint_bandwidth = rate_of(x[2]);
+  return caf::none;
+}
+
+caf::error fit_network(tuned_costs& result, const sorted_samples& samples) {
+  if (samples.network.empty())
+    return caf::none;
+  result.network = fit_least_squares(samples.network);
+  const seen_rates seen{result.network, samples.network};
+  if (auto problem = seen.check("what goes between processes", 2))
+    return problem;
+  auto& costs = result.values.costs;
+  auto& x = result.network.coefficients;
+  costs.operation = duration_of(x[0]);
+  costs.latency = duration_of(x[1]);
+  costs.bandwidth = rate_of(x[2]);
+  costs.message = duration_of(x[3]);
+  if (samples.on_hosts) {
+    costs.host_latency = duration_of(x[4]);
+    take_seen(result, costs.host_bandwidth, seen, 5, "host-bandwidth");
   }
-  if (auto& x = result.joint.coefficients; !x.empty()) {
-    costs.joint_operation = duration_of(x[0]);
-    costs.joint_rank = duration_of(x[1]);
-    costs.joint_bandwidth = rate_of(x[2]);
-  }
-  if (auto& x = result.network.coefficients; !x.empty()) {
-    costs.operation = duration_of(x[0]);
-    costs.latency = duration_of(x[1]);
-    costs.bandwidth = rate_of(x[2]);
-    costs.message = duration_of(x[3]);
-    if (std::ranges::any_of(samples, [](auto& y) { return has_two_levels(world_of(y)); })) {
-      costs.host_latency = duration_of(x[4]);
-      costs.host_bandwidth = rate_of(x[5]);
-    }
-  }
+  return caf::none;
+}
+
+} // namespace
+
+caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores) {
+  const auto machine = process_costs(known, cores);
+  auto sorted = sorted_by_terms(samples, machine);
+  if (!sorted)
+    return std::move(sorted.error());
+  tuned_costs result{known, {}, {}, {}, {}};
+  if (auto problem = fit_walked(result, *sorted, machine))
+    return problem;
+  if (auto problem = fit_joint(result, *sorted))
+    return problem;
+  if (auto problem = fit_network(result, *sorted))
+    return problem;
   return result;
 }
 

@@ -28,10 +28,12 @@ struct cost_sample {
 struct tuned_costs {
   options values;                    ///< Those given, with the fitted [costs].
   linear_fit walked, joint, network; ///< Residuals over the samples that each was fitted to.
+  std::vector<std::string> unseen;   ///< Keys that the samples do not tell, and that are as given.
 };
 
 /// The constants under which the samples are best explained; those of a way that no sample went stay. `cores` are those
-/// that the ranks of a process share. Errors: as of `plan`.
+/// that the ranks of a process share. Errors: aborted where the samples do not tell what bytes take (seen_rates.hpp);
+/// as of `plan`.
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores);
 
 /// What the constants in `values` make of the sample, in seconds. Errors: as of `plan`.

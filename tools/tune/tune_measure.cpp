@@ -2,6 +2,7 @@
 
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/configuration/places.hpp"
 #include "tools/bench/bench.hpp"
 #include "tools/bench/bench_sizes.hpp"
@@ -140,6 +141,8 @@ caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effo
                                    number(network_iterations),
                                    "--samples",
                                    number(effort.samples),
+                                   "--chunk", // as the fit has them, whatever costs are configured
+                                   number(default_chunk * sizeof(float)),
                                    "--no-memory-limit",
                                    "--json",
                                    json};
@@ -266,6 +269,7 @@ caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_
   opts.max_bytes = std::min(network_bytes_max, effort.bytes_max);
   opts.iterations = network_iterations;
   opts.samples = effort.samples;
+  opts.chunk_count = default_chunk;
   std::vector<measured_point> points;
   for (auto bytes : sizes_of(opts))
     for (auto& algorithm : algorithms_for(opts))

@@ -4,6 +4,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -92,6 +93,8 @@ std::string fit_text(const tuned_costs& x) {
   add("what is walked in one process", x.walked);
   add("joint operations", x.joint);
   add("what goes between processes", x.network);
+  if (!x.unseen.empty())
+    text += fmt::format("as they were, since what was measured does not tell them: {}\n", fmt::join(x.unseen, ", "));
   return text;
 }
 

@@ -7,8 +7,9 @@
 
 namespace ringmaster {
 
-/// What a pipelined algorithm takes where the request leaves the chunk to it, in elements: 128 KiB of float32. On a
-/// link of some 4 GB/s and 30 us, that is about what is under way at a time; shorter pieces would mostly wait.
+/// What a pipelined algorithm takes where the request leaves the chunk to it, in elements: 128 KiB of float32, for
+/// ranks of one process, whose pieces stay in the caches. Who knows the network says how large pieces are (`chunk_for`,
+/// runtime/selection/selection.hpp).
 inline constexpr uint64_t default_chunk = 32768;
 
 /// A rank's steps are held in memory and its rounds counted in 32 bits: nobody's elements are cut into more pieces

@@ -55,6 +55,35 @@ TEST_CASE("communicator: every datatype and reduction, each algorithm, in place 
           }
 }
 
+TEST_CASE("communicator: between processes data is cut for their network, in one process as ever, and as was told") {
+  for (bool one_process : {true, false}) {
+    CAPTURE(one_process);
+    auto how = with_devices(8);
+    how.share_memory = one_process;
+    how.memory_bytes = 1u << 20;
+    simulated_cluster cluster{how};
+    all_reduce_trial trial{cluster, on_ranks(8)};
+    REQUIRE(trial.launch() == "");
+    auto cut = [&](const char* algorithm, uint64_t told) {
+      proto::CollectiveRequest request;
+      auto& what = *request.mutable_collective();
+      what.set_kind(proto::ALL_REDUCE);
+      what.set_algorithm(algorithm);
+      what.set_datatype(proto::FLOAT32);
+      what.set_count(1u << 18); // 1 MiB
+      what.set_chunk_count(told);
+      for (auto& device : trial.comm.devices())
+        request.add_inputs(device.minmemaddr().value());
+      auto op = state_of<communicator_state>(communicator_of(cluster)).operation_for(request, {});
+      REQUIRE_MESSAGE(op, (op ? "" : render(op.error())));
+      return op->what().chunk_count();
+    };
+    CHECK(cut("chain", 0) == (one_process ? 0 : 1u << 16)); // of 5 us and 50 GB/s
+    CHECK(cut("ring", 0) == 0);
+    CHECK(cut("chain", 1000) == 1000);
+  }
+}
+
 TEST_CASE("communicator: what is called behind an operation comes behind it, also where relays stand between") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);

@@ -156,6 +156,69 @@ TEST_CASE("selection: a layout that is not regular is estimated, and one of many
   CHECK(!select_algorithm(proto::ALL_GATHER, many, 4, {})->on_hosts);
 }
 
+TEST_CASE("selection: pieces are as large as the network asks for, and as was told where somebody has said how large") {
+  const plan_request large{.world_size = 64, .count = uint64_t{64} << 20}; // 256 MiB
+  for (auto& which : algorithms()) {
+    CAPTURE(name_of(which.kind));
+    CAPTURE(which.name);
+    if (has_v_variant(which.kind) || which.kind == proto::SEND_RECV || which.kind == proto::BARRIER)
+      continue;
+    auto seconds = [&](uint64_t chunk) {
+      auto request = large;
+      request.chunk = chunk;
+      return named(*candidates(which.kind, request, 4, {}), which.name).time.total_s();
+    };
+    const auto chunk = chunk_for(which, large, 4, {});
+    REQUIRE(chunk);
+    CHECK((*chunk != 0) == which.is.in_chunks);
+    if (!which.is.in_chunks)
+      continue;
+    CHECK(named(*candidates(which.kind, large, 4, {}), which.name).chunk == *chunk);
+    if (*chunk > 1u << 16) // else it is for additions beside
+      for (uint64_t other = 1024; other <= large.count; other *= 2)
+        CHECK(seconds(*chunk) <= seconds(other));
+    auto told = large;
+    told.chunk = 777;
+    CHECK(*chunk_for(which, told, 4, {}) == 777);
+    auto small = large;
+    small.count = 100;
+    CHECK(*chunk_for(which, small, 4, {}) == 0);
+  }
+}
+
+TEST_CASE("selection: a longer latency asks for larger pieces, a slower link for smaller ones") {
+  const plan_request request{.world_size = 64, .count = uint64_t{64} << 20};
+  auto& tree = **find_algorithm(proto::ALL_REDUCE, "double_tree");
+  auto chunk = [&](double latency_s, double bandwidth) {
+    return *chunk_for(tree, request, 4, {.latency_s = latency_s, .bandwidth = bandwidth});
+  };
+  CHECK(chunk(5e-6, 50e9) == 1u << 20); // 4 MiB
+  CHECK(chunk(5e-4, 50e9) > chunk(5e-6, 50e9));
+  CHECK(chunk(5e-6, 1e9) < chunk(5e-6, 50e9));
+  // Two ranks' pieces would follow each other over one link: a broadcast goes in one, what is added in what is under
+  // way at a time.
+  const plan_request pair{.world_size = 2, .count = uint64_t{64} << 20};
+  CHECK(*chunk_for(**find_algorithm(proto::BROADCAST, "chain"), pair, 4, {}) == pair.count);
+  CHECK(*chunk_for(**find_algorithm(proto::ALL_REDUCE, "chain"), pair, 4, {}) == 1u << 16); // 5 us x 50 GB/s
+}
+
+TEST_CASE("known_picks: knows pieces by algorithm and hosts, and forgets them") {
+  known_picks picks;
+  plan_request request{.world_size = 64, .count = uint64_t{64} << 20};
+  auto chunk = [&](const char* name, const cost_constants& constants = {}) {
+    return *picks.chunk(proto::ALL_REDUCE, name, request, 4, constants);
+  };
+  const auto once = chunk("double_tree");
+  CHECK(once == *chunk_for(**find_algorithm(proto::ALL_REDUCE, "double_tree"), request, 4, {}));
+  CHECK(chunk("ring_pipelined") != once);
+  CHECK(chunk("ring") == 0);
+  const cost_constants slow{.latency_s = 5e-4};
+  CHECK(chunk("double_tree", slow) == once); // which it does not compute again
+  picks.forget();
+  CHECK(chunk("double_tree", slow) > once);
+  CHECK(!picks.chunk(proto::ALL_REDUCE, "moon", request, 4, {}));
+}
+
 TEST_CASE("known_picks: says what is selected, also when it has forgotten it, and for other hosts something else") {
   known_picks picks;
   const cost_constants slow_across{.latency_s = 1e-4, .bandwidth = 1e9, .host_latency_s = 1e-6, .host_bandwidth = 1e11};

@@ -253,6 +253,23 @@ TEST_CASE("simulation: hosts share their network cards") {
         == 14 * 4000 * ps_per_byte);
 }
 
+TEST_CASE("simulation: hosts' cards are busy all the time where nobody waits for another one's message") {
+  // 64 ranks on 8 hosts all have something for everybody else.
+  network net{.link = {5 * us, 50e9}, .inside_host = {us, 300e9}};
+  for (uint32_t rank = 0; rank < 64; ++rank)
+    net.hosts.push_back(rank / 8);
+  auto busiest = [&](proto::CollectiveKind kind, std::string_view name, bool as_they_come) {
+    auto ranks = *plan_all(kind, name, {.world_size = 64, .count = uint64_t{64} << 20, .hosts = net.hosts});
+    for (auto& each : ranks)
+      for (auto& x : each.steps)
+        x.then = x.then && !as_they_come;
+    return run(ranks, net).busiest_share;
+  };
+  CHECK(busiest(proto::ALL_TO_ALL, "naive", false) > 0.99);
+  CHECK(busiest(proto::ALL_REDUCE, "one_shot", true) > 0.9);
+  CHECK(busiest(proto::ALL_REDUCE, "one_shot", false) < 0.35); // all want rank 0's first, and share its host's card
+}
+
 TEST_CASE("simulation: on two levels hierarchical algorithms take what their phases add up to, and flat ones longer") {
   constexpr uint64_t count = 64 * 1024;
   constexpr picoseconds across = 80, within = 4; // of a byte

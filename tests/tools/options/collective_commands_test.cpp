@@ -2,6 +2,7 @@
 #include "tools/simulate/simulate_command.hpp"
 #include "tools/tune/explain_command.hpp"
 
+#include "runtime/text/json_value.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
@@ -58,6 +59,26 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
   CHECK(contains(table.out, "\nnaive "));
   CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 2 + std::count(json.out.begin(), json.out.end(), '\n'));
   CHECK(contains(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
+}
+
+TEST_CASE("simulate: pieces are cut for the network, or as was told") {
+  std::vector<std::string> args{"all_reduce", "--algorithm=double_tree", "--ranks=64", "--bytes=256M"};
+  CHECK(contains(run(simulate_command, args).out, "  pieces of            4 MiB\n"));
+  auto json = parse_json(run(simulate_command, {args[0], args[1], args[2], args[3], "--json"}).out);
+  REQUIRE(json.engaged());
+  auto number = [&](std::string_view name) {
+    auto found = std::ranges::find(json->keys, name, [](auto& x) { return x.name; });
+    return json->entries[static_cast<size_t>(found - json->keys.begin())].number;
+  };
+  CHECK(number("piece_bytes") == 4 << 20);
+  CHECK(number("time_ps") < 14e9); // 31.4 ms in pieces of 128 KiB
+  args.push_back("--chunk=128K");
+  CHECK(contains(run(simulate_command, args).out, "  pieces of            128 KiB\n"));
+  CHECK(!contains(run(simulate_command, {"all_reduce", "--algorithm=ring"}).out, "pieces of"));
+  CHECK(contains(run(explain_command, {"all_reduce", "--ranks=64", "--bytes=256M", "--latency=5us",
+                                       "--bandwidth=50GB/s", "--costs.message=0s"})
+                   .out,
+                 "; pieces of 4 MiB\n"));
 }
 
 TEST_CASE("draw: pieces are for algorithms that have some, also where the first is drawn") {

@@ -79,6 +79,23 @@ TEST_CASE("plan: under the lab's costs every strategy is searched, and plain dat
     CHECK(member(best[i - 1], "time_s").number <= member(best[i], "time_s").number);
 }
 
+TEST_CASE("plan: under the lab's costs a strategy's sides are those that it has, and its columns say their units") {
+  const std::vector<std::string> args{"--cost-model=lab", "--ranks=8", "--layers=16", "--global-batch=256"};
+  const auto text = plan(args).out;
+  CHECK(text.find(
+          "strategy           t    d    p  micro    v     time, ms  MFU, %  bubble, %   comm., %  peak, G elements\n")
+        != std::string::npos);
+  CHECK(text.find("\nddp-overlap        1    8    1 ") != std::string::npos);
+  auto with_json = args;
+  with_json.push_back("--json");
+  auto json = parse_json(plan(with_json).out);
+  REQUIRE(json.engaged());
+  for (auto* list : {"best", "pareto"})
+    for (auto& x : member(*json, list).entries)
+      CHECK(member(x, "tensor").number * member(x, "data").number * member(x, "stages").number == 8);
+  CHECK(member(member(*json, "plain"), "data").number == 8);
+}
+
 TEST_CASE("plan: a bound of the search is never above what is simulated, and hides nothing") {
   struct world {
     uint32_t layers;

@@ -35,7 +35,7 @@ TEST_CASE("simulate train: the text and the object have the same step") {
   std::vector<std::string> args{"--strategy=1f1b", "--ranks=2", "--layers=2", "--global-batch=8", "--micro-batch=2"};
   auto text = train(args);
   CHECK(text.code == 0);
-  CHECK(text.out.find("time           0.00138526 s to the start of the last event") != std::string::npos);
+  CHECK(text.out.find("time           1.385 ms to the start of the last event") != std::string::npos);
   args.push_back("--json");
   auto json = train(args);
   CHECK(json.code == 0);
@@ -83,7 +83,9 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   auto table = train(args);
   CHECK(table.code == 0);
   CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size());
-  CHECK(table.out.find("| 1f1b | 0.0101") != std::string::npos);
+  CHECK(table.out.find("| strategy       | time, ms | end, ms | peak memory, M elements | MFU, % | ") == 0);
+  CHECK(table.out.find("\n| 1f1b           |    10.1") != std::string::npos);
+  CHECK(table.out.find("fits") == std::string::npos); // the lab's GPU has no limit
   args.push_back("--json");
   auto list = parse_json(train(args).out);
   REQUIRE(list.engaged());
@@ -211,7 +213,28 @@ TEST_CASE("simulate train: a strategy that is nearly one of ours is suggested") 
 TEST_CASE("simulate train: what does not fit on the system is said") {
   auto result = train({"--strategy=ddp", "--cost-model=transformer", "--model=megatron-22b", "--system=h100-80g"});
   CHECK(result.code == 0);
-  CHECK(result.out.find("which does not fit: there is room for 76000000000") != std::string::npos);
+  CHECK(result.out.find("which does not fit: there is room for 76.00 GB\n") != std::string::npos);
+}
+
+TEST_CASE("simulate train: side by side those that fit come first, and of them the fastest") {
+  std::vector<std::string> args{"--strategy=all", "--cost-model=transformer", "--model=gpt3-6.7b", "--global-batch=16",
+                                "--micro-batch=2"};
+  const auto table = train(args).out;
+  CHECK(table.find("| fits into 76.00 GB |\n") != std::string::npos);
+  std::vector<std::pair<bool, double>> order; // too large, time
+  std::istringstream lines{table};
+  for (std::string line; std::getline(lines, line);)
+    if (line.ends_with(" yes |") || line.ends_with(" no |"))
+      order.emplace_back(line.ends_with(" no |"), std::stod(line.substr(line.find('|', 1) + 1)));
+  CHECK(order.size() > 10);
+  CHECK(order.front().first == false);
+  CHECK(order.back().first == true);
+  CHECK(std::ranges::is_sorted(order));
+  args.push_back("--json");
+  const auto json = train(args).out;
+  CHECK(occurrences(json, R"("fits":false)")
+        == static_cast<size_t>(std::ranges::count_if(order, [](auto& x) { return x.first; })));
+  CHECK(train({"--strategy=ddp", "--json"}).out.find(R"("room":null,"fits":null,)") != std::string::npos);
 }
 
 TEST_CASE(

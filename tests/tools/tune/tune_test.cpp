@@ -1,9 +1,11 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/tune/tune_command.hpp"
 #include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
@@ -112,6 +114,45 @@ TEST_CASE("tune: constants of a way that was not measured stay") {
   REQUIRE(fitted);
   CHECK(fitted->values.costs.host_latency == options{}.costs.host_latency);
   CHECK(fitted->values.costs.host_bandwidth == options{}.costs.host_bandwidth);
+}
+
+TEST_CASE("tune: a bandwidth that was not seen is not fitted") {
+  const auto machine = known_machine();
+  auto up_to = [&](uint64_t bytes_max, transport by) {
+    auto samples = samples_of(machine);
+    std::erase_if(samples, [&](auto& x) { return x.bytes > bytes_max || x.by != by; });
+    return fit_costs(samples, machine, 2);
+  };
+  auto refused = up_to(8, transport::network);
+  REQUIRE(!refused);
+  CHECK(code_of(refused.error()) == errc::aborted);
+  CHECK(render(refused.error())
+          .find("the bandwidth of what goes between processes cannot be told from what was measured: bytes take at "
+                "most 0.")
+        != std::string::npos);
+  CHECK(up_to(16u << 20, transport::network));
+  CHECK(!up_to(8, transport::process));
+  // All of it fits into the caches: what is past them stays as it was.
+  auto cached = up_to(64u << 10, transport::process);
+  REQUIRE(cached);
+  CHECK(cached->unseen == std::vector<std::string>{"local-memory-bandwidth"});
+  CHECK(cached->values.costs.local_memory_bandwidth == machine.costs.local_memory_bandwidth);
+  CHECK(cached->values.costs.local_cache_bytes == machine.costs.local_cache_bytes);
+  CHECK(fit_text(*cached).find("does not tell them: local-memory-bandwidth\n") != std::string::npos);
+}
+
+TEST_CASE("tune: sizes from which no bandwidth can be told are refused before anything is measured") {
+  auto refusal = [](const char* transport, const char* bytes) {
+    auto result = run_command(tune_command(), {"--transport", transport, "--max-bytes", bytes});
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(
+    refusal("network", "64K")
+    == "ringmaster tune: --max-bytes 64K: from such sizes no bandwidth can be told between processes; 2M or more is "
+       "wanted. --check, which fits nothing, takes any\n");
+  CHECK(refusal("all", "1M").find("between processes; 2M or more") != std::string::npos);
+  CHECK(refusal("process", "64K").find("in a process; 1M or more") != std::string::npos);
 }
 
 TEST_CASE("tune: of a joined cluster it measures two nodes, one rank of each, and all ranks, none of them twice") {

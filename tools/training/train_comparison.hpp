@@ -1,0 +1,42 @@
+#pragma once
+
+#include "runtime/training/pictures/train_run.hpp"
+#include "runtime/training/simulated/simulator.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// Runs of several strategies side by side, all in one cost model's units.
+class train_comparison {
+public:
+  void add(const train_run& x, const training::training_outcome& found);
+  /// One that cannot be run, and why.
+  void add(std::string_view strategy, const std::string& problem);
+
+  bool any() const noexcept { return !runs_.empty(); }
+  /// A table in Markdown, its units in the heads: those that fit into what a rank may hold come first, and of them the
+  /// fastest; last those that cannot be run. Where a rank may hold any amount, nobody asks what fits.
+  std::string text() const;
+
+private:
+  struct run {
+    std::string_view strategy;
+    double time = 0, end = 0, memory = 0;
+    double mfu_percent = -1, bubble = 0, communication = 0; ///< The last two as parts of the whole time.
+    bool fits = true;
+  };
+  using line = std::vector<std::string>;
+
+  std::vector<line> lines() const;
+
+  std::vector<run> runs_;
+  std::string time_unit_, memory_unit_;
+  uint64_t room_ = UINT64_MAX;
+  std::string problems_;
+};
+
+} // namespace ringmaster
