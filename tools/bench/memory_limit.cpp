@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t page_bytes = 4096;
 constexpr uint64_t cached_max = 8u << 20; ///< So much stays in the caches for the next operation.
-const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+const uint32_t crew_size = std::max(1u, std::thread::hardware_concurrency());
 
 /// Runs work(part, parts) for all parts, on all cores, over and over. Its threads spin: what is measured is memory, not
 /// waking. Whoever is free takes the next part.
@@ -28,7 +28,7 @@ template <class Work>
 class crew {
 public:
   crew(uint32_t parts, Work work) : parts_(parts), next_(parts), work_(std::move(work)) {
-    for (uint32_t i = 1; i < cores; ++i)
+    for (uint32_t i = 1; i < crew_size; ++i)
       others_.emplace_back([this] {
         while (!stop_)
           take();
@@ -159,7 +159,8 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
 
 caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations) {
   const auto cached = touched_bytes(x) <= cached_max;
-  const auto parts = cached ? cores : 16 * cores; // what is in a core's cache stays there; large work is shared out
+  const auto parts = cached ? crew_size
+                            : 16 * crew_size; // what is in a core's cache stays there; large work is shared out
   memory_limit best;
   caf::error problem;
   for (auto files : {true, false}) {

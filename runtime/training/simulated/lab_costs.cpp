@@ -9,9 +9,9 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double hidden = 4096, positions = 1024, element_bytes = 2;
+constexpr double lab_hidden = 4096, positions = 1024, element_bytes = 2;
 constexpr double peak_flops = 1000e12, hbm_bandwidth = 3072e9, host_bandwidth = 450e9;
-constexpr double matrix = hidden * hidden; ///< Elements.
+constexpr double matrix = lab_hidden * lab_hidden; ///< Elements.
 
 double load_efficiency(double bytes) {
   return bytes >= 100e6 ? 0.95 : bytes >= 10e6 ? 0.9 : bytes >= 1e6 ? 0.7 : 0.3;
@@ -76,22 +76,22 @@ public:
       case op::forward:
       case op::backward:
         return roofline(2 * matrix / tensor * positions * samples,
-                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden));
+                        element_bytes * (matrix / tensor + 2 * positions * samples * lab_hidden));
       case op::backward_input:
       case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
         return roofline(2 * matrix / tensor * positions * samples,
-                        element_bytes * (matrix / tensor + 2 * positions * samples * hidden))
+                        element_bytes * (matrix / tensor + 2 * positions * samples * lab_hidden))
                / 2;
       case op::attend:
       case op::attend_backward: { // half of the scores, for they are causal; FlashAttention's two and five products
         const auto run = x.argument.positions();
         const auto keys = positions * run.count / run.of;
-        return roofline((x.what == op::attend ? 2 : 5) * hidden * positions * samples * keys,
-                        element_bytes * hidden * (2 * positions * samples + 2 * keys * whole_samples));
+        return roofline((x.what == op::attend ? 2 : 5) * lab_hidden * positions * samples * keys,
+                        element_bytes * lab_hidden * (2 * positions * samples + 2 * keys * whole_samples));
       }
       case op::update: {
-        const auto flops = hidden
-                           * static_cast<double>(static_cast<uint64_t>(hidden) / x.argument.part.count
+        const auto flops = lab_hidden
+                           * static_cast<double>(static_cast<uint64_t>(lab_hidden) / x.argument.part.count
                                                  / static_cast<uint64_t>(tensor));
         return roofline(flops, 6 * flops);
       }
@@ -105,7 +105,8 @@ public:
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
         const auto values = of_keys(x.argument.kind) ? 2. : 1.;
-        const auto elements = of_activation(x.argument.kind) ? values * hidden * positions * samples : matrix / tensor;
+        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * positions * samples
+                                                             : matrix / tensor;
         const auto bytes = element_bytes * elements;
         return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
       }
@@ -117,7 +118,7 @@ public:
       case op::send:
       case op::receive: {
         const auto values = of_keys(x.argument.kind) ? 2 / shards : 1.;
-        const auto elements = of_activation(x.argument.kind) ? values * hidden * positions * samples
+        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * positions * samples
                                                              : matrix / tensor / shards;
         return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
       }

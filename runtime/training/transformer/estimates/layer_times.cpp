@@ -165,7 +165,11 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     const auto keys = m.latent.key_value_rank > 0 ? m.latent.key_value_rank + m.latent.rotary_size
                                                   : 2 * m.key_value_heads * m.head_size / how.shape.tensor;
     const auto ring = context_exchange_time(bf16_bytes * rows * keys, how.context, how.shape.tensor, on);
-    set(&exchange_parts::context, ring, std::max(0.0, ring - work.core * (how.context - 1) / how.context));
+    // keys and values go around, in the backward with the gradients by them; half of both counts in each direction
+    const auto beside = static_cast<double>(how.context - 1) / how.context;
+    const auto exposed = std::max(0.0, ring - work.core * beside)
+                         + std::max(0.0, 2 * ring - work.core_backward * beside);
+    set(&exchange_parts::context, 3 * ring / 2, exposed / 2);
   }
   return x;
 }
