@@ -36,7 +36,7 @@ struct reduction_choice {
 
 struct call_options {
   std::string algorithm = "auto";
-  uint64_t chunk_count = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes.
+  uint64_t chunk_count = 0; ///< Pipelined algorithms: elements of a piece; 0: as the network asks for.
   caf::timespan timeout{
     0}; ///< For the operation to have ended, on whatever rank it waits. 0: the communicator's own limits.
 };

@@ -76,7 +76,7 @@ TEST_CASE("extension: a strategy from outside is the command's, its tables' and 
   CHECK(alone.out.find("forgetful on 4 ranks: 3 layers, a global batch of 8") == 0);
   CHECK(train({"--strategy=forgetfu"}).err.find("did you mean forgetful?") != std::string::npos);
   CHECK(train({"--strategy=forgetful", "--micro-batch=1"}).code == 2);
-  CHECK(train({"--strategy=all", "--ranks=4", "--layers=4", "--global-batch=8"}).out.find("| forgetful | ")
+  CHECK(train({"--strategy=all", "--ranks=4", "--layers=4", "--global-batch=8"}).out.find("\n| forgetful ")
         != std::string::npos);
   CHECK(train({"--help"}).out.find("data parallel that keeps no inputs") != std::string::npos);
   auto all = search_strategies(3, 16, 4, puzzle_costs(), UINT64_MAX, 1000);

@@ -28,7 +28,7 @@ struct bench_options {
   uint32_t iterations = 0; ///< 0: by size.
   uint32_t samples = 20;
   uint32_t warmups = 2;     ///< Samples before them.
-  uint64_t chunk_count = 0; ///< Elements; 0: as the algorithm likes.
+  uint64_t chunk_count = 0; ///< Elements; 0: as the network asks for.
   bool in_place = false;
   bool deterministic = false;
   bool single = false; ///< One call, and wait for its end, instead of back to back.

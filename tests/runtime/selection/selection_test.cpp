@@ -192,7 +192,7 @@ TEST_CASE("selection: a longer latency asks for larger pieces, a slower link for
   auto chunk = [&](double latency_s, double bandwidth) {
     return *chunk_for(tree, request, 4, {.latency_s = latency_s, .bandwidth = bandwidth});
   };
-  CHECK(chunk(5e-6, 50e9) == 1u << 20); // 4 MiB
+  CHECK(chunk(5e-6, 50e9) == 1u << 19); // 2 MiB
   CHECK(chunk(5e-4, 50e9) > chunk(5e-6, 50e9));
   CHECK(chunk(5e-6, 1e9) < chunk(5e-6, 50e9));
   // Two ranks' pieces would follow each other over one link: a broadcast goes in one, what is added in what is under

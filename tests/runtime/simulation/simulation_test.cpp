@@ -266,7 +266,7 @@ TEST_CASE("simulation: hosts' cards are busy all the time where nobody waits for
     return run(ranks, net).busiest_share;
   };
   CHECK(busiest(proto::ALL_TO_ALL, "naive", false) > 0.99);
-  CHECK(busiest(proto::ALL_REDUCE, "one_shot", true) > 0.9);
+  CHECK(busiest(proto::ALL_REDUCE, "one_shot", true) > 0.8);
   CHECK(busiest(proto::ALL_REDUCE, "one_shot", false) < 0.35); // all want rank 0's first, and share its host's card
 }
 

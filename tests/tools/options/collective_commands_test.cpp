@@ -63,14 +63,14 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
 
 TEST_CASE("simulate: pieces are cut for the network, or as was told") {
   std::vector<std::string> args{"all_reduce", "--algorithm=double_tree", "--ranks=64", "--bytes=256M"};
-  CHECK(contains(run(simulate_command, args).out, "  pieces of            4 MiB\n"));
+  CHECK(contains(run(simulate_command, args).out, "  pieces of            2 MiB\n"));
   auto json = parse_json(run(simulate_command, {args[0], args[1], args[2], args[3], "--json"}).out);
   REQUIRE(json.engaged());
   auto number = [&](std::string_view name) {
     auto found = std::ranges::find(json->keys, name, [](auto& x) { return x.name; });
     return json->entries[static_cast<size_t>(found - json->keys.begin())].number;
   };
-  CHECK(number("piece_bytes") == 4 << 20);
+  CHECK(number("piece_bytes") == 2 << 20);
   CHECK(number("time_ps") < 14e9); // 31.4 ms in pieces of 128 KiB
   args.push_back("--chunk=128K");
   CHECK(contains(run(simulate_command, args).out, "  pieces of            128 KiB\n"));
@@ -78,7 +78,7 @@ TEST_CASE("simulate: pieces are cut for the network, or as was told") {
   CHECK(contains(run(explain_command, {"all_reduce", "--ranks=64", "--bytes=256M", "--latency=5us",
                                        "--bandwidth=50GB/s", "--costs.message=0s"})
                    .out,
-                 "; pieces of 4 MiB\n"));
+                 "; pieces of 2 MiB\n"));
 }
 
 TEST_CASE("draw: pieces are for algorithms that have some, also where the first is drawn") {

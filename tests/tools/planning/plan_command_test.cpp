@@ -83,7 +83,7 @@ TEST_CASE("plan: under the lab's costs a strategy's sides are those that it has,
   const std::vector<std::string> args{"--cost-model=lab", "--ranks=8", "--layers=16", "--global-batch=256"};
   const auto text = plan(args).out;
   CHECK(text.find(
-          "strategy           t    d    p  micro    v     time, ms  MFU, %  bubble, %   comm., %  peak, G elements\n")
+          "strategy           t    d    p  micro    v     time, ms  MFU, %  bubble, %  comm., %  peak, G elements\n")
         != std::string::npos);
   CHECK(text.find("\nddp-overlap        1    8    1 ") != std::string::npos);
   auto with_json = args;

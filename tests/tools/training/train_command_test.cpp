@@ -84,7 +84,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   CHECK(table.code == 0);
   CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size());
   CHECK(table.out.find("| strategy       | time, ms | end, ms | peak memory, M elements | MFU, % | ") == 0);
-  CHECK(table.out.find("\n| 1f1b           |    10.1") != std::string::npos);
+  CHECK(table.out.find("\n| 1f1b           |   10.1") != std::string::npos);
   CHECK(table.out.find("fits") == std::string::npos); // the lab's GPU has no limit
   args.push_back("--json");
   auto list = parse_json(train(args).out);
