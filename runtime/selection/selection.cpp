@@ -70,6 +70,8 @@ caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& re
     return request.chunk;
   const auto whole = std::bit_ceil(request.count); // at most 2^63, as of `check_request`
   auto cut = request;
+  if (!which.is.by_hosts)
+    cut.hosts.clear(); // to plan every rank for each size would take longer than many an operation
   uint64_t best = whole;
   auto least = std::numeric_limits<double>::infinity();
   for (cut.chunk = whole; cut.chunk > 0; cut.chunk /= 2) {

@@ -54,8 +54,9 @@ caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, con
 /// Elements of a piece that the network asks for, a power of two: fewer pieces mostly wait for each other's bytes, more
 /// of them for latencies, so it is cut as long as the estimate becomes less. Where that saves nothing but the algorithm
 /// adds, what is under way at a time, latency x bandwidth: one piece travels while another is added, which no estimate
-/// sees. A request that says how large they are has that; 0 where the algorithm's own default comes to the same, or it
-/// has no pieces. The rank of the request does not matter. Errors: as of `cost_of` and `plan`.
+/// sees. But for an algorithm by hosts it is estimated as if everything went across. A request that says how large they
+/// are has that; 0 where the algorithm's own default comes to the same, or it has no pieces. The rank of the request
+/// does not matter. Errors: as of `cost_of` and `plan`.
 caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& request, uint64_t element_bytes,
                                   const cost_constants& constants);
 

@@ -155,10 +155,10 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
       return std::move(found.error());
     result.failures = std::move(*found);
   }
+  fmt::print(to.out, "{}", opts.json ? json_of(result) : opts.csv ? csv_of(result) : report_of(result));
   if (!opts.svg.empty())
     if (auto problem = write_output_file(opts.svg, picture_of(points_of(result)), "the picture"))
       return problem;
-  fmt::print(to.out, "{}", opts.json ? json_of(result) : opts.csv ? csv_of(result) : report_of(result));
   return result.found.best.empty() ? exit_failed : 0;
 }
 

@@ -38,7 +38,7 @@ model strategy_model(const language_model& trained, const parallel_setting& how)
 }
 
 confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t& operations_left,
-                       const std::function<void(double)>& watch) {
+                       const std::function<bool(double)>& watch) {
   const auto& how = plan.how;
   if (how.shard > 0 && (how.shape.tensor > 1 || how.context > 1 || how.expert > 1))
     return {plan, {}, "fsdp and hsdp are simulated of whole layers and samples"};
@@ -55,7 +55,9 @@ confirmed_plan confirm(const plan_question& asked, const planned& plan, uint64_t
     return {plan, {}, "too many operations"};
   auto costs = transformer_costs(asked.trained, asked.system, how);
   auto done = simulate([&](rank& self) { return which->run(self, m); }, m, ranks, *costs, false, plan_operations_max,
-                       [&](uint64_t now) { watch(static_cast<double>(now) / static_cast<double>(operations)); });
+                       [&](uint64_t now) { return watch(static_cast<double>(now) / static_cast<double>(operations)); });
+  if (!done && !watch(0))
+    return {plan, {}, "interrupted"};
   if (!done)
     return {plan, {}, render(done.error())};
   operations_left -= std::min(operations_left, done->operations);
@@ -72,18 +74,19 @@ std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const std:
   auto operations_left = operations_max;
   bool goes_on = true;
   auto at = [&](double part) {
-    goes_on = watch((static_cast<double>(result.size()) + std::min(part, 1.0)) / static_cast<double>(best.size()))
-              && goes_on;
+    return goes_on = watch((static_cast<double>(result.size()) + std::min(part, 1.0))
+                           / static_cast<double>(best.size()))
+                     && goes_on;
   };
   for (auto& plan : best) {
     at(0);
     result.push_back(goes_on ? confirm(asked, plan, operations_left, at) : confirmed_plan{plan, {}, "interrupted"});
   }
   const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
-  if (std::ranges::all_of(result, [](auto& x) { return x.simulated.has_value(); }))
-    std::ranges::stable_sort(result, {}, [&](auto& x) {
-      return std::pair{x.simulated->memory_bytes > room, x.simulated->seconds};
-    });
+  std::ranges::stable_sort(result, {}, [&](auto& x) {
+    return std::pair{x.simulated && x.simulated->memory_bytes > room,
+                     x.simulated ? x.simulated->seconds : x.plan.cost.seconds};
+  });
   return result;
 }
 

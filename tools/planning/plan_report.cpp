@@ -57,11 +57,21 @@ std::string pareto_lines(const transformer_plans& found) {
   return text;
 }
 
+/// What failures leave of the time, restarting or shrinking; all where they are not asked for.
+double goodput_of(const plan_outcome& x) {
+  if (!x.failures || x.failures->recoveries.empty())
+    return 1;
+  double most = 0;
+  for (auto& each : x.failures->recoveries)
+    most = std::max(most, each.outcome.goodput);
+  return std::max(most, 1e-9);
+}
+
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
 std::string figures_text(const plan_outcome& x, const planned& plan) {
   const auto figures = figures_of(x, plan);
   auto text = fmt::format(
-    "\nThe first of them: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % "
+    "\nThe first of them, in closed form: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % "
     "of {}'s peak\n",
     figures.tokens_a_second, figures.tokens_a_second / x.asked.devices, figures.flops / 1e12, 100 * plan.cost.mfu,
     name_of(plan.how.computed_in));
@@ -79,10 +89,12 @@ std::string figures_text(const plan_outcome& x, const planned& plan) {
     text += fmt::format(" {} {:.1f}", name, bytes / giga);
   text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga, room_of(x) / giga);
   if (figures.joules > 0)
-    text += fmt::format("energy: {:.1f} kWh a thousand iterations\n", figures.joules * 1000 / 3.6e6);
+    text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)
-    text += fmt::format("run:    {:.3g} tokens in {:.1f} days, {:.0f} GPU-hours{}\n", *x.run.tokens, figures.days,
-                        figures.gpu_hours, x.run.price ? fmt::format(", cost {:.0f}", figures.cost) : "");
+    text += fmt::format("run:    {:.3g} tokens in {:.1f} days, {:.0f} GPU-hours{}{}\n", *x.run.tokens, figures.days,
+                        figures.gpu_hours, x.run.price ? fmt::format(", cost {:.0f}", figures.cost) : "",
+                        x.failures ? fmt::format(", with the failures below ({:.2f} % goodput)", 100 * goodput_of(x))
+                                   : "");
   return text;
 }
 
@@ -115,7 +127,7 @@ plan_figures figures_of(const plan_outcome& x, const planned& plan) {
   result.flops = flops_of(m, x.asked.global_batch, whole) / plan.cost.seconds / x.asked.devices;
   result.joules = x.asked.system.watts * x.asked.devices * plan.cost.seconds;
   if (x.run.tokens) {
-    const auto seconds = *x.run.tokens / result.tokens_a_second;
+    const auto seconds = *x.run.tokens / result.tokens_a_second / goodput_of(x);
     result.days = seconds / day;
     result.gpu_hours = seconds / hour * x.asked.devices;
     result.cost = result.gpu_hours * x.run.price.value_or(0);

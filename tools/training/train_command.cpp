@@ -29,7 +29,10 @@ caf::expected<training_outcome> simulated(const train_options& x, const std::fun
   const auto expected = static_cast<double>(operations_expected(*x.which, x.trained, x.ranks));
   return simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, x.ranks, *x.costs, with_events,
                   train_operations_max,
-                  [&](uint64_t operations) { watch(static_cast<double>(operations) / expected); });
+                  [&](uint64_t operations) {
+                    watch(static_cast<double>(operations) / expected);
+                    return true;
+                  });
 }
 
 train_run about(const train_options& x) {

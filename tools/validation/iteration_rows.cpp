@@ -52,6 +52,7 @@ caf::expected<measured_iteration> read_row(const csv_table& table, const csv_tab
   result.how.global_batch = whole(1);
   result.how.micro_batch = whole(2);
   result.how.attention = attention_kernel::unfused;
+  result.how.gradient_bytes = 2;
   result.older_software = whole(0) <= 8;
   result.how.again = result.older_software ? recomputation::none : recomputation::full;
   result.seconds = x[time_column] / 1e3;

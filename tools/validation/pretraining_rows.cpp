@@ -152,6 +152,7 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   how.shard = whole[column::fsdp];
   how.zero = 1;
   how.overlapped = true;
+  how.gradient_bytes = 2; // as its software has them
   how.sequence_parallel = how.shape.tensor > 1;
   how.computed_in = *computed_in;
   how.attention = attention_kernel::flash;

@@ -145,6 +145,7 @@ private:
     if (watch_)
       look = [&](uint64_t now) {
         watch_(static_cast<double>(operations_ + now) / static_cast<double>(operations_planned_));
+        return true;
       };
     auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_,
                          false, 1'000'000'000, look);

@@ -24,8 +24,8 @@ simulated_world::simulated_world(const model& trained, uint32_t world_size, cons
 
 void simulated_world::take_place(pending& x, double duration) {
   constexpr uint64_t between_looks = 1 << 14;
-  if (++outcome_.operations % between_looks == 0 && watch_)
-    watch_(outcome_.operations);
+  if (++outcome_.operations % between_looks == 0 && watch_ && !watch_(outcome_.operations))
+    fail(x.rank, "it was interrupted");
   if (!takes_time(x.what))
     return;
   auto& state = ranks_[x.rank];

@@ -45,8 +45,8 @@ struct training_outcome {
   std::vector<event> events; ///< In the order in which they were simulated; where asked for.
 };
 
-/// Told now and then how many operations have been simulated.
-using training_watch = std::function<void(uint64_t operations)>;
+/// Told now and then how many operations have been simulated; ends the simulation, as an error, by answering false.
+using training_watch = std::function<bool(uint64_t operations)>;
 
 using strategy_function = std::function<strategy(rank&)>;
 

@@ -85,10 +85,33 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
       how.sequence_parallel, how.zero);
     CAPTURE(plan);
     CHECK(std::abs(found->time - 1) < 0.07);
-    CHECK(std::abs(found->memory - 1) < 0.045);
+    CHECK(std::abs(found->memory - 1) < 0.06);
   }
   CHECK(off_in_time <= 5); // of 500; docs/cost_models.md says which
   CHECK(off_in_memory <= 5);
+}
+
+TEST_CASE("plan agreement: weights that are gathered ahead take simulated what the closed form says, 5 % in time") {
+  for (auto* name : {"llama3-8b", "gpt3-13b"})
+    for (uint32_t shard : {64, 8})
+      for (auto again : {recomputation::none, recomputation::full}) {
+        CAPTURE(name);
+        CAPTURE(shard);
+        const auto m = *model_of(name);
+        const auto on = *system_of("h100-80g");
+        parallel_setting how;
+        how.shape = {1, 64, 1};
+        how.global_batch = 128;
+        how.shard = shard;
+        how.overlapped = true;
+        how.again = again;
+        model trained{.layers = m.layers, .global_batch = 128, .micro_batch = 1, .shard_ranks = shard};
+        auto costs = transformer_costs(m, on, how);
+        auto* which = strategy_of(shard == 64 ? "fsdp" : "hsdp");
+        auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, 64, *costs);
+        REQUIRE_MESSAGE(done.engaged(), render(done.error()));
+        CHECK(std::abs(estimate_iteration(m, on, how).seconds / done->end - 1) < 0.05);
+      }
 }
 
 TEST_CASE(

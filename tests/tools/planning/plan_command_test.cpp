@@ -236,7 +236,7 @@ TEST_CASE("plan: where none fits or divides it says what would") {
   CHECK(large.out.find("GPUs on one fits.") != std::string::npos);
   auto odd = plan({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
   CHECK(odd.code == 1);
-  CHECK(odd.out.find("Numbers of GPUs that do: 96, 100") != std::string::npos);
+  CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
 }
 
 TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {

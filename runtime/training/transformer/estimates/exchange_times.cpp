@@ -12,20 +12,19 @@ double destinations(double places, double chosen) {
   return (places - 1) * (1 - std::pow(1 - 1 / places, chosen));
 }
 
-/// Of so many ranks, those that share a domain that has room for `room` of them, if all domains have as many.
-double neighbours(uint32_t ranks, double room) {
-  auto result = static_cast<uint32_t>(room);
-  while (ranks % result != 0)
-    --result;
-  return result;
-}
-
 /// Of a domain's cards, for what goes among so many devices.
 double network_of(const gpu_system& on, double devices) {
   return on.devices_per_pod > 0 && devices > on.devices_per_pod ? on.pod_bandwidth : on.network_bandwidth;
 }
 
 } // namespace
+
+uint32_t neighbours(uint32_t ranks, double room) {
+  auto result = static_cast<uint32_t>(room);
+  while (ranks % result != 0)
+    --result;
+  return result;
+}
 
 double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on) {
   if (ranks == 1)
@@ -38,37 +37,36 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
   return 2 * on.host_latency_s + within(on.devices_per_host) + 2 * (hosts - 1) / hosts * bytes / network_of(on, n);
 }
 
-double context_exchange_time(double bytes, uint32_t ranks, uint32_t stride, const gpu_system& on) {
-  if (ranks == 1)
-    return 0;
-  const double hops = ranks - 1;
-  if (static_cast<double>(ranks) * stride <= on.devices_per_host)
+double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on) {
+  if (devices <= on.devices_per_host)
     return hops * (on.host_latency_s + bytes / on.host_bandwidth);
   return hops * (on.hop_latency_s + bytes / on.hop_bandwidth);
 }
 
-double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t ranks, const gpu_system& on) {
+double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t domains_max, uint32_t ranks,
+                     const gpu_system& on) {
   if (ranks == 1)
     return 0;
-  const double n = ranks, inside = std::min(n, on.devices_per_host), domains = n / inside;
+  const double n = ranks, inside = neighbours(ranks, std::min(n, on.devices_per_host)), domains = n / inside;
   const auto within = destinations(n, chosen) * rows * row_bytes / on.host_bandwidth;
   if (domains <= 1)
     return on.host_latency_s + within;
-  const auto across = destinations(domains, chosen) * rows * row_bytes * on.devices_per_host
-                      / (network_of(on, n) * on.dispatch_efficiency);
-  return on.host_latency_s + on.hop_latency_s + std::max(within, across);
+  auto others = destinations(domains, chosen);
+  if (domains_max > 0)
+    others = std::min(others, domains_max * (domains - 1) / domains);
+  const auto card = network_of(on, n) / on.devices_per_host * on.dispatch_efficiency;
+  return on.host_latency_s + on.hop_latency_s + std::max(within, others * rows * row_bytes / card);
 }
 
-double gradient_all_reduce_time(double parameters, const gpu_system& on, uint32_t ranks, uint32_t stride,
-                                uint32_t devices) {
+double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
   if (ranks == 1)
     return 0;
-  const double d = ranks, t = stride, k = on.devices_per_host, bytes = bf16_bytes * parameters;
+  const double d = ranks, t = stride, k = on.devices_per_host;
   const auto inside = devices <= k ? d : neighbours(ranks, std::min(d, std::max(1.0, std::floor(k / t))));
   const auto outside = d / inside;
   auto seconds = 2 * (inside - 1) / inside * bytes / on.host_bandwidth;
-  if (outside > 1) // the domain's other groups share its cards
-    seconds += 2 * (outside - 1) / outside * bytes * std::min(t, k) / network_of(on, d * t);
+  if (outside > 1) // each of the group's ranks in a domain has a card of its own
+    seconds += 2 * (outside - 1) / outside * bytes / (network_of(on, d * t) / k * inside);
   return seconds;
 }
 

@@ -8,16 +8,20 @@ namespace ringmaster::training {
 /// An all_reduce of `bytes` over neighbours: a ring within a domain, then among domains.
 double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on);
 
-/// Keys and values, `bytes` of a rank, once round the context's ranks, which lie `stride` apart.
-double context_exchange_time(double bytes, uint32_t ranks, uint32_t stride, const gpu_system& on);
+/// Keys and values, `bytes` of a rank, so many hops along the context's ranks, which lie among `devices`.
+double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on);
 
 /// An all_to_all over `ranks` neighbours: each has `rows` positions of `row_bytes`, which go to `chosen` experts each,
-/// once to a rank that has several of them, and once over the network to a domain (as DeepEP's, DeepSeek-AI 2025).
-double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t ranks, const gpu_system& on);
+/// once to a rank that has several of them, and once over the network to a domain, of which there may be a limit
+/// (`domains_max`, 0: none; as DeepEP's, DeepSeek-AI 2025).
+double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t domains_max, uint32_t ranks,
+                     const gpu_system& on);
 
-/// All gradients, of `parameters` on a rank, all_reduced over `ranks` that lie `stride` apart among `devices`.
-double gradient_all_reduce_time(double parameters, const gpu_system& on, uint32_t ranks, uint32_t stride,
-                                uint32_t devices);
+/// Of so many ranks, those that share a domain that has room for `room` of them, if all domains have as many.
+uint32_t neighbours(uint32_t ranks, double room);
+
+/// `bytes` on a rank, all_reduced over `ranks` that lie `stride` apart among `devices`.
+double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
 
 /// Those of a layer or stage that two ranks of different stages have.
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);

@@ -106,12 +106,17 @@ shared_times shared_times_of(const language_model& m, const gpu_system& on, cons
   const auto group = how.shape.data * how.context, among = how.devices();
   const auto sharing = how.shape.tensor * group / how.expert; // of an expert's weights
   const auto reduced = how.shard > 0 ? std::min(group, how.shard) : group;
-  auto once = gradient_all_reduce_time(copies * parameters.dense, on, reduced, how.shape.tensor, among)
-              + gradient_all_reduce_time(copies * parameters.experts, on, std::max(1u, sharing), how.expert, among);
+  const auto bytes = copies * how.reduced_bytes();
+  const auto once = all_reduce_time(bytes * parameters.dense, on, reduced, how.shape.tensor, among)
+                    + all_reduce_time(bytes * parameters.experts, on, std::max(1u, sharing), how.expert, among);
   if (how.shard > 0) { // each micro-batch gathers twice and scatters once; replicas reduce their shards' sums
-    const auto each = 1.5 * once, hidden = std::min(each * (1 - on.exposed_gradient), body);
-    auto replicas = gradient_all_reduce_time(parameters.dense / reduced, on, group / reduced, reduced, among);
-    return {how.micro_batches() * (each - hidden) + replicas, how.micro_batches() * hidden};
+    const double layers = m.layers, count = how.micro_batches();
+    const auto each = 1.5 * once, ends = each / layers; // the first layer's is waited for, and the last one's
+    const auto exposed = ends + std::max(0.0, count * (each - body) - ends);
+    const auto replicas = all_reduce_time(how.gradient_bytes * parameters.dense / reduced, on, group / reduced,
+                                          reduced * how.shape.tensor, among);
+    const auto beside = std::max(replicas / layers, replicas - body * 2 / 3); // the last backward
+    return {exposed + beside, count * each - exposed + replicas - beside};
   }
   if (how.overlapped) {
     const auto hidden = std::min(once * (1 - on.exposed_gradient), body);

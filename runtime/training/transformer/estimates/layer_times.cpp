@@ -73,7 +73,7 @@ private:
       product(rows_, h, heads * x.value_size);
       return;
     }
-    product(rows_, (heads + 2.0 * m_.key_value_heads / tensor_) * m_.head_size, h);
+    product(rows_, (heads + 2 * m_.key_value_heads_on(how_.shape.tensor)) * m_.head_size, h);
     product(rows_, h, heads * m_.head_size);
   }
 
@@ -92,8 +92,12 @@ private:
     const auto sizes = m_.latent.key_value_rank > 0 ? m_.head_size + m_.latent.rotary_size + m_.latent.value_size
                                                     : 2 * m_.head_size;
     const auto flops = 2 * rows_ * seen * (m_.heads / tensor_) * sizes;
-    x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + on_.kernel_s;
-    x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * on_.kernel_s;
+    // of each block of keys of the context's ranks, whose outputs are merged in float32
+    const double blocks = how_.context;
+    const auto merged = (blocks - 1) * 2 * 4 * rows_ * (m_.heads / tensor_) * m_.head_size / on_.memory_bandwidth;
+    x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + blocks * on_.kernel_s + merged;
+    x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * blocks * on_.kernel_s
+                       + merged;
   }
 
   /// Activation functions and what is beside them, by elements of the networks' width.
@@ -154,17 +158,26 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
   };
   const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2)
                        * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
-  set(&exchange_parts::tensor, reduced, reduced * on.exposed_tensor);
+  // hidden behind products, within a domain only
+  const bool within = how.shape.tensor <= on.devices_per_host;
+  set(&exchange_parts::tensor, reduced,
+      within ? std::max(reduced * on.exposed_tensor, reduced - work.products) : reduced);
   if (kind.experts) {
-    const auto moved = 2 * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts.chosen, how.expert, on);
+    const auto moved = 2 * m.experts.imbalance
+                       * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts.chosen, m.experts.domains_max,
+                                       how.expert, on);
     const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
     set(&exchange_parts::experts, moved,
         how.hides_dispatch() ? std::max(moved * on.exposed_expert, moved - beside) : moved);
   }
   if (how.context > 1) { // beside the blocks' scores
-    const auto keys = m.latent.key_value_rank > 0 ? m.latent.key_value_rank + m.latent.rotary_size
-                                                  : 2 * m.key_value_heads * m.head_size / how.shape.tensor;
-    const auto ring = context_exchange_time(bf16_bytes * rows * keys, how.context, how.shape.tensor, on);
+    const auto size = m.latent.key_value_rank > 0
+                        ? m.head_size + m.latent.rotary_size + m.latent.value_size
+                        : 2 * m.head_size; // of a head's keys and values, latent ones made whole
+    const auto keys = m.key_value_heads_on(how.shape.tensor) * size;
+    const auto block = m.sequence / (2.0 * how.context); // a window reaches so many of them back
+    const auto hops = kind.windowed ? std::min(how.context - 1.0, std::ceil(m.window / block)) : how.context - 1.0;
+    const auto ring = context_exchange_time(bf16_bytes * rows * keys, hops, how.context * how.shape.tensor, on);
     // keys and values go around, in the backward with the gradients by them; half of both counts in each direction
     const auto beside = static_cast<double>(how.context - 1) / how.context;
     const auto exposed = std::max(0.0, ring - work.core * beside)

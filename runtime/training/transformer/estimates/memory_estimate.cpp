@@ -9,7 +9,6 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double gradient_bytes = 4; ///< Megatron-LM's.
 constexpr double logit_bytes = 4;
 
 /// Of a layer without dropouts and biases, a position: the inputs of norms, products, scores, gates.
@@ -17,7 +16,7 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
   const double h = m.hidden, t = how.shape.tensor, shared = how.sequence_parallel ? t : 1;
   const auto kept = bytes_of(how.computed_in).kept;
   const bool again = how.again == recomputation::selective; // norms' outputs and what gates make
-  const auto heads = m.heads / t, groups = m.key_value_heads / t;
+  const auto heads = m.heads / t, groups = m.key_value_heads_on(how.shape.tensor);
   auto bytes = (2 * bf16_bytes + (again ? 0 : 2 * kept)) * h / shared;
   if (auto& x = m.latent; x.key_value_rank > 0) {
     const auto made = heads * (2.0 * (m.head_size + x.rotary_size) + x.value_size) * bf16_bytes;
@@ -63,7 +62,7 @@ void add_states(memory_parts& x, double parameters, double ranks, const parallel
   const auto sharing = how.shard > 0 ? std::min<double>(ranks, how.shard) : ranks;
   const auto weight = how.computed_in == number_format::bf16 ? 2.0 : bytes_of(how.computed_in).weight;
   x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
-  x.gradients += parameters * (zero >= 2 ? gradient_bytes / sharing : gradient_bytes);
+  x.gradients += parameters * (zero >= 2 ? how.gradient_bytes / sharing : how.gradient_bytes);
   if (!how.offloads_states)
     x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
@@ -107,14 +106,26 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
   return held_by(how, 0).activations * m.layers / how.shape.pipeline;
 }
 
+namespace {
+
+/// A module that predicts a further token has a layer as the last ones are, beside the logits.
+stage_layers with_modules(const language_model& m, stage_layers has) {
+  if (has.logits)
+    (m.experts.count > 0 ? has.experts : has.dense) += m.multi_token;
+  return has;
+}
+
+} // namespace
+
 rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage) {
   const auto x = parameter_counts_of(m);
-  const auto has = stage_layers_of(m, how, stage);
+  const auto has = with_modules(m, stage_layers_of(m, how, stage));
   const auto t = static_cast<double>(how.shape.tensor), table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
   const bool own_output = has.logits && (!m.tied || how.shape.pipeline > 1);
   const auto shared = x.attention + x.router + x.one_expert * m.experts.shared;
+  const auto modules = has.logits ? x.multi_token / t : 0;
   return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t
-            + ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) * table,
+            + ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) * table + modules,
           has.experts * x.one_expert * m.experts.count / how.expert};
 }
 
@@ -139,7 +150,7 @@ double gathered_bytes(const language_model& m, const parallel_setting& how) {
   const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
                                          : (counts.attention + counts.dense) / t;
   const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
-  return layer * (gradient_bytes + (weights ? 2 * bf16_bytes : 0));
+  return layer * (how.gradient_bytes + (weights ? 2 * bf16_bytes : 0));
 }
 
 } // namespace
@@ -150,7 +161,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto hidden_bytes = bf16_bytes * rows * m.hidden / (how.sequence_parallel ? t : 1);
   const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
   const auto parameters = parameters_on_rank(m, how, stage);
-  const auto has = stage_layers_of(m, how, stage);
+  const auto has = with_modules(m, stage_layers_of(m, how, stage));
   const auto held = held_by(how, stage);
   memory_parts x;
   add_states(x, copies * parameters.dense, group, how);
@@ -173,7 +184,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto in_flight = std::max(output, gradients + again);
   x.buffers = gathered_bytes(m, how) + in_flight;
   if (has.logits) {
-    const auto each = logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t + bf16_bytes * rows * m.hidden;
+    const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
+                      + bf16_bytes * rows * m.hidden;
     const auto outputs = how.sequence_parallel ? (held.outputs - 1) * hidden_bytes : 0;
     x.logits = std::max(0.0, held.logits * each + outputs - in_flight);
   }

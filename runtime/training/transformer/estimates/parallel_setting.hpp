@@ -53,9 +53,10 @@ struct parallel_setting {
   pipeline_schedule schedule = pipeline_schedule::one_f_one_b;
   recomputation again = recomputation::none;
   bool sequence_parallel = false;
-  uint32_t zero = 0;       ///< Stage.
-  uint32_t shard = 0;      ///< Ranks that share weights fully, gathered ahead (FSDP, Zhao et al. 2023); 0: none do.
-  double state_bytes = 12; ///< Of the optimizer, a parameter: a float32 copy, two moments of 4, 2 or 1 bytes.
+  uint32_t zero = 0;         ///< Stage.
+  uint32_t shard = 0;        ///< Ranks that share weights fully, gathered ahead (FSDP, Zhao et al. 2023); 0: none do.
+  double gradient_bytes = 4; ///< Of the buffer that they are added in, and of what is reduced of them.
+  double state_bytes = 12;   ///< Of the optimizer, a parameter: a float32 copy, two moments of 4, 2 or 1 bytes.
   bool offloads_states = false;      ///< They are in the host's memory.
   bool offloads_activations = false; ///< The same of what layers keep, but for two of them.
   bool overlapped = false;           ///< Gradients are reduced, and weights gathered, behind other work.
@@ -63,6 +64,12 @@ struct parallel_setting {
   attention_kernel attention = attention_kernel::flash;
 
   uint32_t devices() const { return shape.size() * context; }
+  /// Of a parameter, what an all_reduce of gradients moves, of a reduce_scatter of gradients and an all_gather of
+  /// weights the mean.
+  double reduced_bytes() const {
+    const bool gathers = zero > 0 || shard > 0;
+    return gathers ? (gradient_bytes + bytes_of(computed_in).gathered) / 2 : gradient_bytes;
+  }
   uint32_t micro_batches() const { return global_batch / (micro_batch * shape.data); }
   /// Layers of a chunk, on the stages that have the most. Where layers do not divide, embedding and logits count as
   /// one each (Megatron-LM's layouts).

@@ -24,6 +24,7 @@ struct expert_layers {
   uint32_t width = 0;
   uint32_t dense_first = 0; ///< Layers at the begin that have none.
   double capacity = 0;      ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
+  uint32_t domains_max = 0; ///< Groups of experts, on as many domains, that a position's choices lie in; 0: all.
   double imbalance = 1;     ///< What the rank with the most positions is sent, of the mean.
 
   /// What that rank computes, of the mean.
@@ -57,6 +58,10 @@ struct language_model {
   bool learned_positions = false; ///< An embedding of them.
   bool tied = false;              ///< Logits by the embedding's own weights.
 
+  /// Heads of keys and values on each of the ranks that share a layer: at least one is whole.
+  double key_value_heads_on(uint32_t tensor) const {
+    return std::max(1.0, static_cast<double>(key_value_heads) / tensor);
+  }
   bool has_experts(uint32_t layer) const { return experts.count > 0 && layer >= experts.dense_first; }
   bool is_windowed(uint32_t layer) const { return window > 0 && window < sequence && layer % 2 == 0; }
   bool operator==(const language_model&) const = default;

@@ -1,5 +1,7 @@
 #include "runtime/training/transformer/plans/planner.hpp"
 
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +11,8 @@ namespace ringmaster::training {
 namespace {
 
 constexpr size_t too_large_max = 3;
-constexpr uint32_t context_max = 64;
+constexpr uint32_t context_max = 64, block_min = 256; ///< Ranks; positions of a block of keys.
+constexpr double front_slowest = 3; ///< Times the fastest: what is slower is on no front that is shown.
 
 std::vector<uint32_t> divisors_of(uint32_t x) {
   std::vector<uint32_t> small, large;
@@ -56,7 +59,8 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
         || !filter.tensor.contains(t))
       continue;
     for (auto c : divisors_of(asked.devices / t)) {
-      if (c > context_max || m.sequence % (2 * c) != 0 || !filter.context.contains(c))
+      const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < block_min);
+      if (c > context_max || cut_finely || !filter.context.contains(c))
         continue;
       for (auto p : divisors_of(asked.devices / t / c)) {
         const auto d = asked.devices / t / c / p;
@@ -103,6 +107,8 @@ public:
         if (!filter_.recomputations.empty()
             && std::ranges::find(filter_.recomputations, again) == filter_.recomputations.end())
           continue;
+        if (again == recomputation::selective && m_.layer_norms && filter_.attention == attention_kernel::flash)
+          continue; // it would save nothing
         how_.again = again;
         for (bool in_sequence : {false, true}) {
           const auto t = how_.shape.tensor;
@@ -120,6 +126,8 @@ public:
     if (!found_.best.empty())
       found_.smallest.clear();
     std::ranges::reverse(pareto_);
+    if (!pareto_.empty())
+      std::erase_if(pareto_, [&](auto& x) { return x.cost.seconds > front_slowest * pareto_.front().cost.seconds; });
     found_.pareto = std::move(pareto_);
     return std::move(found_);
   }
@@ -136,7 +144,8 @@ private:
     try_sharding(one_f_one_b, 1);
     if (p == 1)
       return;
-    try_sharding(all_forwards_first, 1);
+    if (count > p) // else 1F1B is the same
+      try_sharding(all_forwards_first, 1);
     if (count >= p)
       try_sharding(zb_h1, 1);
     if (count >= 2 * p - 1)
@@ -190,8 +199,9 @@ private:
     how_.overlapped = true;
     if (filter_.takes("fsdp"))
       try_shard(group);
-    const auto domain = static_cast<uint32_t>(on_.devices_per_host) / how_.shape.tensor;
-    if (domain > 1 && domain < group && group % domain == 0 && filter_.takes("hsdp"))
+    const auto room = on_.devices_per_host / how_.shape.tensor;
+    const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
+    if (domain > 1 && domain < group && filter_.takes("hsdp"))
       try_shard(domain);
     how_.shard = 0;
   }
@@ -285,9 +295,11 @@ uint32_t least_devices(const plan_question& asked) {
 
 near_questions near_questions_that_divide(const plan_question& asked) {
   constexpr size_t shown = 4;
-  constexpr uint32_t tried = 4096;
+  constexpr uint32_t tried = 256;
   near_questions result;
-  auto divides = [](const plan_question& x) { return !shapes_of(x).empty(); };
+  auto divides = [](const plan_question& x) {
+    return plan_transformer(x, 1, [](double) { return true; }).evaluated > 0;
+  };
   for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
     for (bool less : {true, false}) {
       auto other = [&](uint32_t x) { return less ? (x > off ? x - off : 0) : x + off; };

@@ -15,7 +15,7 @@ namespace {
 /// The simulated layers of a stage are places: where layers do not divide among stages, the embedding has the first
 /// one for itself, the logits the one behind the last layer, and what is left is empty (Megatron-LM's layouts).
 class transformer final : public cost_model {
-  static constexpr double element_bytes = 2, gradient_bytes = 4;
+  static constexpr double element_bytes = 2;
 
 public:
   transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how)
@@ -39,9 +39,9 @@ public:
     const bool buffer = how_.zero <= 1
                         && how_.shard == 0; // gradients are added to one that is always there (Megatron-LM)
     if (x.kind == value_kind::weight)
-      return static_cast<uint64_t>((weight_bytes() + (buffer ? gradient_bytes : 0)) * parameters(x).sum());
+      return static_cast<uint64_t>((weight_bytes() + (buffer ? how_.gradient_bytes : 0)) * parameters(x).sum());
     if (x.kind == value_kind::weight_gradient)
-      return buffer ? 0 : static_cast<uint64_t>(gradient_bytes * parameters(x).sum());
+      return buffer ? 0 : static_cast<uint64_t>(how_.gradient_bytes * parameters(x).sum());
     return how_.offloads_states ? 0 : static_cast<uint64_t>(how_.state_bytes * state_parameters(x));
   }
 
@@ -105,7 +105,11 @@ private:
     return how;
   }
   double collective_time(const pending& x) const;
-  double gradient_time(const parameter_parts& held) const;
+  double gradient_time(const parameter_parts& held, double bytes) const;
+  /// Of a parameter, in one of these.
+  double moved_bytes(op what) const {
+    return what == op::all_gather ? bytes_of(how_.computed_in).gathered : how_.gradient_bytes;
+  }
   double update_time(const value_tag& x) const;
   double computing_time(const pending& x) const;
 
@@ -186,16 +190,16 @@ double transformer::collective_time(const pending& x) const {
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
   if (how_.shard > 0)                                                    // as the strategy has its groups
     return halves * gradients_exposed_
-           * gradient_all_reduce_time(held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_, x.among.count,
-                                      x.among.stride, how_.devices());
-  return halves * gradient_time(held);
+           * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
+                             x.among.count, x.among.stride, how_.devices());
+  return halves * gradient_time(held, moved_bytes(x.what));
 }
 
-double transformer::gradient_time(const parameter_parts& held) const {
-  const auto seconds = gradient_all_reduce_time(held.dense, on_, how_.shape.data * how_.context, how_.shape.tensor,
-                                                how_.devices())
-                       + gradient_all_reduce_time(held.experts, on_, static_cast<uint32_t>(expert_sharing()),
-                                                  how_.expert, how_.devices());
+double transformer::gradient_time(const parameter_parts& held, double bytes) const {
+  const auto seconds = all_reduce_time(bytes * held.dense, on_, how_.shape.data * how_.context, how_.shape.tensor,
+                                       how_.devices())
+                       + all_reduce_time(bytes * held.experts, on_, static_cast<uint32_t>(expert_sharing()),
+                                         how_.expert, how_.devices());
   return seconds * gradients_exposed_;
 }
 
@@ -203,7 +207,8 @@ double transformer::gradient_time(const parameter_parts& held) const {
 /// which the strategy has them.
 double transformer::update_time(const value_tag& x) const {
   const auto seconds = state_parameters(x) * update_seconds(on_, how_);
-  return seconds + (x.layer == 0 ? on_.iteration_s : 0) + (how_.shape.data == 1 ? gradient_time(parameters(x)) : 0);
+  return seconds + (x.layer == 0 ? on_.iteration_s : 0)
+         + (how_.shape.data == 1 ? gradient_time(parameters(x), how_.reduced_bytes()) : 0);
 }
 
 double transformer::computing_time(const pending& x) const {
