@@ -91,7 +91,7 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
   CHECK(off_in_memory <= 5);
 }
 
-TEST_CASE("plan agreement: weights that are gathered ahead take simulated what the closed form says, 5 % in time") {
+TEST_CASE("plan agreement: weights that are gathered ahead take simulated what the closed form says, 6 % in time") {
   for (auto* name : {"llama3-8b", "gpt3-13b"})
     for (uint32_t shard : {64, 8})
       for (auto again : {recomputation::none, recomputation::full}) {
@@ -110,7 +110,7 @@ TEST_CASE("plan agreement: weights that are gathered ahead take simulated what t
         auto* which = strategy_of(shard == 64 ? "fsdp" : "hsdp");
         auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, 64, *costs);
         REQUIRE_MESSAGE(done.engaged(), render(done.error()));
-        CHECK(std::abs(estimate_iteration(m, on, how).seconds / done->end - 1) < 0.05);
+        CHECK(std::abs(estimate_iteration(m, on, how).seconds / done->end - 1) < 0.06);
       }
 }
 

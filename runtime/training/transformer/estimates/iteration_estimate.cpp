@@ -111,12 +111,13 @@ shared_times shared_times_of(const language_model& m, const gpu_system& on, cons
                     + all_reduce_time(bytes * parameters.experts, on, std::max(1u, sharing), how.expert, among);
   if (how.shard > 0) { // each micro-batch gathers twice and scatters once; replicas reduce their shards' sums
     const double layers = m.layers, count = how.micro_batches();
-    const auto each = 1.5 * once, ends = each / layers; // the first layer's is waited for, and the last one's
-    const auto exposed = ends + std::max(0.0, count * (each - body) - ends);
+    const auto gathered = bytes_of(how.computed_in).gathered, reduced_each = how.gradient_bytes;
+    const auto each = once * (2 * gathered + reduced_each) / (gathered + reduced_each);
     const auto replicas = all_reduce_time(how.gradient_bytes * parameters.dense / reduced, on, group / reduced,
                                           reduced * how.shape.tensor, among);
-    const auto beside = std::max(replicas / layers, replicas - body * 2 / 3); // the last backward
-    return {exposed + beside, count * each - exposed + replicas - beside};
+    const auto ends = each / layers; // the first layer's is waited for, and the last one's
+    const auto exposed = ends + (count - 1) * std::max(0.0, each - body) + std::max(0.0, each + replicas - body - ends);
+    return {exposed, count * each + replicas - exposed};
   }
   if (how.overlapped) {
     const auto hidden = std::min(once * (1 - on.exposed_gradient), body);

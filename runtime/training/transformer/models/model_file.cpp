@@ -110,6 +110,7 @@ void read_experts(config_members& file, const model_family& family, language_mod
   e.shared = file.size("n_shared_experts", {.most = shared_max, .least = 0, .absent = 0});
   e.width = file.size(family.expert_width);
   e.dense_first = file.size("first_k_dense_replace", {.most = layers_max, .least = 0, .absent = 0});
+  e.domains_max = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
   if (e.dense_first > x.layers)
     file.refuse("first_k_dense_replace", fmt::format("at most all {} layers", x.layers));
   file.must_be_one("decoder_sparse_step");
