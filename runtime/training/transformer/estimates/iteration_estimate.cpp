@@ -45,6 +45,8 @@ stage_times slowest_stage(const language_model& m, const parallel_setting& how, 
   stage_times slowest;
   for (auto index : stages_that_count(m, how)) {
     auto x = times_of_stage(stage_layers_of(m, how, index), times);
+    if (how.schedule == pipeline_schedule::dualpipe)
+      x.ends /= 2; // each end is a rank's for half of the micro-batches
     if (x.sum() > slowest.sum())
       slowest = x;
   }

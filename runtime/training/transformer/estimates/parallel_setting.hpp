@@ -82,7 +82,10 @@ struct parallel_setting {
   bool hides_dispatch() const {
     return schedule == pipeline_schedule::dualpipe || (schedule == pipeline_schedule::interleaved_1f1b && chunks > 1);
   }
-  uint32_t chunks_of_stage() const { return schedule == pipeline_schedule::interleaved_1f1b ? chunks : 1; }
+  /// Runs of layers on a rank: ZB-V's go there and back.
+  uint32_t chunks_of_stage() const {
+    return schedule == pipeline_schedule::interleaved_1f1b ? chunks : schedule == pipeline_schedule::zb_v ? 2 : 1;
+  }
 };
 
 } // namespace ringmaster::training

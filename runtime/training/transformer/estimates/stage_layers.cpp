@@ -24,14 +24,20 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
   const uint32_t apart = each * p * chunks == m.layers ? 0 : 1;
   const auto first_sparse = apart + (m.experts.count > 0 ? std::min(m.layers, m.experts.dense_first) : m.layers);
   stage_layers x;
-  for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto begin = (chunk * p + index) * each, end = begin + each;
-    x.dense += overlap(begin, end, apart, first_sparse);
-    x.experts += overlap(begin, end, first_sparse, apart + m.layers);
+  auto add = [&](uint32_t piece, double part) {
+    const auto begin = piece * each, end = begin + each;
+    x.dense += part * overlap(begin, end, apart, first_sparse);
+    x.experts += part * overlap(begin, end, first_sparse, apart + m.layers);
+  };
+  if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
+    add(index, 0.5);
+    add(p - 1 - index, 0.5);
   }
+  for (uint32_t chunk = 0; chunk < chunks && how.schedule != pipeline_schedule::dualpipe; ++chunk)
+    add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
   const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
   x.embedding = index == 0;
-  x.logits = last_place / each % p == index || (turns_around(how) && index == 0);
+  x.logits = turns_around(how) ? index == 0 : last_place / each % p == index;
   return x;
 }
 

@@ -150,10 +150,10 @@ private:
       try_sharding(zb_h1, 1);
     if (count >= 2 * p - 1)
       try_sharding(zb_h2, 1);
-    if (divides && layers % 2 == 0 && count >= 2 * p - 1)
+    if (m_.layers >= 2 * p && count >= 2 * p - 1)
       try_sharding(zb_v, 2);
-    if (divides && p % 2 == 0 && count % 2 == 0 && count >= 2 * p)
-      try_sharding(dualpipe, 2);
+    if (p % 2 == 0 && count % 2 == 0 && count >= 2 * p)
+      try_hiding(dualpipe, 2);
     if (count % p != 0)
       return;
     const auto most = (m_.layers + 1 + p) / p;
@@ -162,19 +162,22 @@ private:
         try_interleaved(v);
   }
 
-  /// Experts' positions move behind other chunks' work there.
   void try_interleaved(uint32_t chunks) {
-    if (!filter_.chunks.contains(chunks))
-      return;
+    if (filter_.chunks.contains(chunks))
+      try_hiding(pipeline_schedule::interleaved_1f1b, chunks);
+  }
+
+  /// Experts' positions move behind other micro-batches' work there.
+  void try_hiding(pipeline_schedule schedule, uint32_t chunks) {
     if (how_.expert == 1 || m_.experts.count == 0) {
-      try_sharding(pipeline_schedule::interleaved_1f1b, chunks);
+      try_sharding(schedule, chunks);
       return;
     }
     const auto usual = times_;
-    how_.schedule = pipeline_schedule::interleaved_1f1b;
+    how_.schedule = schedule;
     how_.chunks = chunks;
     times_ = micro_batch_times_of(m_, on_, how_);
-    try_sharding(pipeline_schedule::interleaved_1f1b, chunks);
+    try_sharding(schedule, chunks);
     times_ = usual;
   }
 
