@@ -122,10 +122,12 @@ rank_parameters parameters_on_rank(const language_model& m, const parallel_setti
   const auto has = with_modules(m, stage_layers_of(m, how, stage));
   const auto t = static_cast<double>(how.shape.tensor), table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
   const bool own_output = has.logits && (!m.tied || how.shape.pipeline > 1);
+  // DualPipe's rank of both ends has each once, though its layers are there twice
+  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2.0 : 1.0;
+  const auto tables = ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) / copies;
   const auto shared = x.attention + x.router + x.one_expert * m.experts.shared;
   const auto modules = has.logits ? x.multi_token / t : 0;
-  return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t
-            + ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) * table + modules,
+  return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t + tables * table + modules,
           has.experts * x.one_expert * m.experts.count / how.expert};
 }
 
