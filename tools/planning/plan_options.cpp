@@ -141,6 +141,9 @@ void plan_filter_options::add_to(option_table& table) {
 }
 
 void plan_memory_options::add_to(option_table& table) {
+  table.word("--gradients", gradients, {"fp32", "bf16"})
+    .says("F", "what gradients are added up and reduced in: {words}")
+    .otherwise("fp32");
   table.word("--optimizer-states", states, {"fp32", "bf16", "fp8"})
     .says("F", "what the optimizer's two moments are kept in: {words}")
     .otherwise("fp32");
@@ -158,6 +161,7 @@ void plan_memory_options::add_to(option_table& table) {
 }
 
 void plan_memory_options::apply_to(plan_filter& filter) const {
+  filter.gradient_bytes = gradients == "fp32" ? 4 : 2;
   filter.state_bytes = states == "fp32" ? 12 : states == "bf16" ? 8 : 6; // with weights in float32
   for (auto& x : offloaded)
     (x == "optimizer" ? filter.offloads_states : filter.offloads_activations) = true;

@@ -24,9 +24,9 @@ private:
 /// "4", "4..8", "4..", "..8". Errors: invalid_argument.
 caf::expected<training::number_range> parse_range(const std::string& text);
 
-/// What is kept where, in which size: --optimizer-states, --offload.
+/// What is kept where, in which size: --gradients, --optimizer-states, --offload.
 struct plan_memory_options {
-  std::string states = "fp32";
+  std::string gradients = "fp32", states = "fp32";
   std::vector<std::string> offloaded;
 
   void add_to(option_table& table);

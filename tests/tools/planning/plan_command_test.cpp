@@ -169,6 +169,14 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
     CHECK(member(x, "schedule").text == "1f1b");
     CHECK(member(x, "sharding").text == "zero1");
   }
+  auto memory_with = [&](const std::string& option) {
+    auto found = parse_json(
+      plan(with({"--schedule=1f1b,zero1", "--tensor=2", "--pipeline=1", "--context=1", "--json", option})).out);
+    REQUIRE(found.engaged());
+    return member(member(*found, "pareto").entries.front(), "memory_bytes").number;
+  };
+  CHECK(memory_with("--gradients=bf16") < memory_with("--gradients=fp32"));
+  CHECK(memory_with("--optimizer-states=bf16") < memory_with("--optimizer-states=fp32"));
   CHECK(plan_refusal(with({"--tensor=8..4"})).find("\"8..4\" is an empty range") != std::string::npos);
   CHECK(plan_refusal(with({"--schedule=gpip"})).find("there is no \"gpip\"; there are: 1f1b") != std::string::npos);
   CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);

@@ -76,6 +76,7 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
           how.global_batch = asked.global_batch;
           how.computed_in = filter.computed_in;
           how.attention = filter.attention;
+          how.gradient_bytes = filter.gradient_bytes;
           how.state_bytes = filter.state_bytes;
           how.offloads_states = filter.offloads_states;
           how.offloads_activations = filter.offloads_activations;

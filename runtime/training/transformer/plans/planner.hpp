@@ -23,7 +23,7 @@ struct plan_filter {
   std::vector<recomputation> recomputations; ///< Empty: all.
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
-  double state_bytes = 12;
+  double gradient_bytes = 4, state_bytes = 12;
   bool offloads_states = false, offloads_activations = false;
 
   bool takes(std::string_view name) const;
