@@ -45,8 +45,7 @@ stage_times slowest_stage(const language_model& m, const parallel_setting& how, 
   stage_times slowest;
   for (auto index : stages_that_count(m, how)) {
     auto x = times_of_stage(stage_layers_of(m, how, index), times);
-    if (how.schedule == pipeline_schedule::dualpipe)
-      x.ends /= 2; // each end is a rank's for half of the micro-batches
+    x.ends /= how.copies(); // DualPipe's: each end is a rank's for half of the micro-batches
     if (x.sum() > slowest.sum())
       slowest = x;
   }
@@ -102,15 +101,13 @@ struct shared_times {
 };
 
 /// A stage's layers for all micro-batches, `body` seconds each, can hide the gathering of its weights.
-shared_times shared_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, double body) {
-  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
-  const auto parameters = most_parameters(m, how);
-  const auto group = how.shape.data * how.context, among = how.devices();
-  const auto sharing = how.shape.tensor * group / how.expert; // of an expert's weights
+shared_times shared_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                             const rank_parameters& parameters, double body) {
+  const auto group = how.replicas(), among = how.devices();
   const auto reduced = how.shard > 0 ? std::min(group, how.shard) : group;
-  const auto bytes = copies * how.reduced_bytes();
+  const auto bytes = how.copies() * how.reduced_bytes();
   const auto once = all_reduce_time(bytes * parameters.dense, on, reduced, how.shape.tensor, among)
-                    + all_reduce_time(bytes * parameters.experts, on, std::max(1u, sharing), how.expert, among);
+                    + all_reduce_time(bytes * parameters.experts, on, how.expert_replicas(), how.expert, among);
   if (how.shard > 0) { // each micro-batch gathers twice and scatters once; replicas reduce their shards' sums
     const double layers = m.layers, count = how.micro_batches();
     const auto gathered = bytes_of(how.computed_in).gathered, reduced_each = how.gradient_bytes;
@@ -129,24 +126,22 @@ shared_times shared_times_of(const language_model& m, const gpu_system& on, cons
 }
 
 /// What two ranks of different stages both have.
-double mirrored_time(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+double mirrored_time(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                     const rank_parameters& parameters) {
   double seconds = 0;
-  if (how.schedule == pipeline_schedule::dualpipe) {
-    const auto parameters = most_parameters(m, how);
-    seconds += mirror_all_reduce_time(2 * (parameters.dense + parameters.experts), on, how.shape);
-  }
+  if (how.copies() > 1)
+    seconds += mirror_all_reduce_time(how.copies() * (parameters.dense + parameters.experts), on, how.shape);
   if (how.shape.pipeline > 1 && m.tied)
     seconds += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on,
                                       how.shape);
   return seconds;
 }
 
-double update_time(const language_model& m, const gpu_system& on, const parallel_setting& how) {
-  const auto x = most_parameters(m, how);
-  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
-  const double group = how.shape.data * how.context, sharing = std::max(1.0, how.shape.tensor * group / how.expert);
+double update_time(const gpu_system& on, const parallel_setting& how, const rank_parameters& x) {
   const bool sharded = how.zero > 0 || how.shard > 0;
-  const auto parameters = copies * (sharded ? x.dense / group + x.experts / sharing : x.dense + x.experts);
+  const auto parameters = how.copies()
+                          * (sharded ? x.dense / how.replicas() + x.experts / how.expert_replicas()
+                                     : x.dense + x.experts);
   return parameters * update_seconds(on, how);
 }
 
@@ -187,7 +182,7 @@ double exposed_gradients(const language_model& m, const gpu_system& on, const pa
   if (!how.overlapped)
     return 1;
   const auto slowest = slowest_stage(m, how, micro_batch_times_of(m, on, how));
-  const auto x = shared_times_of(m, on, how, slowest.forward + slowest.backward);
+  const auto x = shared_times_of(m, on, how, most_parameters(m, how), slowest.forward + slowest.backward);
   return x.exposed + x.hidden == 0 ? 1 : x.exposed / (x.exposed + x.hidden);
 }
 
@@ -204,20 +199,19 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   add(all, times.dense, dense);
   add(all, times.sparse, m.layers - dense);
   all.ends = times.ends.embedding + times.ends.loss;
-  const auto chunks = how.schedule == pipeline_schedule::interleaved_1f1b ? how.chunks
-                      : how.schedule == pipeline_schedule::zb_v           ? 2
-                                                                          : 1;
+  const auto chunks = how.chunks_of_stage();
   const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how), exposed = hops * on.exposed_hop;
   iteration_estimate result;
   result.bubble = (p == 1 ? 0 : bubble_of(how, slowest, all.sum() - slowest.sum())) + (p - 1) * hops;
-  const auto shared = shared_times_of(m, on, how, slowest.forward + slowest.backward);
+  const auto parameters = most_parameters(m, how);
+  const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
   add(result.exposed.layers, slowest.exposed, 2 * count);
   add(result.hidden.layers, slowest.hidden, 2 * count);
   result.exposed.hops = count * exposed * chunks;
   result.hidden.hops = count * (hops - exposed) * chunks;
-  result.exposed.gradients = shared.exposed + mirrored_time(m, on, how);
+  result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
   result.hidden.gradients = shared.hidden;
-  result.update = update_time(m, on, how);
+  result.update = update_time(on, how, parameters);
   result.offload = count * offload_time(m, on, how, slowest.forward + slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
                    + result.update + result.offload + on.iteration_s;

@@ -45,13 +45,12 @@ public:
     return x_;
   }
 
+private:
   /// Positions of the micro-batch that this rank sends to experts.
   double dispatched_rows() const { return rows_ / tensor_; }
 
-private:
-  /// A product of `rows` positions with a matrix of n x k, `copies` of it with a part of the rows each.
-  void product(double rows, double n, double k, double copies = 1) {
-    const auto reached = copies > 1 || kind_expert_ ? rows / copies / (rows / copies + on_.expert_rows) : 1;
+  /// A product of `rows` positions with a matrix of n x k, which reaches a part of the rate.
+  void product(double rows, double n, double k, double reached = 1) {
     const auto seconds = 2 * rows * n * k / (rate_ * reached);
     const auto cast = cast_ * rows / on_.memory_bandwidth;
     x_.products += seconds + cast * k + on_.kernel_s;
@@ -89,9 +88,7 @@ private:
   void flash_core() {
     const double s = m_.sequence, w = m_.window;
     const auto seen = kind_.windowed ? w - w * w / (2 * s) : s / 2; // keys of a query, mean
-    const auto sizes = m_.latent.key_value_rank > 0 ? m_.head_size + m_.latent.rotary_size + m_.latent.value_size
-                                                    : 2 * m_.head_size;
-    const auto flops = 2 * rows_ * seen * (m_.heads / tensor_) * sizes;
+    const auto flops = 2 * rows_ * seen * (m_.heads / tensor_) * m_.key_and_value_size();
     // of each block of keys of the context's ranks, whose outputs are merged in float32
     const double blocks = how_.context;
     const auto merged = (blocks - 1) * 2 * 4 * rows_ * (m_.heads / tensor_) * m_.head_size / on_.memory_bandwidth;
@@ -119,11 +116,10 @@ private:
     auto& x = m_.experts;
     const double h = m_.hidden, w = x.width, up = m_.gated ? 2 : 1;
     const auto taken = dispatched_rows() * x.chosen * x.most();
-    const auto copies = static_cast<double>(x.count) / how_.expert;
-    kind_expert_ = true;
-    product(taken, up * w, h, copies);
-    product(taken, h, w, copies);
-    kind_expert_ = false;
+    const auto of_one = taken * how_.expert / x.count; // positions of an expert
+    const auto reached = of_one / (of_one + on_.expert_rows);
+    product(taken, up * w, h, reached);
+    product(taken, h, w, reached);
     elements(taken * (activation_bytes(w) + on_.dispatch_traffic * bf16_bytes * h), 6);
     if (x.shared > 0) {
       product(rows_, up * x.shared * w / tensor_, h);
@@ -138,7 +134,6 @@ private:
   const parallel_setting& how_;
   layer_kind kind_;
   double rows_, tensor_, rate_, cast_;
-  bool kind_expert_ = false;
   device_times x_;
 };
 
@@ -171,10 +166,7 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
         how.hides_dispatch() ? std::max(moved * on.exposed_expert, moved - beside) : moved);
   }
   if (how.context > 1) { // beside the blocks' scores
-    const auto size = m.latent.key_value_rank > 0
-                        ? m.head_size + m.latent.rotary_size + m.latent.value_size
-                        : 2 * m.head_size; // of a head's keys and values, latent ones made whole
-    const auto keys = m.key_value_heads_on(how.shape.tensor) * size;
+    const auto keys = m.key_value_heads_on(how.shape.tensor) * m.key_and_value_size();
     const auto block = m.sequence / (2.0 * how.context); // a window reaches so many of them back
     const auto hops = kind.windowed ? std::min(how.context - 1.0, std::ceil(m.window / block)) : how.context - 1.0;
     const auto ring = context_exchange_time(bf16_bytes * rows * keys, hops, how.context * how.shape.tensor, on);

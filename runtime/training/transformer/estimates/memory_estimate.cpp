@@ -60,11 +60,30 @@ held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
 void add_states(memory_parts& x, double parameters, double ranks, const parallel_setting& how) {
   const auto zero = how.shard > 0 ? 3 : how.zero;
   const auto sharing = how.shard > 0 ? std::min<double>(ranks, how.shard) : ranks;
-  const auto weight = how.computed_in == number_format::bf16 ? 2.0 : bytes_of(how.computed_in).weight;
+  const auto weight = bytes_of(how.computed_in).weight;
   x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
   x.gradients += parameters * (zero >= 2 ? how.gradient_bytes / sharing : how.gradient_bytes);
   if (!how.offloads_states)
     x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
+}
+
+/// A module that predicts a further token has a layer as the last ones are, beside the logits.
+stage_layers with_modules(const language_model& m, stage_layers has) {
+  if (has.logits)
+    (m.experts.count > 0 ? has.experts : has.dense) += m.multi_token;
+  return has;
+}
+
+/// What is gathered, and a layer's gradient where none is kept whole.
+double gathered_bytes(const language_model& m, const parallel_setting& how) {
+  if (how.zero <= 1 && how.shard == 0)
+    return 0;
+  const auto t = static_cast<double>(how.shape.tensor);
+  const auto counts = parameter_counts_of(m);
+  const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
+                                         : (counts.attention + counts.dense) / t;
+  const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
+  return layer * (how.gradient_bytes + (weights ? 2 * bf16_bytes : 0));
 }
 
 } // namespace
@@ -106,25 +125,13 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
   return held_by(how, 0).activations * m.layers / how.shape.pipeline;
 }
 
-namespace {
-
-/// A module that predicts a further token has a layer as the last ones are, beside the logits.
-stage_layers with_modules(const language_model& m, stage_layers has) {
-  if (has.logits)
-    (m.experts.count > 0 ? has.experts : has.dense) += m.multi_token;
-  return has;
-}
-
-} // namespace
-
 rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage) {
   const auto x = parameter_counts_of(m);
   const auto has = with_modules(m, stage_layers_of(m, how, stage));
   const auto t = static_cast<double>(how.shape.tensor), table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
   const bool own_output = has.logits && (!m.tied || how.shape.pipeline > 1);
   // DualPipe's rank of both ends has each once, though its layers are there twice
-  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2.0 : 1.0;
-  const auto tables = ((has.embedding ? 1 : 0) + (own_output ? 1 : 0)) / copies;
+  const auto tables = ((has.embedding ? 1.0 : 0) + (own_output ? 1 : 0)) / how.copies();
   const auto shared = x.attention + x.router + x.one_expert * m.experts.shared;
   const auto modules = has.logits ? x.multi_token / t : 0;
   return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t + tables * table + modules,
@@ -141,33 +148,16 @@ rank_parameters most_parameters(const language_model& m, const parallel_setting&
   return most;
 }
 
-namespace {
-
-/// What is gathered, and a layer's gradient where none is kept whole.
-double gathered_bytes(const language_model& m, const parallel_setting& how) {
-  if (how.zero <= 1 && how.shard == 0)
-    return 0;
-  const auto t = static_cast<double>(how.shape.tensor);
-  const auto counts = parameter_counts_of(m);
-  const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
-                                         : (counts.attention + counts.dense) / t;
-  const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
-  return layer * (how.gradient_bytes + (weights ? 2 * bf16_bytes : 0));
-}
-
-} // namespace
-
 memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage) {
-  const double t = how.shape.tensor, group = static_cast<double>(how.shape.data) * how.context;
+  const double t = how.shape.tensor;
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
   const auto hidden_bytes = bf16_bytes * rows * m.hidden / (how.sequence_parallel ? t : 1);
-  const auto copies = how.schedule == pipeline_schedule::dualpipe ? 2 : 1;
   const auto parameters = parameters_on_rank(m, how, stage);
   const auto has = with_modules(m, stage_layers_of(m, how, stage));
   const auto held = held_by(how, stage);
   memory_parts x;
-  add_states(x, copies * parameters.dense, group, how);
-  add_states(x, copies * parameters.experts, std::max(1.0, group * t / how.expert), how);
+  add_states(x, how.copies() * parameters.dense, how.replicas(), how);
+  add_states(x, how.copies() * parameters.experts, how.expert_replicas(), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
   const auto all = held.activations * (has.dense * dense + has.experts * sparse);

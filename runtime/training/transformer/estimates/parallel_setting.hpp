@@ -4,6 +4,7 @@
 #include "runtime/training/transformer/models/language_model.hpp"
 #include "runtime/training/transformer/systems/number_format.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace ringmaster::training {
@@ -64,6 +65,12 @@ struct parallel_setting {
   attention_kernel attention = attention_kernel::flash;
 
   uint32_t devices() const { return shape.size() * context; }
+  /// Ranks that have the same weights, but for experts, and other samples or positions.
+  uint32_t replicas() const { return shape.data * context; }
+  /// Ranks that have the same experts.
+  uint32_t expert_replicas() const { return std::max(1u, shape.tensor * replicas() / expert); }
+  /// Of a rank's layers: DualPipe has its own and those of the stage across.
+  uint32_t copies() const { return schedule == pipeline_schedule::dualpipe ? 2 : 1; }
   /// Of a parameter, what an all_reduce of gradients moves, of a reduce_scatter of gradients and an all_gather of
   /// weights the mean.
   double reduced_bytes() const {

@@ -32,9 +32,10 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
   if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
     add(index, 0.5);
     add(p - 1 - index, 0.5);
+  } else {
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk)
+      add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
   }
-  for (uint32_t chunk = 0; chunk < chunks && how.schedule != pipeline_schedule::dualpipe; ++chunk)
-    add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
   const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
   x.embedding = index == 0;
   x.logits = turns_around(how) ? index == 0 : last_place / each % p == index;

@@ -112,11 +112,9 @@ double layer_parameters(const language_model& m, uint32_t layer) {
 
 double flops_of(const language_model& m, double global_batch, bool whole_scores) {
   const double s = m.sequence, windowed = m.is_windowed(0) ? (m.layers + 1) / 2 : 0;
-  const auto sizes = m.latent.key_value_rank > 0 ? m.head_size + m.latent.rotary_size + m.latent.value_size
-                                                 : 2 * m.head_size;
   const auto seen = (m.layers - windowed + m.multi_token) * pairs(s, s, whole_scores)
                     + windowed * pairs(s, m.window, whole_scores && m.window >= m.sequence);
-  return 6 * global_batch * (s * active_matrices(m) + seen * m.heads * sizes);
+  return 6 * global_batch * (s * active_matrices(m) + seen * m.heads * m.key_and_value_size());
 }
 
 std::string problem_of(const language_model& m) {

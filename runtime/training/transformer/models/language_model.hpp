@@ -58,6 +58,10 @@ struct language_model {
   bool learned_positions = false; ///< An embedding of them.
   bool tied = false;              ///< Logits by the embedding's own weights.
 
+  /// Of a head, a position; latent ones made whole.
+  uint32_t key_and_value_size() const {
+    return latent.key_value_rank > 0 ? head_size + latent.rotary_size + latent.value_size : 2 * head_size;
+  }
   /// Heads of keys and values on each of the ranks that share a layer: at least one is whole.
   double key_value_heads_on(uint32_t tensor) const {
     return std::max(1.0, static_cast<double>(key_value_heads) / tensor);

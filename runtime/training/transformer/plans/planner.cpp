@@ -122,6 +122,8 @@ public:
     }
   }
 
+  const transformer_plans& found() const { return found_; }
+
   transformer_plans take() {
     std::erase_if(found_.too_large, [&](auto& x) { return !found_.best.empty() && !faster(x, found_.best.front()); });
     if (!found_.best.empty())
@@ -284,12 +286,27 @@ transformer_plans plan_transformer(const plan_question& asked, size_t count, con
   return result;
 }
 
+namespace {
+
+/// Whether there is any plan, or any that fits.
+bool any_plan(const plan_question& asked, bool that_fits) {
+  search all{asked, 1};
+  for (auto& shape : shapes_of(asked)) {
+    all.try_shape(shape);
+    if ((that_fits ? all.found().fitting : all.found().evaluated) > 0)
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
 uint32_t least_devices(const plan_question& asked) {
   constexpr uint32_t devices_max = 65536;
   auto fits = [&](uint32_t devices) {
     auto other = asked;
     other.devices = devices;
-    return plan_transformer(other, 1).fitting > 0;
+    return any_plan(other, true);
   };
   for (uint32_t devices = 1; devices <= devices_max; devices *= 2)
     if (fits(devices))
@@ -301,9 +318,7 @@ near_questions near_questions_that_divide(const plan_question& asked) {
   constexpr size_t shown = 4;
   constexpr uint32_t tried = 256;
   near_questions result;
-  auto divides = [](const plan_question& x) {
-    return plan_transformer(x, 1, [](double) { return true; }).evaluated > 0;
-  };
+  auto divides = [](const plan_question& x) { return any_plan(x, false); };
   for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
     for (bool less : {true, false}) {
       auto other = [&](uint32_t x) { return less ? (x > off ? x - off : 0) : x + off; };

@@ -39,7 +39,8 @@ public:
     const bool buffer = how_.zero <= 1
                         && how_.shard == 0; // gradients are added to one that is always there (Megatron-LM)
     if (x.kind == value_kind::weight)
-      return static_cast<uint64_t>((weight_bytes() + (buffer ? how_.gradient_bytes : 0)) * parameters(x).sum());
+      return static_cast<uint64_t>((bytes_of(how_.computed_in).weight + (buffer ? how_.gradient_bytes : 0))
+                                   * parameters(x).sum());
     if (x.kind == value_kind::weight_gradient)
       return buffer ? 0 : static_cast<uint64_t>(how_.gradient_bytes * parameters(x).sum());
     return how_.offloads_states ? 0 : static_cast<uint64_t>(how_.state_bytes * state_parameters(x));
@@ -74,9 +75,6 @@ private:
   };
 
   bool in_sequence() const { return how_.sequence_parallel && how_.shape.tensor > 1; }
-  double weight_bytes() const {
-    return how_.computed_in == number_format::bf16 ? element_bytes : bytes_of(how_.computed_in).weight;
-  }
   bool is_layer(uint32_t place) const { return !ends_apart_ || (place >= 1 && place <= model_.layers); }
   bool is_first(uint32_t place) const { return place == 0; }
   bool has_output(uint32_t place) const { return place == model_.layers + (ends_apart_ ? 1 : -1); }
@@ -91,10 +89,7 @@ private:
       return parameters(x).sum();
     x.part = {};
     const auto whole = parameters(x);
-    return whole.dense / (how_.shape.data * how_.context) + whole.experts / expert_sharing();
-  }
-  double expert_sharing() const {
-    return std::max(1.0, static_cast<double>(how_.shape.tensor) * how_.shape.data * how_.context / how_.expert);
+    return whole.dense / how_.replicas() + whole.experts / how_.expert_replicas();
   }
   double activation_memory(const value_tag& x) const;
   const layer_times& layer_of(uint64_t samples, uint32_t place) const;
@@ -196,10 +191,9 @@ double transformer::collective_time(const pending& x) const {
 }
 
 double transformer::gradient_time(const parameter_parts& held, double bytes) const {
-  const auto seconds = all_reduce_time(bytes * held.dense, on_, how_.shape.data * how_.context, how_.shape.tensor,
-                                       how_.devices())
-                       + all_reduce_time(bytes * held.experts, on_, static_cast<uint32_t>(expert_sharing()),
-                                         how_.expert, how_.devices());
+  const auto seconds = all_reduce_time(bytes * held.dense, on_, how_.replicas(), how_.shape.tensor, how_.devices())
+                       + all_reduce_time(bytes * held.experts, on_, how_.expert_replicas(), how_.expert,
+                                         how_.devices());
   return seconds * gradients_exposed_;
 }
 
