@@ -1,12 +1,12 @@
 #include "tools/planning/failure_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/decimal.hpp"
 #include "runtime/training/failures/failure_simulation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace ringmaster {
 
@@ -17,12 +17,11 @@ namespace {
 constexpr uint32_t spares_max = 65536, plays_max = 1000;
 
 caf::expected<double> parse_shape(const std::string& text) {
-  double x = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(x >= life_shape_min && x <= life_shape_max))
+  const auto x = decimal_in(text);
+  if (!x || !(*x >= life_shape_min && *x <= life_shape_max))
     return make_error(errc::invalid_argument,
                       fmt::format("\"{}\" is not a number from {} to {}", text, life_shape_min, life_shape_max));
-  return x;
+  return *x;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
 
@@ -79,11 +80,10 @@ caf::expected<double> parse_amount(const std::string& text) {
 }
 
 caf::expected<double> parse_price(const std::string& text) {
-  double x = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(x >= 0) || x > 1e6)
+  const auto x = decimal_in(text);
+  if (!x || !(*x >= 0) || *x > 1e6)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" is no price of an hour, such as 2.50", text));
-  return x;
+  return *x;
 }
 
 } // namespace

@@ -1,13 +1,12 @@
 #include "tools/training/memory_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/decimal.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
-
-#include <charconv>
 
 namespace ringmaster {
 
@@ -28,11 +27,10 @@ struct memory_options {
 };
 
 caf::expected<double> parse_parameters(const std::string& text) {
-  double x = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(x >= 1) || x > 1e18)
+  const auto x = decimal_in(text);
+  if (!x || !(*x >= 1) || *x > 1e18)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
-  return x;
+  return *x;
 }
 
 struct activation_row {

@@ -1,10 +1,9 @@
 #include "tools/training/transformer_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
-
-#include <charconv>
 
 namespace ringmaster {
 
@@ -13,11 +12,10 @@ using namespace training;
 namespace {
 
 caf::expected<double> parse_factor(const std::string& text) {
-  double x = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(x > 0) || x > 65536)
+  const auto x = decimal_in(text);
+  if (!x || !(*x > 0) || *x > 65536)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
-  return x;
+  return *x;
 }
 
 std::vector<std::string> names_of_models() {

@@ -1,11 +1,11 @@
 #include "tools/validation/csv_table.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <optional>
 
@@ -27,14 +27,6 @@ std::vector<std::string> cells_of(std::string_view line) {
       return result;
     line.remove_prefix(comma + 1);
   }
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double x = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size())
-    return std::nullopt;
-  return x;
 }
 
 bool is_whole(double x) {
@@ -76,7 +68,7 @@ caf::error csv_table::refused(const row& where, const std::string& why) const {
 }
 
 caf::expected<double> csv_table::number(const row& from, size_t column, bool whole) const {
-  auto x = number_in(from.cells[column]);
+  auto x = decimal_in(from.cells[column]);
   if (!x || !(*x > 0) || (whole && !is_whole(*x)))
     return refused(from, fmt::format("\"{}\" is no {} (a {} above 0)", from.cells[column], columns_[column],
                                      whole ? "whole number" : "number"));
@@ -84,7 +76,7 @@ caf::expected<double> csv_table::number(const row& from, size_t column, bool who
 }
 
 caf::expected<double> csv_table::count_or_none(const row& from, size_t column) const {
-  auto x = number_in(from.cells[column]);
+  auto x = decimal_in(from.cells[column]);
   if (!x || !is_whole(*x))
     return refused(from,
                    fmt::format("\"{}\" is no {} (a whole number, 0 for none)", from.cells[column], columns_[column]));
