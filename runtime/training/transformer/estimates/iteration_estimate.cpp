@@ -32,40 +32,96 @@ void add(stage_times& to, const layer_times& x, double count) {
   add(to.hidden, x.hidden, count);
 }
 
-stage_times times_of_stage(const stage_layers& has, const micro_batch_times& times) {
+bool splits_backward(const parallel_setting& how) {
+  return how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2
+         || how.schedule == pipeline_schedule::zb_v;
+}
+
+/// Between layers tensor-parallel ranks have a part of the positions each: what they gather for a backward is gathered
+/// again for its postponed half, the input beside the gradient. Of a layer's collectives in one direction.
+constexpr double gathered_again = 0.75;
+
+/// Without what happens at the model's ends.
+stage_times times_of_layers(const stage_layers& has, const micro_batch_times& times) {
   stage_times x;
-  add(x, times.dense, has.dense);
-  add(x, times.sparse, has.experts);
+  add(x, times.dense, has.dense - has.windowed_dense);
+  add(x, times.sparse, has.experts - has.windowed_experts);
+  if (has.windowed_dense > 0)
+    add(x, times.windowed_dense, has.windowed_dense);
+  if (has.windowed_experts > 0)
+    add(x, times.windowed_sparse, has.windowed_experts);
+  return x;
+}
+
+stage_times times_of_stage(const stage_layers& has, const parallel_setting& how, const micro_batch_times& times) {
+  auto x = times_of_layers(has, times);
+  if (splits_backward(how) && how.sequence_parallel) {
+    const auto again = gathered_again * x.exposed.tensor;
+    x.backward += again;
+    x.by_weight += again;
+    x.exposed.tensor += again / 2; // of both directions the mean
+  }
   x.ends = (has.embedding ? times.ends.embedding : 0) + (has.logits ? times.ends.loss : 0);
   return x;
 }
 
-/// The stage that takes the longest.
-stage_times slowest_stage(const language_model& m, const parallel_setting& how, const micro_batch_times& times) {
-  stage_times slowest;
+/// The stage that takes the longest, and the one that does without the embedding and the logits.
+struct slowest_stages {
+  stage_times with_ends, layers;
+  double forward = 0, backward = 0; ///< Of one stage each, with its ends' part.
+};
+
+slowest_stages slowest_stages_of(const language_model& m, const parallel_setting& how, const micro_batch_times& times) {
+  slowest_stages slowest;
   for (auto index : stages_that_count(m, how)) {
-    auto x = times_of_stage(stage_layers_of(m, how, index), times);
+    auto x = times_of_stage(stage_layers_of(m, how, index), how, times);
     x.ends /= how.copies(); // DualPipe's: each end is a rank's for half of the micro-batches
-    if (x.sum() > slowest.sum())
-      slowest = x;
+    slowest.forward = std::max(slowest.forward, x.forward);
+    slowest.backward = std::max(slowest.backward, x.backward + x.ends);
+    if (x.sum() > slowest.with_ends.sum())
+      slowest.with_ends = x;
+    if (x.forward + x.backward > slowest.layers.forward + slowest.layers.backward)
+      slowest.layers = x;
   }
   return slowest;
 }
 
+/// Where a rank has both ends of the pipeline, these are its own work for all micro-batches, `extra` seconds; that time
+/// the others have to spare. What the rank waits then: until the others' bubble is over, or what its own order of steps
+/// leaves between them. As the simulator finds them, for stages of F, I and W seconds (a chunk's in ZB-V).
+double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slowest, double extra) {
+  const double p = how.shape.pipeline, halves = how.schedule == pipeline_schedule::zb_v ? 2 : 1;
+  const auto &stage = slowest.layers, &end = slowest.with_ends;
+  const auto forward = stage.forward / halves, by_weight = stage.by_weight / halves,
+             by_input = stage.backward / halves - by_weight, postponed = std::max(0.0, by_input - by_weight);
+  if (how.schedule == pipeline_schedule::zb_v) {
+    const auto bubble = (p - 1) * std::max({forward, by_input, 2 * postponed})
+                        + (p - 2) * std::max(0.0, forward - by_input);
+    const auto own = std::max((p - 2) * by_weight, p * postponed - by_input);
+    return std::max(bubble + end.ends - extra, std::max(0.0, own));
+  }
+  const auto ways = p / 2 - 1;
+  const auto bubble = ways * (2 * forward + by_input - by_weight) + std::max(0.0, ways * by_input - p / 2 * forward);
+  const auto own = std::max(ways * postponed, bubble - 2 * (p - 2) * end.ends);
+  return std::max(bubble + 2 * end.ends - extra, own);
+}
+
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
-/// and ZB-V start their ranks one after the other; theirs are fitted to what the simulator finds where F, I and W
-/// differ.
-double bubble_of(const parallel_setting& how, const stage_times& stage, double plain) {
+/// starts its ranks one after the other; its bubble is fitted to what the simulator finds where F, I and W differ.
+double bubble_of(const parallel_setting& how, const slowest_stages& slowest, double plain) {
   const double p = how.shape.pipeline;
-  const auto forward = stage.forward, by_weight = stage.by_weight, backward = stage.backward,
-             by_input = backward - by_weight;
+  const auto& stage = slowest.layers;
+  const auto forward = stage.forward, by_weight = stage.by_weight, by_input = stage.backward - by_weight;
   switch (how.schedule) {
     case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
     case pipeline_schedule::zb_h1: return (p - 1) * std::max(forward, forward + by_input - by_weight);
     case pipeline_schedule::zb_h2: return (p - 1) * std::max(forward, forward + by_input - 2 * by_weight);
     case pipeline_schedule::zb_v:
-      return (p - 1) / 2 * std::max(forward, std::min(forward + by_input - by_weight, 2 * by_input - forward));
-    case pipeline_schedule::dualpipe: return (p / 2 - 1) * std::max(0.0, forward + 2 * backward - 3 * by_weight);
+    case pipeline_schedule::dualpipe:
+      return bubble_beside_ends(how, slowest,
+                                how.micro_batches() * (slowest.with_ends.sum() - stage.forward - stage.backward));
+    case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
+      return plain + (how.micro_batches() - 1) * (slowest.forward + slowest.backward - slowest.with_ends.sum());
     default: return plain;
   }
 }
@@ -75,24 +131,6 @@ double bubble_of(const parallel_setting& how, const stage_times& stage, double p
 double gradient_exchanges(const parallel_setting& how) {
   const double m = how.micro_batches();
   return how.zero == 2 ? (m + 1) / 2 : how.zero == 3 ? 3 * m / 2 : 1;
-}
-
-layer_times mean_of(const layer_times& a, const layer_times& b, double part_of_a) {
-  auto mixed = [&](double x, double y) { return part_of_a * x + (1 - part_of_a) * y; };
-  auto parts = [&](const exchange_parts& x, const exchange_parts& y) {
-    return exchange_parts{mixed(x.tensor, y.tensor), mixed(x.context, y.context), mixed(x.experts, y.experts)};
-  };
-  return {mixed(a.forward, b.forward), mixed(a.backward, b.backward), mixed(a.by_weight, b.by_weight),
-          parts(a.exposed, b.exposed), parts(a.hidden, b.hidden)};
-}
-
-/// The mean over layers with and without windows.
-layer_times mean_layer(const language_model& m, const gpu_system& on, const parallel_setting& how, bool experts) {
-  const auto whole = layer_times_of(m, on, how, {experts, false});
-  if (!m.is_windowed(0))
-    return whole;
-  return mean_of(layer_times_of(m, on, how, {experts, true}), whole,
-                 static_cast<double>((m.layers + 1) / 2) / m.layers);
 }
 
 /// Gradients, and the weights that shards of the optimizer's states make, of a step.
@@ -163,10 +201,15 @@ double offload_time(const language_model& m, const gpu_system& on, const paralle
 
 micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
   micro_batch_times x;
+  const bool windows = m.is_windowed(0);
   if (m.experts.count > 0)
-    x.sparse = mean_layer(m, on, how, true);
+    x.sparse = layer_times_of(m, on, how, {true, false});
+  if (m.experts.count > 0 && windows)
+    x.windowed_sparse = layer_times_of(m, on, how, {true, true});
   if (m.experts.count == 0 || m.experts.dense_first > 0)
-    x.dense = mean_layer(m, on, how, false);
+    x.dense = layer_times_of(m, on, how, {false, false});
+  if ((m.experts.count == 0 || m.experts.dense_first > 0) && windows)
+    x.windowed_dense = layer_times_of(m, on, how, {false, true});
   x.ends = end_times_of(m, on, how);
   return x;
 }
@@ -181,7 +224,7 @@ double update_seconds(const gpu_system& on, const parallel_setting& how) {
 double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how) {
   if (!how.overlapped)
     return 1;
-  const auto slowest = slowest_stage(m, how, micro_batch_times_of(m, on, how));
+  const auto slowest = slowest_stages_of(m, how, micro_batch_times_of(m, on, how)).with_ends;
   const auto x = shared_times_of(m, on, how, most_parameters(m, how), slowest.forward + slowest.backward);
   return x.exposed + x.hidden == 0 ? 1 : x.exposed / (x.exposed + x.hidden);
 }
@@ -193,22 +236,20 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
 iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how,
                                       const micro_batch_times& times) {
   const double p = how.shape.pipeline, count = how.micro_batches();
-  const auto slowest = slowest_stage(m, how, times);
-  stage_times all;
-  const double dense = m.experts.count > 0 ? std::min(m.layers, m.experts.dense_first) : m.layers;
-  add(all, times.dense, dense);
-  add(all, times.sparse, m.layers - dense);
+  const auto stages = slowest_stages_of(m, how, times);
+  const auto& slowest = stages.with_ends;
+  auto all = times_of_layers(all_layers_of(m), times);
   all.ends = times.ends.embedding + times.ends.loss;
-  const auto chunks = how.chunks_of_stage();
+  const auto passes = how.chunks_of_stage() / how.copies(); // of a micro-batch through a rank
   const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how), exposed = hops * on.exposed_hop;
   iteration_estimate result;
-  result.bubble = (p == 1 ? 0 : bubble_of(how, slowest, all.sum() - slowest.sum())) + (p - 1) * hops;
+  result.bubble = (p == 1 ? 0 : bubble_of(how, stages, all.sum() - slowest.sum())) + (p - 1) * hops;
   const auto parameters = most_parameters(m, how);
   const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
   add(result.exposed.layers, slowest.exposed, 2 * count);
   add(result.hidden.layers, slowest.hidden, 2 * count);
-  result.exposed.hops = count * exposed * chunks;
-  result.hidden.hops = count * (hops - exposed) * chunks;
+  result.exposed.hops = count * exposed * passes;
+  result.hidden.hops = count * (hops - exposed) * passes;
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
   result.hidden.gradients = shared.hidden;
   result.update = update_time(on, how, parameters);

@@ -27,8 +27,9 @@ struct iteration_estimate {
 
 /// What layers and ends of a micro-batch take.
 struct micro_batch_times {
-  layer_times dense;  ///< Of a layer without experts, the mean over those with and without windows.
-  layer_times sparse; ///< The same of a layer with experts.
+  layer_times dense;                           ///< Of a layer without experts and without a window.
+  layer_times sparse;                          ///< The same of a layer with experts.
+  layer_times windowed_dense, windowed_sparse; ///< With a window, where layers have one.
   end_times ends;
 };
 micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how);

@@ -36,11 +36,11 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
 /// postponed, as many layers of them; logits.
 struct held_micro_batches {
   double activations = 0, gradients = 0, logits = 1, outputs = 1;
+  double later_activations = 0, later_gradients = 0; ///< At another time, if these are more.
 };
 
 held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
   const double p = how.shape.pipeline, m = how.micro_batches(), i = stage;
-  const bool last = stage + 1 == how.shape.pipeline;
   const held_micro_batches all_at_once{m, 0, how.sequence_parallel ? 1 : m, m}; // else the logits are made when needed
   switch (how.schedule) {
     case pipeline_schedule::one_f_one_b: return {std::min(m, p - i)};
@@ -51,8 +51,9 @@ held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
       return {std::min(m, p * (1 + (p - 1) / (p * how.chunks)) - 2 * i / how.chunks)};
     case pipeline_schedule::zb_h1: return {std::min(m, p), std::min(m, i)};
     case pipeline_schedule::zb_h2: return {std::min(m, 2 * p - 1), std::min(m, 2 * i)};
-    case pipeline_schedule::zb_v: return {std::min(m, p), last ? std::min(m, p) / 2 : 0};
-    default: return {std::min(m, p + 1), 1};
+    case pipeline_schedule::zb_v: // the weights' halves wait longest where the pipeline turns round
+      return {std::min(m, p), 0.5, 1, 1, std::min(m, (p + i) / 2), std::min(m, i + 0.5)};
+    default: return {std::min(m, p + 1)};
   }
 }
 
@@ -160,9 +161,12 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   add_states(x, how.copies() * parameters.experts, how.expert_replicas(), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
-  const auto all = held.activations * (has.dense * dense + has.experts * sparse);
-  x.activations = (how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse)) : all)
-                  + held.gradients * (has.dense + has.experts) * hidden_bytes;
+  const auto layers = has.dense * dense + has.experts * sparse;
+  const auto postponed = (has.dense + has.experts) * hidden_bytes;
+  const auto all = std::max(held.activations * layers + held.gradients * postponed,
+                            held.later_activations * layers + held.later_gradients * postponed);
+  x.activations = how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse) + held.gradients * postponed)
+                                           : all;
   auto whole = how;
   whole.again = recomputation::none;
   const auto again = how.again == recomputation::none
@@ -173,13 +177,19 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto gradients = hidden_bytes * (postpones ? has.dense + has.experts + beside : 1);
   // either an output is on its way, or a backward runs, or there are logits
   const auto output = has.logits ? 0 : has.experts > 0 ? sparse : dense;
-  const auto in_flight = std::max(output, gradients + again);
+  const auto gathered = how.sequence_parallel && t > 1 ? 2 * t * hidden_bytes
+                                                       : 0; // an input, the gradient by an output
+  const auto in_flight = std::max(output, gradients + again + gathered);
   x.buffers = gathered_bytes(m, how) + in_flight;
   if (has.logits) {
     const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
                       + bf16_bytes * rows * m.hidden;
     const auto outputs = how.sequence_parallel ? (held.outputs - 1) * hidden_bytes : 0;
-    x.logits = std::max(0.0, held.logits * each + outputs - in_flight);
+    // when a backward runs, its own are gone; DualPipe has another micro-batch's, and ZB-V postpones nothing yet
+    const auto another = how.sequence_parallel ? hidden_bytes : each;
+    const auto others = how.schedule == pipeline_schedule::dualpipe ? another : (held.logits - 1) * each;
+    const auto not_yet = how.schedule == pipeline_schedule::zb_v ? held.gradients * postponed : 0;
+    x.logits = std::max({0.0, held.logits * each + outputs - in_flight - not_yet, others + outputs});
   }
   return x;
 }

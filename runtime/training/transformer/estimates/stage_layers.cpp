@@ -12,6 +12,12 @@ uint32_t overlap(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) {
   return last > first ? last - first : 0;
 }
 
+/// Of these, the layers with a window: every other one from the model's first, which is at place `zero`, on.
+uint32_t windowed(uint32_t begin, uint32_t end, uint32_t from, uint32_t to, uint32_t zero) {
+  const auto first = std::max(begin, from) - zero, count = overlap(begin, end, from, to);
+  return (first + count + 1) / 2 - (first + 1) / 2;
+}
+
 /// Stages that hold both ends of the model, by schedule: the first and the last chunk are one rank's.
 bool turns_around(const parallel_setting& how) {
   return how.schedule == pipeline_schedule::zb_v || how.schedule == pipeline_schedule::dualpipe;
@@ -28,6 +34,10 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
     const auto begin = piece * each, end = begin + each;
     x.dense += part * overlap(begin, end, apart, first_sparse);
     x.experts += part * overlap(begin, end, first_sparse, apart + m.layers);
+    if (m.is_windowed(0)) {
+      x.windowed_dense += part * windowed(begin, end, apart, first_sparse, apart);
+      x.windowed_experts += part * windowed(begin, end, first_sparse, apart + m.layers, apart);
+    }
   };
   if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
     add(index, 0.5);
@@ -42,14 +52,22 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
   return x;
 }
 
+stage_layers all_layers_of(const language_model& m) {
+  return stage_layers_of(m, {}, 0);
+}
+
 stage_span stages_that_count(const language_model& m, const parallel_setting& how) {
   const auto p = how.shape.pipeline;
   if (p <= 3)
-    return {{0, 1, 2, 0}, p};
+    return {{0, 1, 2}, p};
+  stage_span x{{0, 1}, 2};
+  if (m.is_windowed(0))
+    x.indices[x.count++] = 2;
   const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / how.chunk_layers(m.layers) + 1;
-  if (sparse_from <= 1 || sparse_from >= p - 1)
-    return {{0, 1, p - 1, 0}, 3};
-  return {{0, 1, sparse_from, p - 1}, 4};
+  if (sparse_from >= x.count && sparse_from < p - 1)
+    x.indices[x.count++] = sparse_from;
+  x.indices[x.count++] = p - 1;
+  return x;
 }
 
 } // namespace ringmaster::training

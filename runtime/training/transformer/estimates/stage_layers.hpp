@@ -6,8 +6,9 @@ namespace ringmaster::training {
 
 /// What a pipeline's stage has of a model.
 struct stage_layers {
-  double dense = 0;   ///< Layers without experts.
-  double experts = 0; ///< Layers with them.
+  double dense = 0;                                ///< Layers without experts.
+  double experts = 0;                              ///< Layers with them.
+  double windowed_dense = 0, windowed_experts = 0; ///< Of these, the layers with a window.
   bool embedding = false;
   bool logits = false;
 };
@@ -16,10 +17,13 @@ struct stage_layers {
 /// for itself, the logits the one behind the last layer, what is left over is empty.
 stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index);
 
-/// Stages of which one is the slowest, and one holds the most: the first two, the first that has experts only, the
-/// last.
+/// All of the model's.
+stage_layers all_layers_of(const language_model& m);
+
+/// Stages of which one is the slowest, and one holds the most: the first two, the next one, too, where layers have
+/// windows by turns, the first that has experts only, the last.
 struct stage_span {
-  uint32_t indices[4];
+  uint32_t indices[5];
   uint32_t count;
   const uint32_t* begin() const { return indices; }
   const uint32_t* end() const { return indices + count; }
