@@ -136,13 +136,16 @@ typename Inspector::result_type inspect(Inspector& f, kept_part& x) {
            }));
 }
 
+/// Without a run of positions, which no real layer has.
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, value_tag& x) {
   auto kind = static_cast<uint8_t>(x.kind), has = static_cast<uint8_t>(x.has);
   bool on_host = x.on_host;
   auto samples = x.samples.all();
-  return f(caf::meta::type_name("value_tag"), kind, has, on_host, x.step, x.layer, x.part, x.tensor, samples,
+  shard tensor = x.tensor;
+  return f(caf::meta::type_name("value_tag"), kind, has, on_host, x.step, x.layer, x.part, tensor, samples,
            caf::meta::load_callback([&]() -> caf::error {
+             x.tensor = tensor;
              x.kind = static_cast<value_kind>(kind);
              x.has = static_cast<form>(has);
              x.on_host = on_host;

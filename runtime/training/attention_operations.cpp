@@ -9,10 +9,6 @@ using namespace detail;
 
 namespace {
 
-position_run run_of(shard x) {
-  return {x.index, 1, x.count};
-}
-
 bool is_sequence_shard(const value_tag& x) {
   return x.has == form::sequence && x.part.count <= position_run::of_max;
 }
@@ -22,11 +18,6 @@ std::string is_shard_of_sequence(const value_tag& x) {
   return unless(is_sequence_shard(x), [&] {
     return fmt::format("it needs a sequence shard, of at most {}, and has the {}", position_run::of_max, text_of(x));
   });
-}
-
-/// Ranks that share positions share no layers.
-std::string is_of_all_columns(const value_tag& w) {
-  return w.tensor.whole() ? is_whole(w) : fmt::format("it needs the whole, and has the {}", text_of(w));
 }
 
 /// Whether one is of the same layer, step, samples and part of them as the other.
@@ -49,8 +40,9 @@ operation<attention_keys> rank::keys(const activation& x, const weight& w) {
   work.memory = {x.memory_.token(), w.memory_.token()};
   work.results[0] = x.tag();
   work.results[0].kind = value_kind::attention_keys;
+  work.results[0].tensor = w.tag().tensor;
   result.refuse(first_of({expects(x, "input"), expects(w, "weight"),
-                          x.tag().has == form::whole ? "" : is_shard_of_sequence(x.tag()), is_of_all_columns(w.tag()),
+                          x.tag().has == form::whole ? "" : is_shard_of_sequence(x.tag()), is_whole(w.tag()),
                           not_for(x, w)}));
   return result;
 }
@@ -59,7 +51,8 @@ operation<attention> rank::attend(const activation& x, const attention_keys& to)
   auto result = start<attention>(op::attend);
   auto& work = result.work_;
   work.argument = x.tag();
-  work.argument.set_positions(to.tag().has == form::whole ? position_run{} : run_of(to.tag().part));
+  work.argument.tensor = to.tag().tensor;
+  work.argument.set_positions(positions_of(to.tag()));
   work.memory = {x.memory_.token(), to.memory_.token()};
   work.results[0] = work.argument;
   work.results[0].kind = value_kind::attention;
@@ -82,9 +75,11 @@ operation<activation> rank::forward(const activation& x, const weight& w, attent
   work.memory = {x.memory_.token(), w.memory_.token(), made.memory_.token()};
   work.results[0] = x.tag();
   ++work.results[0].layer;
+  add_up(work.results[0], x.tag(), w);
   result.refuse(first_of({expects(x, "input"), expects(w, "weight"), expects(made, "attention"),
-                          is_shard_of_sequence(x.tag()), is_of_all_columns(w.tag()), not_for(x, w),
-                          not_beside(x.tag(), made.tag()), not_all(made.tag())}));
+                          is_shard_of_sequence(x.tag()), is_whole(w.tag()), not_for(x, w),
+                          not_beside(x.tag(), made.tag()), of_other_columns(w.tag(), made.tag()),
+                          not_all(made.tag())}));
   work.consumed = std::move(made.memory_);
   return result;
 }
@@ -94,11 +89,12 @@ operation<keys_gradient> rank::attend_backward(const activation& x, const attent
   auto result = start<keys_gradient>(op::attend_backward);
   auto& work = result.work_;
   work.argument = x.tag();
-  work.argument.set_positions(to.tag().has == form::whole ? position_run{} : run_of(to.tag().part));
+  work.argument.tensor = to.tag().tensor;
+  work.argument.set_positions(positions_of(to.tag()));
   work.memory = {x.memory_.token(), to.memory_.token(), by_output.memory_.token()};
   work.results[0] = to.tag();
   work.results[0].kind = value_kind::keys_gradient;
-  work.results[0].set_positions(run_of(x.tag().part));
+  work.results[0].set_positions(positions_of(x.tag()));
   result.refuse(first_of({cannot_attend(x, to), not_by_output_of(x, by_output)}));
   return result;
 }
@@ -117,12 +113,11 @@ operation<weight_gradient, activation_gradient> rank::backward(
   set_about(work.argument, x, w);
   work.memory = {x.memory_.token(), w.memory_.token(), by_output.memory_.token()};
   set_gradient(work.results[0], value_kind::weight_gradient, x, w, model_->replicated);
-  work.results[0].set_positions(run_of(x.tag().part));
   set_gradient(work.results[1], value_kind::activation_gradient, x, w, model_->replicated);
-  set_part(work.results[1], x.tag());
   result.refuse(first_of({expects(x, "input"), expects(w, "weight"), expects(by_keys, "gradient by keys"),
-                          is_shard_of_sequence(x.tag()), is_of_all_columns(w.tag()), not_for(x, w),
-                          not_by_output_of(x, by_output), not_beside(x.tag(), by_keys.tag()), not_all(by_keys.tag())}));
+                          is_shard_of_sequence(x.tag()), is_whole(w.tag()), not_for(x, w),
+                          not_by_output_of(x, by_output), not_beside(x.tag(), by_keys.tag()),
+                          of_other_columns(w.tag(), by_keys.tag()), not_all(by_keys.tag())}));
   work.consumed = std::move(by_keys.memory_);
   return result;
 }
@@ -141,7 +136,8 @@ operation<> rank::joined(Value& sum, Value more) {
     return result;
   } else if (!usable(sum)) {
     result.refuse(expects(sum, "sum"));
-  } else if (auto problem = not_beside(sum.tag(), more.tag()); !problem.empty()) {
+  } else if (auto problem = first_of({not_beside(sum.tag(), more.tag()), of_other_columns(sum.tag(), more.tag())});
+             !problem.empty()) {
     result.refuse(problem);
   } else if (auto both = sum.tag().positions(); join(both, more.tag().positions())) {
     sum.tag_.set_positions(both);

@@ -17,8 +17,9 @@ bool rank::for_experts(const weight& w, std::initializer_list<const value*> othe
   return true;
 }
 
-std::string rank::not_whole(const value_tag& x) {
-  return is_whole(x);
+std::string rank::not_of_positions(const value_tag& x) {
+  return unless(is_of_positions(x),
+                [&] { return fmt::format("it needs the whole or a sequence shard, and has the {}", text_of(x)); });
 }
 
 std::string rank::not_of_experts(const value_tag& x) {

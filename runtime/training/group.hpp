@@ -48,11 +48,22 @@ struct mesh {
   group tensor_group(uint32_t rank) const { return {rank - tensor_index(rank), tensor, 1}; }
   group context_group(uint32_t rank) const { return {rank - context_index(rank) * tensor, context, tensor}; }
   group data_group(uint32_t rank) const { return {rank - data_index(rank) * tensor * context, data, tensor * context}; }
+  /// Those that have the same weights, by positions and then by samples.
+  group replica_group(uint32_t rank) const {
+    return {first_of_stage(rank) + tensor_index(rank), context * data, tensor};
+  }
+  /// So many neighbours of a stage, and those that have the same place among theirs.
+  group neighbours(uint32_t rank, uint32_t count) const { return {rank - rank % stage_size() % count, count, 1}; }
+  group alike_neighbours(uint32_t rank, uint32_t count) const {
+    return {first_of_stage(rank) + rank % stage_size() % count, stage_size() / count, count};
+  }
   /// The same place in another stage.
   uint32_t at_stage(uint32_t rank, uint32_t other) const { return rank % stage_size() + other * stage_size(); }
 
-private:
   uint32_t stage_size() const { return tensor * context * data; }
+
+private:
+  uint32_t first_of_stage(uint32_t rank) const { return rank - rank % stage_size(); }
 };
 
 } // namespace ringmaster::training

@@ -50,6 +50,8 @@ operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part
     result.refuse(fmt::format("there is no layer {}, only 0 to {}", layer, model_->layers - 1));
   for (auto x : {part, state_part, tensor})
     result.refuse(no_shard(x));
+  if (tensor.count > narrow_shard::count_max)
+    result.refuse(fmt::format("{} ranks that share a layer are more than {}", tensor.count, narrow_shard::count_max));
   return result;
 }
 
@@ -166,10 +168,19 @@ operation<Value> rank::sliced(Value x, shard part) {
   work.memory[0] = x.memory_.token();
   work.results[0] = x.tag();
   work.results[0].part = part;
-  if constexpr (of_activation(Value::kind))
-    work.results[0].has = form::sequence;
   result.refuse(expects(x, "value"));
-  result.refuse(is_whole(x.tag()));
+  if constexpr (of_activation(Value::kind)) {
+    work.results[0].has = form::sequence;
+    if (x.tag().has == form::sequence)
+      work.results[0].part = sequence_shard(x.tag().part, part);
+    else
+      result.refuse(is_whole(x.tag()));
+    if (work.results[0].part.count == 0)
+      result.refuse(fmt::format("{} parts of the {} are more than the {} that its positions are cut in", part.count,
+                                text_of(x.tag()), position_run::of_max));
+  } else {
+    result.refuse(is_whole(x.tag()));
+  }
   result.refuse(no_shard(part));
   work.consumed = std::move(x.memory_);
   return result;

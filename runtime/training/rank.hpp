@@ -84,13 +84,14 @@ public:
   }
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
   /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence
-  /// shard; of gradients by all keys, that by its own.
+  /// shard, or of what is one its part i; of gradients by all keys, that by its own.
   template <class Value>
   operation<Value> reduce_scatter(Value x, group among) {
     return together(op::reduce_scatter, std::move(x), among);
   }
   operation<weight_gradient> reduce_scatter(weight_gradient x) { return reduce_scatter(std::move(x), world()); }
-  /// The whole of all ranks' shards: of a weight, or of the sequence shards of an activation or its gradient.
+  /// The whole of all ranks' shards: of a weight, or of the sequence shards of an activation or its gradient. Where
+  /// these are all of a larger one, that.
   template <class Value>
   operation<Value> all_gather(const Value& part, group among) {
     return shown(op::all_gather, part, among, 0);
@@ -101,22 +102,26 @@ public:
   operation<Value> all_to_all(Value x, group among) {
     return together(op::all_to_all, std::move(x), among);
   }
-  /// Whole activations of other samples each: the group's rank i gets all ranks' positions that are for its experts
-  /// (Lepikhin et al., GShard, 2020).
+  /// Whole activations of other samples each, or sequence shards side by side: the group's rank i gets all ranks'
+  /// positions that are for its experts (Lepikhin et al., GShard, 2020).
   template <class Value>
   operation<Value> dispatch(Value x, group among) {
     auto result = together(op::all_to_all, std::move(x), among);
-    result.refuse(not_whole(result.work_.argument));
+    result.refuse(not_of_positions(result.work_.argument));
     result.work_.results[0].has = form::experts;
     return result;
   }
-  /// And back: what experts have made of a rank's samples. It says which; together they are all.
+  /// And back: what experts have made of a rank's samples, or of a sequence shard of them. It says which; together they
+  /// are all.
   template <class Value>
-  operation<Value> combine(Value x, range samples, group among) {
+  operation<Value> combine(Value x, range samples, group among, shard positions = {}) {
     auto result = together(op::all_to_all, std::move(x), among);
     result.refuse(not_of_experts(result.work_.argument));
     result.refuse(no_samples(samples));
-    result.work_.results[0].samples = range_set{samples};
+    auto& asked = result.work_.results[0];
+    asked.samples = range_set{samples};
+    asked.part = positions;
+    asked.has = positions.whole() ? form::whole : form::sequence;
     return result;
   }
   /// A copy of what the root, a rank of the group, has; the others show nothing.
@@ -208,7 +213,7 @@ private:
   bool for_experts(const weight& w, std::initializer_list<const value*> others) const;
   std::string cannot_attend(const activation& x, const attention_keys& to) const;
   std::string not_by_output_of(const activation& x, const activation_gradient& by_output) const;
-  static std::string not_whole(const value_tag& x);
+  static std::string not_of_positions(const value_tag& x);
   static std::string not_of_experts(const value_tag& x);
   std::string no_samples(range samples) const;
   /// What is wrong with a backward's arguments.

@@ -35,7 +35,7 @@ std::string misfit(const value_tag& base, const value_tag& other) {
   if (other.part != base.part)
     return fmt::format("it is {} and must be {}: gather, scatter or slice one of them", text_of(other.part),
                        text_of(base.part));
-  if (other.tensor != base.tensor && base.tensor.whole() && other.tensor.whole())
+  if (other.run != base.run)
     return fmt::format("it is by {} and must be by {}: sum it over the ranks that share them",
                        text_of(other.positions()), text_of(base.positions()));
   if (other.tensor != base.tensor)
@@ -47,6 +47,23 @@ std::string misfit(const value_tag& base, const value_tag& other) {
     return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
                                       : "it has been summed over the tensor-parallel ranks";
   return {};
+}
+
+shard sequence_shard(shard x, shard part) {
+  const auto count = uint64_t{x.count} * part.count;
+  if (count > position_run::of_max)
+    return {0, 0};
+  return {x.index * part.count + part.index, static_cast<uint32_t>(count)};
+}
+
+bool is_of_positions(const value_tag& x) {
+  return x.has == form::sequence ? x.part.count <= position_run::of_max : x.has == form::whole && x.part.whole();
+}
+
+std::string of_other_columns(const value_tag& x, const value_tag& other) {
+  return unless(x.tensor == other.tensor, [&] {
+    return fmt::format("the {} and the {} are of other tensor shards of the layer", text_of(other), text_of(x));
+  });
 }
 
 std::string no_shard(shard x) {

@@ -25,23 +25,22 @@ std::string not_for(const activation& x, const weight& w);
 /// Why the other is not of the same part of the model, and at the same step: what would be.
 std::string misfit(const value_tag& base, const value_tag& other);
 std::string no_shard(shard x);
+/// Shard `part` of x's positions, of all of which x has a part; count 0: they would be more than there may be.
+shard sequence_shard(shard x, shard part);
+/// Whether x is all positions, or of a part of them that there may be.
+bool is_of_positions(const value_tag& x);
+/// Whether one has been made with other columns of the layer than the other.
+std::string of_other_columns(const value_tag& x, const value_tag& other);
 
-/// What is made of x's part of the samples.
-inline void set_part(value_tag& made, const value_tag& x) {
+/// What a layer makes is of x's part of the samples: for what a tensor shard makes, a summand of that.
+inline void add_up(value_tag& made, const value_tag& x, const weight& w) {
   made.has = x.has;
   made.part = x.part;
-}
-
-/// What a tensor shard of a layer makes of x is a summand; what a rank's experts make is of their positions.
-inline void add_up(value_tag& made, const value_tag& x, const weight& w) {
-  if (w.tag().has == form::experts) {
-    set_part(made, x);
-    return;
-  }
-  if (w.tag().tensor.whole())
+  made.run = x.run;
+  if (w.tag().tensor.whole() || w.tag().has == form::experts)
     return;
   made.has = form::summand;
-  made.part = w.tag().tensor;
+  made.tensor = w.tag().tensor;
 }
 
 /// Of a gradient by something of x's layer, for x's samples.
@@ -55,6 +54,8 @@ inline void set_gradient(value_tag& made, value_kind kind, const activation& x, 
     return;
   }
   made.tensor = w.tag().tensor;
+  if (x.tag().has != form::whole)
+    made.set_positions(positions_of(x.tag()));
   if (w.tag().has == form::experts)
     made.has = form::experts;
   else if (replicated && !made.tensor.whole())

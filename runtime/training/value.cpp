@@ -8,21 +8,29 @@ namespace ringmaster::training {
 
 namespace {
 
+std::string of_columns(const value_tag& x) {
+  return x.tensor.whole() ? "" : fmt::format(", tensor shard {} of {}", x.tensor.index, x.tensor.count);
+}
+
 std::string of_part(const value_tag& x) {
   auto text = x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
   if (x.has == form::experts)
     return text + fmt::format(", experts of rank {} of {}", x.tensor.index, x.tensor.count);
-  return x.tensor.whole() ? text : text + fmt::format(", tensor shard {} of {}", x.tensor.index, x.tensor.count);
+  return text + of_columns(x);
 }
 
 std::string of_form(const value_tag& x) {
   auto named = [&](const char* name) { return fmt::format(", {} {} of {}", name, x.part.index, x.part.count); };
   switch (x.has) {
     case form::whole: return {};
-    case form::summand: return named("summand");
+    case form::summand:
+      return (x.part.whole() ? "" : named("sequence shard"))
+             + fmt::format(", summand {} of {}", x.tensor.index, x.tensor.count);
     case form::sequence: return named("sequence shard");
     case form::heads: return named("heads shard");
-    case form::experts: return fmt::format(", for the experts of rank {} of {}", x.part.index, x.part.count);
+    case form::experts:
+      return fmt::format(", for the experts of rank {} of {}{}", x.part.index, x.part.count,
+                         x.positions().all() ? "" : ", " + text_of(x.positions()));
   }
   return {};
 }
@@ -84,13 +92,13 @@ std::string on_device(const value_tag& x) {
                          x.has == form::summand ? ", not summed over tensor shards" : "",
                          x.positions().all() ? "" : ", " + text_of(x.positions()));
     case value_kind::attention_keys:
-      return fmt::format("keys of layer {}, samples {}{}", x.layer, x.samples.text(), of_form(x));
+      return fmt::format("keys of layer {}, samples {}{}{}", x.layer, x.samples.text(), of_form(x), of_columns(x));
     case value_kind::attention:
-      return fmt::format("attention of layer {}, samples {}{}, to {}", x.layer, x.samples.text(), of_form(x),
-                         text_of(x.positions()));
+      return fmt::format("attention of layer {}, samples {}{}{}, to {}", x.layer, x.samples.text(), of_form(x),
+                         of_columns(x), text_of(x.positions()));
     case value_kind::keys_gradient:
-      return fmt::format("gradient by the keys of layer {}, samples {}{}, from {}", x.layer, x.samples.text(),
-                         of_form(x), text_of(x.positions()));
+      return fmt::format("gradient by the keys of layer {}, samples {}{}{}, from {}", x.layer, x.samples.text(),
+                         of_form(x), of_columns(x), text_of(x.positions()));
     default: return "nothing";
   }
 }

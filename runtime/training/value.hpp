@@ -17,6 +17,24 @@ struct shard {
   friend bool operator==(const shard&, const shard&) = default;
 };
 
+/// The same in half the room: of a layer's columns or rows, which few ranks share.
+struct narrow_shard {
+  static constexpr uint32_t count_max = UINT16_MAX;
+
+  uint16_t index = 0;
+  uint16_t count = 1;
+
+  narrow_shard() = default;
+  narrow_shard(uint32_t of_index, uint32_t of_count)
+    : index(static_cast<uint16_t>(of_index)), count(static_cast<uint16_t>(of_count)) {}
+  narrow_shard(shard x) : narrow_shard(x.index, x.count) {}
+  operator shard() const { return {index, count}; }
+
+  bool whole() const { return count == 1; }
+  friend bool operator==(const narrow_shard&, const narrow_shard&) = default;
+  friend bool operator==(const narrow_shard& a, const shard& b) { return a.index == b.index && a.count == b.count; }
+};
+
 /// A run of the parts that a sample's positions are cut in, around: `count` of `of`, from part `first` on.
 struct position_run {
   static constexpr uint32_t of_max = 1024;
@@ -53,9 +71,9 @@ constexpr bool of_activation(value_kind x) {
 /// How much of an activation, or of its gradient, a rank has.
 enum class form : uint8_t {
   whole,
-  summand,  ///< One of `part.count` that add up to it: what a layer's tensor shard makes. Of a weight's gradient: what
-            ///< all of the layer's tensor shards have of it is one of as many.
-  sequence, ///< A part of the positions of each sample.
+  summand,  ///< One of `tensor.count` that add up to it, or to a part of its positions: what a layer's tensor shard
+            ///< makes. Of a weight's gradient: what all of the layer's tensor shards have of it is one of as many.
+  sequence, ///< A part of the positions of each sample. Shard i of n of shard j of m is i + n j of n m.
   heads,    ///< A part of the hidden size, all positions.
   experts, ///< The positions that are for the experts of one of `part.count` ranks. Of a weight and what belongs to it:
            ///< `tensor` says whose experts of the layer they are.
@@ -68,26 +86,26 @@ struct value_tag {
   bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
   uint16_t step = 0;          ///< Of weights and optimizer states: updates so far.
   uint32_t layer = 0;
-  shard part{};   ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
-  shard tensor{}; ///< Of weights and what belongs to them: the columns or rows that a tensor-parallel rank has.
-  range_set samples{}; ///< Of activations and gradients.
+  shard part{}; ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
+  narrow_shard tensor{}; ///< Of weights, what belongs to them, attention and summands: the columns or rows that a
+                         ///< tensor-parallel rank has.
+  uint32_t run = 0;      ///< See `positions`. A value fits a line of the cache.
+  range_set samples{};   ///< Of activations and gradients.
 
-  /// Of a weight's gradient: by which positions; of attention: to which keys; of keys' gradients: from which positions.
-  /// What has a run has no tensor shard. It lies where a shard's index would, so that a value fits a line of the cache.
-  position_run positions() const;
-  void set_positions(const position_run& x);
+  /// Of a weight's gradient: by which positions; of attention: to which keys; of keys' gradients: from which positions;
+  /// of what is for experts: which of the samples' positions have been sent there.
+  position_run positions() const {
+    return {run % position_run::of_max, run / position_run::of_max % position_run::of_max + 1,
+            run / position_run::of_max / position_run::of_max + 1};
+  }
+  void set_positions(const position_run& x) {
+    run = ((x.of - 1) * position_run::of_max + x.count - 1) * position_run::of_max + x.first;
+  }
 };
 
-inline position_run value_tag::positions() const {
-  if (!tensor.whole())
-    return {};
-  const auto run = tensor.index;
-  return {run % position_run::of_max, run / position_run::of_max % position_run::of_max + 1,
-          run / position_run::of_max / position_run::of_max + 1};
-}
-
-inline void value_tag::set_positions(const position_run& x) {
-  tensor = {((x.of - 1) * position_run::of_max + x.count - 1) * position_run::of_max + x.first, 1};
+/// The positions that a value is of.
+inline position_run positions_of(const value_tag& x) {
+  return x.has == form::sequence ? position_run{x.part.index, 1, x.part.count} : x.positions();
 }
 
 /// "an activation".

@@ -78,15 +78,15 @@ caf::expected<saved_plan> read_plan(const std::string& file) {
   return x;
 }
 
-using parts = std::vector<std::pair<std::string, double>>;
+using compared_parts = std::vector<std::pair<std::string, double>>;
 
-double part_of(const parts& all, const std::string& name) {
+double part_of(const compared_parts& all, const std::string& name) {
   auto at = std::ranges::find(all, name, &std::pair<std::string, double>::first);
   return at == all.end() ? 0 : at->second;
 }
 
 /// The terms, those that differ most first.
-std::string table_of(const parts& a, const parts& b, double unit, const char* unit_name) {
+std::string table_of(const compared_parts& a, const compared_parts& b, double unit, const char* unit_name) {
   auto names = a;
   for (auto& [name, x] : b)
     if (std::ranges::find(names, name, &std::pair<std::string, double>::first) == names.end())

@@ -59,18 +59,48 @@ caf::error check_divides(const strategy_options& x, uint64_t micro_batch) {
                                 x.which->name, counted(x.ranks, "rank"), counted(samples, "sample"), right));
 }
 
+/// A line of the table is run without what its strategy does not take; the table says so.
+template <class Value>
+void leave_out(strategy_options& x, std::optional<Value>& option, bool taken, const char* name) {
+  if (option && !taken)
+    x.left_out.emplace_back(name);
+  if (!taken)
+    option.reset();
+}
+
+/// "fsdp and hsdp", with the verb that goes with so many.
+template <class Condition>
+std::string those_that(Condition holds, std::string_view one_does, std::string_view they_do) {
+  std::vector<std::string_view> names;
+  for (auto& x : strategies())
+    if (holds(x))
+      names.push_back(x.name);
+  if (names.size() == 1)
+    return fmt::format("{} {}", names.front(), one_does);
+  const auto last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {} {}", fmt::join(names, ", "), last, they_do);
+}
+
+bool shares_positions(const known_strategy& x) {
+  return x.needs == beyond::positions || x.all_sides;
+}
+
+bool has_experts(const known_strategy& x) {
+  return x.needs == beyond::experts || x.all_sides;
+}
+
 /// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are
 /// told. What is told to all of them is for those that take it.
 caf::error cut_option(strategy_options& x) {
   auto& m = x.trained;
   const bool cuts = x.which->cut != batch_cut::never;
   const bool takes_chunks = x.which->chunks == chunk_use::parts || x.which->chunks == chunk_use::buckets;
-  if (x.one_of_all && !cuts)
-    x.micro_batch.reset();
-  if (x.one_of_all && !takes_chunks)
-    x.chunks.reset();
-  if (x.one_of_all && !x.which->prefetches)
-    x.prefetch.reset();
+  if (x.one_of_all) {
+    leave_out(x, x.micro_batch, cuts, "--micro-batch");
+    leave_out(x, x.chunks, takes_chunks, "--chunks");
+    leave_out(x, x.prefetch, x.which->prefetches, "--prefetch");
+  }
   auto refused = [&](std::string_view option, std::string why) {
     return make_error(errc::invalid_argument,
                       fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
@@ -83,7 +113,7 @@ caf::error cut_option(strategy_options& x) {
     if (auto problem = check_divides(x, *x.micro_batch))
       return problem;
   m.prefetch = x.prefetch.value_or(training::model{}.prefetch);
-  m.chunks = x.chunks.value_or(training::model{}.chunks);
+  m.chunks = x.chunks.value_or(x.which->usual_chunks);
   const auto chunks = chunks_of(*x.which, m);
   if (x.chunks && !takes_chunks && *x.chunks != chunks)
     return refused("--chunks", fmt::format("has {} of the model on each", chunks == 1 ? "one part" : "two parts"));
@@ -105,15 +135,19 @@ caf::error unused_option(const strategy_options& x) {
     return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
                                                   : fmt::format("has {} data-parallel ones", shape.data));
   if (x.prefetch && !x.which->prefetches)
-    return refused("--prefetch", "gathers nothing ahead: fsdp and hsdp do");
+    return refused("--prefetch",
+                   "gathers nothing ahead: " + those_that([](auto& y) { return y.prefetches; }, "does", "do"));
   if (m.shard_ranks != 0 && !x.which->shards_in_groups)
-    return refused("--shard", "has no groups that share the model: hsdp has");
-  if (m.context != 0 && x.which->needs != beyond::positions)
-    return refused("--context", "has none that share the positions of samples: context and context-gather have");
-  if (m.experts != 0 && x.which->needs != beyond::experts)
-    return refused("--experts", "has no layers of experts: expert has");
+    return refused("--shard", "has no groups that share the model: "
+                                + those_that([](auto& y) { return y.shards_in_groups; }, "has", "have"));
+  if (m.context != 0 && !shares_positions(*x.which))
+    return refused("--context",
+                   "has none that share the positions of samples: " + those_that(shares_positions, "has", "have"));
+  if (m.experts != 0 && !has_experts(*x.which))
+    return refused("--experts", "has no layers of experts: " + those_that(has_experts, "has", "have"));
   if (m.virtual_ranks != 0 && !x.which->orders_parts)
-    return refused("--virtual-ranks", "adds in an order that depends on its ranks: ddp-ordered does not");
+    return refused("--virtual-ranks", "adds in an order that depends on its ranks: "
+                                        + those_that([](auto& y) { return y.orders_parts; }, "does not", "do not"));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && x.which->shares != sharing::stages)
@@ -148,8 +182,8 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .otherwise("1; ddp, wsdp, fsdp, hsdp and the ZeROs: all that it has");
   table.number("--chunks", chunks, 1, 65536)
     .otherwise(std::to_string(training::model{}.chunks))
-    .says("V", "parts of the model that a rank has in interleaved pipelines; layers of a bucket of ddp-overlap and "
-               "zero1-overlap");
+    .says("V", "parts of the model that a rank has in interleaved pipelines, and in 3d, where they are 1 unless told; "
+               "layers of a bucket of ddp-overlap and zero1-overlap");
   table.number("--tensor", trained.tensor, 1, 65536)
     .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
     .otherwise("as the strategy likes, 1 in pipelines");
@@ -166,11 +200,11 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .says("S", "neighbours that share the model in hsdp")
     .otherwise("8, or half of the ranks");
   table.number("--context", trained.context, 1, position_run::of_max)
-    .says("C", "neighbours that share the positions of samples, in context and context-gather")
-    .otherwise("all that --data leaves");
+    .says("C", "neighbours that share the positions of samples, in context, context-gather and 3d")
+    .otherwise("all that --data leaves; in 3d none");
   table.number("--experts", trained.experts, 1, 65536)
-    .says("E", "neighbours that share the experts of a layer, in expert")
-    .otherwise("8, or what of them divides the ranks");
+    .says("E", "neighbours that share the experts of every second layer, in expert and 3d")
+    .otherwise("8, or what of them divides the ranks; in 3d there are none");
   table.flag("--sequence-parallel", trained.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");
   table.number("--zero", trained.zero, 0, 3)

@@ -19,6 +19,7 @@ struct strategy_options {
   std::optional<uint64_t> micro_batch; ///< As told.
   std::optional<uint32_t> chunks;      ///< The same.
   std::optional<uint32_t> prefetch;    ///< The same.
+  std::vector<std::string> left_out;   ///< Of these, what a line of the table is run without.
   std::string data_option = "--data";  ///< How the number of data-parallel ranks is told.
 
   void add_to(option_table& table, uint32_t ranks_max);

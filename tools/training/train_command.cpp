@@ -57,6 +57,8 @@ int compare(const train_options& opts, std::FILE* out) {
     ++done;
     if (found) {
       side_by_side.add(about(its), *found);
+      for (auto& option : its.left_out)
+        side_by_side.left_out(which.name, option);
       write_json(one, about(its), *found);
       json.literal(one.take() + "\n");
     } else {

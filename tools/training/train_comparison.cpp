@@ -3,6 +3,7 @@
 #include "runtime/text/quantity_column.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <tuple>
@@ -19,6 +20,10 @@ void train_comparison::add(const train_run& x, const training_outcome& found) {
   time_unit_ = x.costs->time_unit();
   memory_unit_ = x.costs->memory_unit();
   room_ = x.costs->room();
+}
+
+void train_comparison::left_out(std::string_view strategy, const std::string& option) {
+  left_out_[option].push_back(strategy);
 }
 
 void train_comparison::add(std::string_view strategy, const std::string& problem) {
@@ -68,7 +73,10 @@ std::string train_comparison::text() const {
                   : i + 1 < each.size() ? fmt::format("{:-<{}}:|", "", widths[i] + 1)
                                         : fmt::format("{:-<{}}:|\n", "", widths[i] + 1);
   }
-  return result + problems_;
+  result += problems_;
+  for (auto& [option, those] : left_out_)
+    result += fmt::format("\nNot for {}: {}\n", option, fmt::join(those, ", "));
+  return result;
 }
 
 } // namespace ringmaster

@@ -4,6 +4,7 @@
 #include "runtime/training/simulated/simulator.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace ringmaster {
 class train_comparison {
 public:
   void add(const train_run& x, const training::training_outcome& found);
+  /// That it was run without an option that it does not take.
+  void left_out(std::string_view strategy, const std::string& option);
   /// One that cannot be run, and why.
   void add(std::string_view strategy, const std::string& problem);
 
@@ -37,6 +40,7 @@ private:
   std::string time_unit_, memory_unit_;
   uint64_t room_ = UINT64_MAX;
   std::string problems_;
+  std::map<std::string, std::vector<std::string_view>> left_out_; ///< By option.
 };
 
 } // namespace ringmaster

@@ -95,6 +95,8 @@ caf::error choose_costs(train_options& x) {
   how.sequence_parallel = x.trained.sequence_parallel;
   how.schedule = schedule_of(x.which->name);
   how.chunks = x.trained.chunks;
+  if (x.which->all_sides && how.chunks > 1)
+    how.schedule = pipeline_schedule::interleaved_1f1b;
   if (shape.pipeline == 1 && shape.tensor == 1) // what is shared, and when, is the strategy's
     how.shard = shape.data;
   if (const auto places = places_of(*trained, how); places != x.trained.layers) { // embedding and logits have some
@@ -151,11 +153,13 @@ void train_options::add_to(option_table& table) {
 }
 
 caf::error train_options::check_one() {
+  trained.chunks = chunks.value_or(which->usual_chunks);
   if (auto problem = choose_costs(*this))
     return problem;
-  if (!costs->knows(which->needs))
-    return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
-                                                          which->name, costs->name(), text_of(which->needs)));
+  for (auto needs : needs_of(*which, trained))
+    if (!costs->knows(needs))
+      return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
+                                                            which->name, costs->name(), text_of(needs)));
   if (!svg.empty() && ranks > pictured_ranks_max)
     return make_error(errc::invalid_argument,
                       fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
@@ -165,7 +169,6 @@ caf::error train_options::check_one() {
 
 caf::error train_options::check() {
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
-  trained.chunks = chunks.value_or(trained.chunks);
   if (all && !(trace.empty() && svg.empty()))
     return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
   if (trace.empty() && trace_bytes_max)

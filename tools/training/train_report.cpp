@@ -97,7 +97,8 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("context", shape.context)
     .member("data", shape.data)
     .member("stages", shape.pipeline)
-    .member("chunks", x.trained.chunks)
+    .member("chunks",
+            which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained) : x.trained.chunks)
     .member("sequence_parallel", x.trained.sequence_parallel)
     .member("zero", x.trained.zero)
     .member("about", x.costs->about())

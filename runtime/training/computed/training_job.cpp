@@ -50,8 +50,6 @@ uint64_t whole_elements(const training_job& job, const value_tag& x) {
 }
 
 uint64_t elements(const training_job& job, const value_tag& x) {
-  if (x.has == form::summand)
-    return whole_elements(job, x);
   const auto arrays = x.kind == value_kind::optimizer_state ? std::max(job.update.state_arrays(), 1u) : 1;
   return arrays * ceiling(whole_elements(job, x) / arrays, x.part.count);
 }

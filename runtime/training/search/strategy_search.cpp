@@ -17,7 +17,7 @@ struct choices {
 /// What a strategy looks at.
 choices choices_of(const known_strategy& which) {
   const bool cut = which.cut != batch_cut::never, shared = which.shares != sharing::none;
-  return {cut, cut && shared && !which.of_another, which.chunks == chunk_use::parts};
+  return {cut, cut && shared && !which.of_another, which.chunks == chunk_use::parts && !which.of_another};
 }
 
 std::vector<uint64_t> powers_up_to(uint64_t most) {

@@ -9,6 +9,11 @@
 
 namespace ringmaster::training {
 
+/// Of the samples of what is for experts, the positions that have been sent there.
+inline position_run sent_positions(const value_tag& x) {
+  return x.has == form::experts && of_activation(x.kind) ? x.positions() : position_run{};
+}
+
 /// What operations take and values hold, in units that each model states.
 class cost_model {
 public:

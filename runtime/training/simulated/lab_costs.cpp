@@ -9,7 +9,7 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double lab_hidden = 4096, positions = 1024, element_bytes = 2;
+constexpr double lab_hidden = 4096, lab_positions = 1024, element_bytes = 2;
 constexpr double peak_flops = 1000e12, hbm_bandwidth = 3072e9, host_bandwidth = 450e9;
 constexpr double matrix = lab_hidden * lab_hidden; ///< Elements.
 
@@ -43,6 +43,20 @@ bool of_keys(value_kind x) {
   return x == value_kind::attention_keys || x == value_kind::keys_gradient;
 }
 
+/// Keys, and what attention makes of them, are of a tensor-parallel rank's own heads.
+uint32_t columns_shared_by(const value_tag& x) {
+  return x.kind >= value_kind::attention_keys ? x.tensor.count : 1;
+}
+
+/// Of the samples' positions, those that a collective's ranks have between them.
+double reached_part(const pending& x) {
+  const auto& tag = x.argument;
+  if (!of_activation(tag.kind) || tag.has == form::whole || tag.has == form::experts)
+    return 1;
+  const bool own = tag.has == form::summand || x.results[0].has == form::experts;
+  return static_cast<double>(own ? 1 : x.among.count) / tag.part.count;
+}
+
 class lab final : public cost_model {
 public:
   std::string_view name() const override { return "lab"; }
@@ -55,7 +69,7 @@ public:
     constexpr uint64_t row = 4096 * 1024;
     if (of_activation(x.kind))
       return x.samples.count() * row * (of_keys(x.kind) ? 2 : 1) // keys and values
-             / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+             * sent_positions(x).count / sent_positions(x).of / x.part.count / columns_shared_by(x);
     return 4096 * 4096 / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
   }
 
@@ -65,8 +79,11 @@ public:
     auto samples = whole_samples, tensor = static_cast<double>(x.argument.tensor.count);
     if (x.argument.has == form::experts || (x.argument.has == form::sequence && !is_communication(x.what)))
       samples /= shards; // as many as these positions are
-    if (x.argument.has == form::experts)
+    if (x.argument.has == form::experts) {
+      const auto sent = sent_positions(x.argument);
+      samples = samples * sent.count / sent.of;
       tensor = 1;
+    }
     const auto link = network_of(world_size);
     switch (x.what) {
       case op::load_weights: {
@@ -75,19 +92,19 @@ public:
       }
       case op::forward:
       case op::backward:
-        return roofline(2 * matrix / tensor * positions * samples,
-                        element_bytes * (matrix / tensor + 2 * positions * samples * lab_hidden));
+        return roofline(2 * matrix / tensor * lab_positions * samples,
+                        element_bytes * (matrix / tensor + 2 * lab_positions * samples * lab_hidden));
       case op::backward_input:
       case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
-        return roofline(2 * matrix / tensor * positions * samples,
-                        element_bytes * (matrix / tensor + 2 * positions * samples * lab_hidden))
+        return roofline(2 * matrix / tensor * lab_positions * samples,
+                        element_bytes * (matrix / tensor + 2 * lab_positions * samples * lab_hidden))
                / 2;
       case op::attend:
       case op::attend_backward: { // half of the scores, for they are causal; FlashAttention's two and five products
         const auto run = x.argument.positions();
-        const auto keys = positions * run.count / run.of;
-        return roofline((x.what == op::attend ? 2 : 5) * lab_hidden * positions * samples * keys,
-                        element_bytes * lab_hidden * (2 * positions * samples + 2 * keys * whole_samples));
+        const auto keys = lab_positions * run.count / run.of;
+        return roofline((x.what == op::attend ? 2 : 5) * lab_hidden / tensor * lab_positions * samples * keys,
+                        element_bytes * lab_hidden / tensor * (2 * lab_positions * samples + 2 * keys * whole_samples));
       }
       case op::update: {
         const auto flops = lab_hidden
@@ -104,8 +121,8 @@ public:
                            == world_size; // the lab knows no other; smaller groups of 8 neighbours have NVLink, too
         const auto within = world || x.among.first / 8 != x.among.last() / 8 ? link : network_of(8);
         const auto extra = x.what == op::all_reduce ? within.all_reduce_extra : 0;
-        const auto values = of_keys(x.argument.kind) ? 2. : 1.;
-        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * positions * samples
+        const auto values = (of_keys(x.argument.kind) ? 2. : 1.) * reached_part(x) / columns_shared_by(x.argument);
+        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * lab_positions * samples
                                                              : matrix / tensor;
         const auto bytes = element_bytes * elements;
         return within.latency + bytes * (1 + extra / x.among.count) / (within.bandwidth * within.efficiency);
@@ -117,8 +134,9 @@ public:
       }
       case op::send:
       case op::receive: {
-        const auto values = of_keys(x.argument.kind) ? 2 / shards : 1.;
-        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * positions * samples
+        const auto part = x.argument.has == form::sequence ? shards : 1;
+        const auto values = (of_keys(x.argument.kind) ? 2 : 1) / part / columns_shared_by(x.argument);
+        const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * lab_positions * samples
                                                              : matrix / tensor / shards;
         return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
       }
@@ -127,7 +145,7 @@ public:
   }
 
   double mfu_percent(const model& trained, uint32_t world_size, double time) const override {
-    const auto flops = 4 * matrix * static_cast<double>(trained.global_batch) * positions * trained.layers;
+    const auto flops = 4 * matrix * static_cast<double>(trained.global_batch) * lab_positions * trained.layers;
     return 100 * flops / (peak_flops * world_size) / time;
   }
 };

@@ -16,14 +16,17 @@ public:
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t width = 512, length = 256;
     if (of_activation(x.kind))
-      return x.samples.count() * width * length / (x.has == form::whole || x.has == form::summand ? 1 : x.part.count);
+      return x.samples.count() * width * length * sent_positions(x).count / sent_positions(x).of / x.part.count;
     return width * width / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
   }
 
   double time_of(const pending& x, uint32_t) const override {
     switch (x.what) {
       case op::forward: // the positions for a rank's experts are 1 / tensor.count of them
-      case op::backward: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count;
+      case op::backward: {
+        const auto sent = sent_positions(x.argument);
+        return static_cast<double>(x.argument.samples.count()) * sent.count / sent.of / x.argument.tensor.count;
+      }
       case op::backward_input:
       case op::backward_weight: return static_cast<double>(x.argument.samples.count()) / x.argument.tensor.count / 2;
       case op::update: return 0.5;

@@ -21,10 +21,6 @@ namespace ringmaster::training {
 
 namespace {
 
-bool is_of_experts(uint32_t layer) {
-  return layer % 2 == 1;
-}
-
 uint32_t sharers_of_experts(const model& m, uint32_t world_size) {
   return m.experts != 0 ? m.experts : world_size < 8 ? world_size : std::gcd(world_size, 8u);
 }

@@ -51,6 +51,17 @@ uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32
   return which.cut == batch_cut::always ? 1 : (m.global_batch + (m.uneven ? data - 1 : 0)) / data;
 }
 
+std::vector<beyond> needs_of(const known_strategy& which, const model& m) {
+  std::vector<beyond> result;
+  if (which.needs != beyond::nothing)
+    result.push_back(which.needs);
+  if (which.all_sides && m.context > 1)
+    result.push_back(beyond::positions);
+  if (which.all_sides && m.experts > 1)
+    result.push_back(beyond::experts);
+  return result;
+}
+
 uint32_t chunks_of(const known_strategy& which, const model& m) {
   return which.chunks == chunk_use::parts ? m.chunks : which.chunks == chunk_use::there_and_back ? 2 : 1;
 }
@@ -109,11 +120,12 @@ caf::error check_data_parallel(const model& m, uint32_t parts) {
 }
 
 caf::error check_mesh(const model& m, uint32_t world_size) {
-  const auto tensor = std::max(m.tensor, 1u), data = std::max(m.data, 1u);
-  if (world_size % (uint64_t{tensor} * data) != 0)
+  const auto tensor = std::max(m.tensor, 1u), data = std::max(m.data, 1u), context = std::max(m.context, 1u);
+  if (world_size % (uint64_t{tensor} * data * context) != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks are no multiple of {} tensor-parallel times {} data-parallel ones",
-                                  world_size, tensor, data));
+                      fmt::format("{} ranks are no multiple of {} tensor-parallel{} times {} data-parallel ones",
+                                  world_size, tensor,
+                                  context == 1 ? "" : fmt::format(" times {} context-parallel", context), data));
   return caf::none;
 }
 

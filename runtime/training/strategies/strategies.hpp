@@ -66,6 +66,8 @@ struct known_strategy {
   micro_batches_held* held = holds_one;
   uint32_t copies = 1;            ///< Of its stage's parameters that a rank holds.
   beyond needs = beyond::nothing; ///< Only cost models that know it can simulate it, and no layers compute it.
+  bool all_sides = false;         ///< It goes by m.context and m.experts, where they are given: see `needs_of`.
+  uint32_t usual_chunks = 2;      ///< What m.chunks is where nobody says.
   bool orders_parts = false;      ///< It goes by m.virtual_ranks.
   bool prefetches = false;        ///< It goes by m.prefetch.
   bool shards_in_groups = false;  ///< It goes by m.shard_ranks.
@@ -88,6 +90,8 @@ caf::error register_strategy(const known_strategy& added);
 /// What m.micro_batch is where nobody has said it: one sample, or all of a rank's. The strategy accepts the model with
 /// micro-batches of one sample.
 uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size);
+/// What it does beside working on whole samples and layers when it trains this model.
+std::vector<beyond> needs_of(const known_strategy& which, const model& m);
 /// Parts of the model that a rank has one behind the other.
 uint32_t chunks_of(const known_strategy& which, const model& m);
 
@@ -115,8 +119,13 @@ std::vector<range> micro_batches(const model& m, range samples);
 /// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.
 range layers_of(const model& m, uint32_t part, uint32_t parts);
 
+/// Where layers have experts: every second one, from the second on.
+inline bool is_of_experts(uint64_t layer) {
+  return layer % 2 == 1;
+}
+
 caf::error check_data_parallel(const model& m, uint32_t parts);
-/// Whether m.tensor x m.data, where they are given, divide the world.
+/// Whether m.tensor x m.context x m.data, where they are given, divide the world.
 caf::error check_mesh(const model& m, uint32_t world_size);
 
 } // namespace ringmaster::training

@@ -42,10 +42,6 @@ struct chosen_costs : cost_model {
   double mfu_percent(const model&, uint32_t, double) const override { return -1; }
 };
 
-uint64_t peak_of(const training_outcome& x) {
-  return x.ranks[x.peak_rank].peak_memory;
-}
-
 bool close_to(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::abs(b);
 }
@@ -78,9 +74,9 @@ TEST_CASE(
     chosen_costs weights, gradients;
     weights.whole_weight = gradients.whole_gradient = 1;
     weights.collective = gradients.collective = 0.5;
-    CHECK(peak_of(outcome_of("fsdp", m, 4, weights)) == ahead + 1);
-    CHECK(peak_of(outcome_of("fsdp", m, 4, gradients)) == 1); // as the next one's backward begins
-    CHECK(peak_of(outcome_of("hsdp", m, 4, weights)) == ahead + 1);
+    CHECK(peak_memory_of(outcome_of("fsdp", m, 4, weights)) == ahead + 1);
+    CHECK(peak_memory_of(outcome_of("fsdp", m, 4, gradients)) == 1); // as the next one's backward begins
+    CHECK(peak_memory_of(outcome_of("hsdp", m, 4, weights)) == ahead + 1);
   }
 }
 
@@ -90,7 +86,8 @@ TEST_CASE("overlap: under the lab's costs fsdp is faster than zero3, and holds a
   CHECK(hidden.end < 0.75 * plain.end);
   CHECK(hidden.communication_fraction == 0);
   const uint64_t weight = uint64_t{4096} * 4096;
-  CHECK(peak_of(hidden) <= peak_of(plain) + 2 * weight + weight / 4); // and a copy of the shard that is gathered
+  CHECK(peak_memory_of(hidden)
+        <= peak_memory_of(plain) + 2 * weight + weight / 4); // and a copy of the shard that is gathered
 }
 
 TEST_CASE("overlap: hsdp gathers and scatters within its groups, and sums over them once") {
@@ -135,7 +132,7 @@ TEST_CASE("overlap: a ring hides its hops behind attention, and ranks have their
     costs.hop = 8. / c / c / 2;
     CHECK(close_to(outcome_of("context", m, ranks, costs).end, work + (c == 1 ? 0 : 2 * 2 * 2 * costs.hop)));
     auto found = outcome_of("context", m, ranks, costs);
-    CHECK(peak_of(found) == 3 * 16 / c); // the inputs of two layers, and the output, of one sample
+    CHECK(peak_memory_of(found) == 3 * 16 / c); // the inputs of two layers, and the output, of one sample
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/training/transformer/plans/transformer_costs.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/runtime/training/strategy_outcome.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <random>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
@@ -42,8 +44,7 @@ std::optional<agreement> agreement_of(const drawn_plan& x) {
   auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, how.shape.size(), *costs);
   REQUIRE_MESSAGE(done.engaged(), render(done.error()));
   const auto estimate = estimate_iteration(x.trained, x.on, how);
-  return agreement{estimate.seconds / done->end,
-                   estimate.memory_bytes / static_cast<double>(done->ranks[done->peak_rank].peak_memory)};
+  return agreement{estimate.seconds / done->end, estimate.memory_bytes / static_cast<double>(peak_memory_of(*done))};
 }
 
 /// One that the search of a drawn question has tried.

@@ -103,10 +103,10 @@ TEST_CASE("shared positions: attention takes keys of the same samples, cut in as
         == "rank 0, attend: the keys of layer 0, samples 0-1, sequence shard 0 of 3 are not for the input of layer 0, "
            "samples 0-1, sequence shard 0 of 2");
   CHECK(refusal_of_shared([](rank& self, shared_layer& at) -> strategy {
-          auto [column, state] = co_await self.load_weights(0, {}, {}, {0, 2});
+          auto [column, state] = co_await self.load_weights(0, {0, 2});
           auto keys = co_await self.keys(at.x, column);
         })
-        == "rank 0, keys: it needs the whole, and has the weight of layer 0, step 0, tensor shard 0 of 2");
+        == "rank 0, keys: it needs the whole, and has the weight of layer 0, step 0, shard 0 of 2");
 }
 
 TEST_CASE("shared positions: a backward needs the gradient by the rank's keys from all positions") {
@@ -204,8 +204,7 @@ TEST_CASE("experts: they take the positions that are for them") {
           auto same = co_await self.input({0, 1});
           auto routed = co_await self.dispatch(std::move(same), self.world());
         })
-        == "rank 1, all_to_all: the input of layer 0, samples 0 does not go with the input of layer 0, samples 0 of "
-           "rank 0");
+        == "rank 1, all_to_all: the input of layer 0, samples 0 would count twice: the ranks before it have samples 0");
 }
 
 TEST_CASE("experts: a rank gets back the samples that went there, each once") {
@@ -216,7 +215,9 @@ TEST_CASE("experts: a rank gets back the samples that went there, each once") {
       auto mine = co_await self.combine(std::move(y), self.first() ? of_0 : of_1, self.world());
     });
   };
-  CHECK(asks({0, 2}, {1, 2}) == "rank 1, all_to_all: it asks for samples 1, of which ranks before it ask for some");
+  CHECK(asks({0, 2}, {1, 2})
+        == "rank 1, all_to_all: the input of layer 1, samples 1 would count twice: the ranks before it have samples "
+           "0-1");
   CHECK(asks({0, 1}, {1, 3}) == "rank 1, all_to_all: samples 1 to 3 are none of the global batch's 2");
   CHECK(refusal_of_experts([](rank& self, weight&, optimizer_state&, activation x) -> strategy {
           auto mine = co_await self.combine(std::move(x), {0, 1}, self.world());

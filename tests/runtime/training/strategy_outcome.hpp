@@ -22,4 +22,8 @@ inline training::training_outcome outcome_of(std::string_view name, const traini
   return *result;
 }
 
+inline uint64_t peak_memory_of(const training::training_outcome& x) {
+  return x.ranks[x.peak_rank].peak_memory;
+}
+
 } // namespace ringmaster::test

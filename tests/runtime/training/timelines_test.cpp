@@ -206,6 +206,13 @@ TEST_CASE("timelines: combinations") {
            "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
            " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n"
            " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n");
+  // Both ranks share positions in layer 0 and experts in layer 1, one sample after the other: attention to their own
+  // keys and to each other's, to experts and back, and the way back likewise. Layer 0's sum is of both ranks'
+  // positions.
+  model m{2, 2, 1, 1, 1, 1};
+  m.context = m.experts = 2;
+  const std::string step = "A0 A0 F0 T1 F1 T2 T2 B1 B1 T1 a0 a0 a0 a0 B0 B0 ", end = "R0 U0 U1 \n";
+  CHECK(by_layer("3d", m, 2) == step + step + end + step + step + end);
   // Ranks 0 and 1 share stage 0's weights, and have micro-batches 0, 1 and 2, 3: GPipe with a gather before each
   // step and a scatter behind each backward.
   CHECK(by_batch("pipeline-fsdp", {2, 4, 1}, 4)

@@ -82,7 +82,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   std::vector<std::string> args{"--strategy=all", "--ranks=4", "--layers=8", "--global-batch=32", "--micro-batch=2"};
   auto table = train(args);
   CHECK(table.code == 0);
-  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size());
+  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size() + 2); // which --micro-batch is not for
   CHECK(table.out.find("| strategy       | time, ms | end, ms | peak memory, M elements | MFU, % | ") == 0);
   CHECK(table.out.find("\n| 1f1b           |   10.1") != std::string::npos);
   CHECK(table.out.find("fits") == std::string::npos); // the lab's GPU has no limit
@@ -144,10 +144,10 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
         == refused + "8 ranks are no groups of 3: --shard must divide them\n");
   CHECK(train_refusal({"--strategy=ddp", "--context=2"})
         == refused
-             + "--context: ddp on 8 ranks has none that share the positions of samples: context and context-gather "
+             + "--context: ddp on 8 ranks has none that share the positions of samples: context, context-gather and 3d "
                "have\n");
   CHECK(train_refusal({"--strategy=ddp", "--experts=2"})
-        == refused + "--experts: ddp on 8 ranks has no layers of experts: expert has\n");
+        == refused + "--experts: ddp on 8 ranks has no layers of experts: expert and 3d have\n");
   CHECK(train_refusal({"--strategy=context", "--context=3"})
         == refused + "3 ranks that share positions times 2 data-parallel ones are not 8 ranks\n");
   CHECK(train_refusal({"--strategy=context", "--cost-model=puzzles"})
@@ -201,8 +201,9 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
                          micro, right));
   // Of what is told to all of them each takes what it has.
   auto table = train({"--strategy=all", "--micro-batch=4", "--chunks=4"}).out;
-  CHECK(table.find("--micro-batch:") == std::string::npos);
-  CHECK(table.find("--chunks:") == std::string::npos);
+  CHECK(table.find("| --micro-batch:") == std::string::npos);
+  CHECK(table.find("| --chunks:") == std::string::npos);
+  CHECK(table.find("\nNot for --micro-batch: ddp-ordered, pipeline\n") != std::string::npos);
 }
 
 TEST_CASE("simulate train: a strategy that is nearly one of ours is suggested") {

@@ -1,3 +1,4 @@
+#include "runtime/training/strategies/pipelines/layer_sharing.hpp"
 #include "runtime/training/strategies/pipelines/pipeline_stage.hpp"
 
 #include "messages/errc.hpp"
@@ -19,8 +20,8 @@ using kind = pipeline_step::kind;
 class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
-    : self_(self), model_(m), plan_(plan), tensor_(plan_.shape.tensor_group(self.index())),
-      data_(plan_.shape.data_group(self.index())), zero_(data_.count == 1 ? 0 : m.zero) {
+    : self_(self), model_(m), plan_(plan), layers_(self, m, plan.shape),
+      replicas_(plan_.shape.replica_group(self.index())), zero_(replicas_.count == 1 ? 0 : m.zero) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(m, plan_, self.index(), c));
   }
@@ -39,38 +40,43 @@ private:
   strategy forward(pipeline_stage& s, pipeline_step x);
   strategy backward(pipeline_stage& s, pipeline_step x);
   strategy backward_weight(pipeline_stage& s, uint32_t micro_batch);
-  task<activation> through(pipeline_stage& s, uint64_t l, const activation& x);
-  task<activation_gradient> back_through(pipeline_stage& s, uint64_t l, const activation& x,
-                                         const activation_gradient& by_output, kind what);
+  task<activation> through(pipeline_stage& s, uint64_t l, uint32_t micro_batch);
+  task<activation_gradient> back_through(pipeline_stage& s, uint64_t l, uint32_t micro_batch,
+                                         activation_gradient& by_output, op what);
   task<activation_gradient> gradient_by_output(pipeline_stage& s, uint32_t micro_batch);
-  task<activation> whole(const activation& x);
-  task<activation_gradient> whole(const activation_gradient& x);
   strategy add(pipeline_stage& s, uint64_t l, weight_gradient gradient);
   strategy update(weight& w, optimizer_state& state, weight_gradient sum);
 
-  bool plain() const { return !shared() && zero_ < 2; }
-  bool shared() const { return tensor_.count > 1; }
-  bool in_sequence() const { return shared() && model_.sequence_parallel; }
-  shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), tensor_.count}; }
-  shard data_shard() const { return {plan_.shape.data_index(self_.index()), data_.count}; }
+  bool plain() const { return !layers_.any() && zero_ < 2; }
+  shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), plan_.shape.tensor}; }
+  shard replica_shard() const { return {replicas_.index_of(self_.index()), replicas_.count}; }
+  attention_keys& keys(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {
+    return layers_.positions() ? s.under_way.keys(micro_batch, l) : no_keys_;
+  }
 
   rank& self_;
   const model& model_;
   pipeline_plan plan_;
-  group tensor_, data_;
-  uint32_t zero_; ///< What of a stage its data-parallel ranks share: ZeRO's stage.
+  layer_sharing layers_;
+  group replicas_;
+  uint32_t zero_; ///< What of a stage these share: ZeRO's stage.
   std::vector<pipeline_stage> stages_;
+  attention_keys no_keys_;
   activation held_;
   uint32_t held_for_ = 0;
 };
 
 strategy pipeline_rank::load() {
-  const auto part = zero_ >= 3 ? data_shard() : shard{};
-  const auto state_part = zero_ >= 1 ? data_shard() : shard{};
+  const auto part = zero_ >= 3 ? replica_shard() : shard{};
+  const auto state_part = zero_ >= 1 ? replica_shard() : shard{};
   for (auto& s : stages_)
-    for (uint64_t l = 0; l < s.layers.count(); ++l)
-      std::tie(s.weights[l], s.states[l]) = co_await self_.load_weights(static_cast<uint32_t>(s.layers.begin + l), part,
-                                                                        state_part, tensor_shard());
+    for (uint64_t l = 0; l < s.layers.count(); ++l) {
+      const auto layer = static_cast<uint32_t>(s.layers.begin + l);
+      if (layers_.of_experts(layer))
+        std::tie(s.weights[l], s.states[l]) = co_await layers_.load_experts(layer);
+      else
+        std::tie(s.weights[l], s.states[l]) = co_await self_.load_weights(layer, part, state_part, tensor_shard());
+    }
 }
 
 strategy pipeline_rank::step(pipeline_step x) {
@@ -80,29 +86,12 @@ strategy pipeline_rank::step(pipeline_step x) {
                                            : backward(s, x);
 }
 
-task<activation> pipeline_rank::whole(const activation& x) {
-  co_return co_await self_.all_gather(x, tensor_);
-}
-
-task<activation_gradient> pipeline_rank::whole(const activation_gradient& x) {
-  co_return co_await self_.all_gather(x, tensor_);
-}
-
-// Where ranks share a layer each makes a summand of its output. Between layers they have the whole, or share the
-// positions.
-task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, const activation& x) {
+task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {
   weight gathered;
   if (zero_ >= 3)
-    gathered = co_await self_.all_gather(s.weights[l], data_);
-  auto& w = zero_ >= 3 ? gathered : s.weights[l];
-  if (!shared())
-    co_return co_await self_.forward(x, w);
-  if (!in_sequence())
-    co_return co_await self_.all_reduce(co_await self_.forward(x, w), tensor_);
-  auto all = co_await whole(x);
-  auto summand = co_await self_.forward(all, w);
-  all.drop();
-  co_return co_await self_.reduce_scatter(std::move(summand), tensor_);
+    gathered = co_await self_.all_gather(s.weights[l], replicas_);
+  co_return co_await layers_.forward(s.under_way.input(micro_batch, l), zero_ >= 3 ? gathered : s.weights[l],
+                                     keys(s, l, micro_batch));
 }
 
 strategy pipeline_rank::let_go() {
@@ -118,8 +107,8 @@ strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
   auto* x = &at.input(micro_batch, 0);
   if (s.first) {
     x[0] = co_await self_.input(samples_of_step(s, micro_batch));
-    if (in_sequence())
-      x[0] = co_await self_.slice(std::move(x[0]), tensor_shard());
+    if (!plain())
+      x[0] = co_await layers_.own_positions(std::move(x[0]));
   } else if (s.previous != self_.index()) { // which would have put it here
     x[0] = co_await self_.receive<activation>(s.previous);
   }
@@ -129,7 +118,7 @@ strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
     if (plain())
       y = co_await self_.forward(x[l], s.weights[l]);
     else
-      y = co_await through(s, l, x[l]);
+      y = co_await through(s, l, micro_batch);
   }
   if (s.last) {
     at.ends(micro_batch).output = std::move(output);
@@ -146,60 +135,32 @@ strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
 }
 
 strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradient) {
-  if (zero_ >= 2 && shared() && model_.replicated)
-    gradient = co_await self_.all_reduce(std::move(gradient), tensor_);
-  if (zero_ >= 2)
-    gradient = co_await self_.reduce_scatter(std::move(gradient), data_);
+  if (zero_ >= 2) {
+    gradient = co_await layers_.sum_replicated(std::move(gradient));
+    gradient = co_await self_.reduce_scatter(std::move(gradient), replicas_);
+  }
   co_await self_.add(s.sums[l], std::move(gradient));
 }
 
 // The gradient by the layer's input, but where only that by the weight is wanted.
-task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, const activation& input,
-                                                      const activation_gradient& g, kind what) {
+task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, uint32_t micro_batch,
+                                                      activation_gradient& by_output, op what) {
   weight gathered;
-  activation all;
-  activation_gradient all_by_output;
   if (zero_ >= 3)
-    gathered = co_await self_.all_gather(s.weights[l], data_);
-  if (in_sequence()) {
-    all = co_await whole(input);
-    all_by_output = co_await whole(g);
-  }
-  auto& w = zero_ >= 3 ? gathered : s.weights[l];
-  auto& x = in_sequence() ? all : input;
-  auto& by_output = in_sequence() ? all_by_output : g;
-  weight_gradient gradient;
-  activation_gradient by_input;
-  if (what == kind::backward)
-    std::tie(gradient, by_input) = co_await self_.backward(x, w, by_output);
-  else if (what == kind::backward_input)
-    by_input = co_await self_.backward_input(x, w, by_output);
-  else
-    gradient = co_await self_.backward_weight(x, w, by_output);
+    gathered = co_await self_.all_gather(s.weights[l], replicas_);
+  auto made = co_await layers_.backward(what, s.under_way.input(micro_batch, l), zero_ >= 3 ? gathered : s.weights[l],
+                                        keys(s, l, micro_batch), by_output);
   gathered.drop();
-  all.drop();
-  all_by_output.drop();
-  if (gradient.valid())
-    co_await add(s, l, std::move(gradient));
-  if (!by_input.valid())
-    co_return activation_gradient{};
-  if (in_sequence())
-    by_input = co_await self_.reduce_scatter(std::move(by_input), tensor_);
-  else if (shared())
-    by_input = co_await self_.all_reduce(std::move(by_input), tensor_);
-  co_return std::move(by_input);
+  if (made.by_weight.valid())
+    co_await add(s, l, std::move(made.by_weight));
+  co_return co_await layers_.completed(std::move(made));
 }
 
 task<activation_gradient> pipeline_rank::gradient_by_output(pipeline_stage& s, uint32_t micro_batch) {
   auto& at = s.under_way.ends(micro_batch);
   if (!s.last)
     co_return std::move(at.by_output);
-  auto output = std::move(at.output);
-  if (!in_sequence())
-    co_return co_await self_.loss(output);
-  auto all = co_await whole(output);
-  auto by_output = co_await self_.loss(all);
-  co_return co_await self_.slice(std::move(by_output), tensor_shard());
+  co_return co_await layers_.loss(std::move(at.output));
 }
 
 strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
@@ -216,7 +177,7 @@ strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
       if (plain())
         by_input = co_await self_.backward_input(x, s.weights[l], g);
       else
-        by_input = co_await back_through(s, l, x, g, step.what);
+        by_input = co_await back_through(s, l, step.micro_batch, g, op::backward_input);
       at.by_output(step.micro_batch, l) = std::exchange(g, std::move(by_input));
     } else if (plain()) {
       weight_gradient gradient;
@@ -224,7 +185,7 @@ strategy pipeline_rank::backward(pipeline_stage& s, pipeline_step step) {
       x.drop();
       co_await self_.add(s.sums[l], std::move(gradient));
     } else {
-      g = co_await back_through(s, l, x, g, step.what);
+      g = co_await back_through(s, l, step.micro_batch, g, op::backward);
       x.drop();
     }
   }
@@ -243,7 +204,7 @@ strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch)
     if (plain())
       co_await self_.add(s.sums[l], co_await self_.backward_weight(x, s.weights[l], by_output));
     else
-      co_await back_through(s, l, x, by_output, kind::backward_weight);
+      co_await back_through(s, l, micro_batch, by_output, op::backward_weight);
     x.drop();
     by_output.drop();
   }
@@ -251,8 +212,14 @@ strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch)
 }
 
 strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradient sum) {
-  if (zero_ < 2 && shared() && model_.replicated)
-    sum = co_await self_.all_reduce(std::move(sum), tensor_);
+  if (layers_.of_experts(w.layer())) {
+    sum = co_await layers_.sum_experts(std::move(sum));
+    co_await self_.update(w, state, std::move(sum));
+    co_await self_.finish(std::move(w));
+    co_return;
+  }
+  if (zero_ < 2)
+    sum = co_await layers_.sum_replicated(std::move(sum));
   if (plan_.where == placement::both_ways) { // the other rank that has this stage, for the other half of the samples
     auto& shape = plan_.shape;
     auto mirror = shape.at_stage(self_.index(), shape.pipeline - 1 - shape.stage(self_.index()));
@@ -260,15 +227,15 @@ strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradien
     sum = co_await self_.all_reduce(std::move(sum), {low, 2, high - low});
   }
   const bool takes_its_part = zero_ == 1 || zero_ == 2;
-  if (zero_ == 0 && data_.count > 1)
-    sum = co_await self_.all_reduce(std::move(sum), data_);
+  if (zero_ == 0 && replicas_.count > 1)
+    sum = co_await self_.all_reduce(std::move(sum), replicas_);
   if (zero_ == 1)
-    sum = co_await self_.reduce_scatter(std::move(sum), data_);
+    sum = co_await self_.reduce_scatter(std::move(sum), replicas_);
   if (takes_its_part)
-    w = co_await self_.slice(std::move(w), data_shard());
+    w = co_await self_.slice(std::move(w), replica_shard());
   co_await self_.update(w, state, std::move(sum));
   if (takes_its_part)
-    w = co_await self_.all_gather(w, data_);
+    w = co_await self_.all_gather(w, replicas_);
   co_await self_.finish(std::move(w));
 }
 
@@ -303,8 +270,8 @@ pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
 }
 
 mesh pipeline_mesh(const model& m, uint32_t world_size) {
-  mesh result{std::max(m.tensor, 1u), std::max(m.data, 1u), 1};
-  result.pipeline = world_size / std::max<uint32_t>(result.tensor * result.data, 1);
+  mesh result{std::max(m.tensor, 1u), std::max(m.data, 1u), 1, std::max(m.context, 1u)};
+  result.pipeline = world_size / std::max(result.stage_size(), 1u);
   return result;
 }
 

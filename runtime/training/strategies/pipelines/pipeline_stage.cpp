@@ -38,6 +38,7 @@ void passages::grow() {
   const auto mask = 2 * mask_ + 1;
   std::vector<activation> inputs((mask + size_t{1}) * layers_);
   std::vector<activation_gradient> by_outputs(by_outputs_.empty() ? 0 : inputs.size());
+  std::vector<attention_keys> keys(keys_.empty() ? 0 : inputs.size());
   std::vector<bool> entered(mask + size_t{1});
   std::vector<std::unique_ptr<passage_ends>> ends(mask + size_t{1});
   for (auto i = oldest_; i < newest_; ++i) {
@@ -45,11 +46,14 @@ void passages::grow() {
       inputs[(i & mask) * layers_ + l] = std::move(input(i, l));
     for (size_t l = 0; l < layers_ && !by_outputs.empty(); ++l)
       by_outputs[(i & mask) * layers_ + l] = std::move(by_output(i, l));
+    for (size_t l = 0; l < layers_ && !keys.empty(); ++l)
+      keys[(i & mask) * layers_ + l] = std::move(this->keys(i, l));
     entered[i & mask] = entered_[i & mask_];
     ends[i & mask] = std::move(ends_[i & mask_]);
   }
   inputs_ = std::move(inputs);
   by_outputs_ = std::move(by_outputs);
+  keys_ = std::move(keys);
   entered_ = std::move(entered);
   ends_ = std::move(ends);
   mask_ = mask;

@@ -31,6 +31,11 @@ public:
     by_outputs_.resize(inputs_.size());
     return by_outputs_[(micro_batch & mask_) * layers_ + layer];
   }
+  /// Of a layer, where ranks share positions.
+  attention_keys& keys(uint32_t micro_batch, size_t layer) {
+    keys_.resize(inputs_.size());
+    return keys_[(micro_batch & mask_) * layers_ + layer];
+  }
   passage_ends& ends(uint32_t micro_batch) {
     auto& found = ends_[micro_batch & mask_];
     if (!found)
@@ -51,6 +56,7 @@ private:
   uint32_t oldest_ = 0, newest_ = 0;
   std::vector<activation> inputs_;
   std::vector<activation_gradient> by_outputs_; ///< As many, or none.
+  std::vector<attention_keys> keys_;            ///< The same.
   std::vector<bool> entered_;
   std::vector<std::unique_ptr<passage_ends>> ends_;
 };

@@ -1,11 +1,19 @@
-// Data, tensor and pipeline parallel together (Narayanan et al., Megatron-LM, 2021): the world is a box of tensor x
-// data x pipeline ranks; layers are shared along the first axis, samples along the second, stages along the third,
-// in 1F1B's order.
-// With a side of 1 it is a two-dimensional one. Where none is given, a side is 2 while the ranks can be halved,
-// tensor first, and data is more where there would be more stages than layers.
-// Time: the bubble of 1F1B over global batch / data micro-batches; the sides' collectives as by themselves.
-// Memory: 3 / (tensor x pipeline) of the weights, and activations of at most p micro-batches, 1/p of the layers.
+// All axes together (Narayanan et al., Megatron-LM, 2021; Grattafiori et al., Llama 3, 2024): the world is a box of
+// tensor x context x data x pipeline ranks. Layers are shared along the first axis, positions along the second, samples
+// along the third, stages along the fourth, in 1F1B's order, or interleaved where a rank has several chunks. With
+// --experts every second layer is of experts, which so many neighbours of a stage share, along whichever axes: each
+// sends them other positions.
+// With a side of 1 it is a box of fewer dimensions. Where none is given, a side is 2 while the ranks can be halved,
+// tensor first, and data is more where there would be more stages than layers; of context and experts there are none.
+// Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides' collectives as
+// by themselves, and 4 all_to_alls a layer of experts and micro-batch, which nothing hides.
+// Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; activations of p micro-batches in 1/p of the
+// layers, 1/context of each; keys of their layers.
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -13,35 +21,78 @@ namespace ringmaster::training {
 
 namespace {
 
+const known_strategy& order_of(const model& m) {
+  return m.chunks > 1 ? interleaved : one_forward_one_backward;
+}
+
 model with_sides(model m, uint32_t world_size) {
+  const auto others = world_size / std::max(m.context, 1u);
   if (m.tensor == 0)
-    m.tensor = world_size % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
-  return with_data(m, world_size);
+    m.tensor = others % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
+  return with_data(m, others);
 }
 
 strategy run_three_dimensional(rank& self, const model& m) {
   auto sides = with_sides(m, self.world_size());
-  co_await one_forward_one_backward.run(self, sides);
+  co_await order_of(m).run(self, sides);
 }
 
 mesh three_dimensional_shape(const model& m, uint32_t world_size) {
   return pipeline_mesh(with_sides(m, world_size), world_size);
 }
 
+/// What a rank's neighbours send to experts goes side by side: positions of the same samples first.
+caf::error check_experts(const model& m, const mesh& shape) {
+  const auto parts = shape.context * shape.tensor;
+  if (shape.stage_size() % m.experts != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks of a stage are no groups of {} that share experts: --experts must divide "
+                                  "tensor {} x context {} x data {}",
+                                  shape.stage_size(), m.experts, shape.tensor, shape.context, shape.data));
+  if (m.experts % parts != 0 && parts % m.experts != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
+                                  "a sample's positions, tensor {} x context {}",
+                                  m.experts, parts, shape.tensor, shape.context));
+  return caf::none;
+}
+
+caf::error check_shared(const model& m, const mesh& shape) {
+  if (m.for_real)
+    return make_error(errc::invalid_argument,
+                      "ranks that share positions or experts need layers of attention or experts that can be shared; "
+                      "those that are trained here cannot: ringmaster simulate train simulates it");
+  if (m.zero > 0)
+    return make_error(errc::invalid_argument,
+                      "with --context or --experts each rank has its stage whole: --zero is for the other sides");
+  if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
+    return make_error(errc::invalid_argument,
+                      fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
+                                  shape.context, position_run::of_max));
+  return m.experts > 1 ? check_experts(m, shape) : caf::none;
+}
+
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
-  return check_pipeline(with_sides(m, world_size), world_size);
+  const auto sides = with_sides(m, world_size);
+  if (auto problem = order_of(m).check(sides, world_size))
+    return problem;
+  return m.context > 1 || m.experts > 1 ? check_shared(m, pipeline_mesh(sides, world_size)) : caf::none;
 }
 
 } // namespace
 
 const known_strategy three_dimensional{
   .name = "3d",
-  .what = "tensor x data x pipeline parallel, 1F1B (--tensor, --data; the rest are stages)",
+  .what = "tensor x context x data x pipeline parallel, 1F1B or interleaved, experts within a stage (--tensor, "
+          "--context, --data, --chunks, --experts; the rest are stages)",
   .run = run_three_dimensional,
   .check = check_three_dimensional,
   .shape = three_dimensional_shape,
   .shares = sharing::stages,
-  .held = holds_one_a_stage,
+  .chunks = chunk_use::parts,
+  .held = [](const model& m, const mesh& shape, uint64_t count) { return order_of(m).held(m, shape, count); },
+  .all_sides = true,
+  .usual_chunks = 1,
   .of_another = true};
 
 } // namespace ringmaster::training

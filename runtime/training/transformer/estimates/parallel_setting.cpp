@@ -10,9 +10,9 @@ std::string_view name_of(pipeline_schedule x) {
   return rows[static_cast<size_t>(x)]->name;
 }
 
-pipeline_schedule schedule_of(std::string_view strategy) {
+pipeline_schedule schedule_of(std::string_view named) {
   for (uint8_t i = 0; i <= static_cast<uint8_t>(pipeline_schedule::dualpipe); ++i)
-    if (name_of(static_cast<pipeline_schedule>(i)) == strategy)
+    if (name_of(static_cast<pipeline_schedule>(i)) == named)
       return static_cast<pipeline_schedule>(i);
   return pipeline_schedule::one_f_one_b;
 }

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "runtime/training/strategies/key_exchange.hpp"
+#include "runtime/training/strategies/strategies.hpp"
+
+namespace ringmaster::training {
+
+/// What a rank of a stage shares with others, layer by layer. Columns and rows with its tensor-parallel ranks: each
+/// makes a summand of the output. Positions with its context-parallel ranks: keys go around them. Experts of every
+/// second layer with its neighbours in the stage, along whichever axes: positions go to them and come back. Between
+/// layers it has the positions of its place among the context's ranks, or, sequence parallel, among the tensor-parallel
+/// ones, too.
+class layer_sharing {
+public:
+  layer_sharing(rank& self, const model& m, const mesh& shape);
+
+  bool any() const { return columns() || positions() || has_experts_; }
+  bool columns() const { return tensor_.count > 1; }
+  bool positions() const { return context_.count > 1; }
+  bool of_experts(uint64_t layer) const { return has_experts_ && is_of_experts(layer); }
+  bool in_sequence() const { return columns() && in_sequence_; }
+
+  operation<weight, optimizer_state> load_experts(uint32_t layer);
+  /// Its positions of the first layer's input.
+  task<activation> own_positions(activation whole);
+  /// x is what the layer's backward takes, and may change on the way; so are `keys`.
+  task<activation> forward(activation& x, const weight& w, attention_keys& keys);
+  struct gradients {
+    weight_gradient by_weight;
+    activation_gradient by_input; ///< To be completed.
+    range samples;                ///< That experts have made it of, of this rank's.
+    shard positions;
+  };
+  /// Or a half of it, where no positions and no experts are shared. It may use up the gradient by the output.
+  task<gradients> backward(op what, const activation& x, const weight& w, attention_keys& keys,
+                           activation_gradient& by_output);
+  /// The gradient by the rank's own input, of what it and the others have made of it. Later, so that the one by the
+  /// weight needs no room meanwhile.
+  task<activation_gradient> completed(gradients made);
+  task<activation_gradient> loss(activation output);
+  /// Over the tensor-parallel ranks, of what all of these have.
+  task<weight_gradient> sum_replicated(weight_gradient x);
+  /// Over all that have the same experts.
+  task<weight_gradient> sum_experts(weight_gradient x);
+
+private:
+  task<activation> through_experts(activation& x, const weight& w);
+  task<gradients> back_through_experts(const activation& x, const weight& w, activation_gradient& by_output);
+  template <class Value>
+  task<Value> brought_back(Value x, range samples, shard positions);
+
+  shard tensor_shard() const { return {tensor_.index_of(self_.index()), tensor_.count}; }
+
+  rank& self_;
+  group tensor_, context_, experts_, same_experts_;
+  bool in_sequence_, replicated_, has_experts_;
+  key_exchange exchange_;
+};
+
+} // namespace ringmaster::training
