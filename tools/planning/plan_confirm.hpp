@@ -7,8 +7,9 @@
 
 namespace ringmaster {
 
-/// The best plans, all simulated if that takes not too long; then by what is found, those that do not fit last.
-/// `watch` is told which part is done, and leaves out what is left by answering false.
+/// The best plans, all simulated if that takes not too long, on up to four threads; then by what is found, those that
+/// do not fit last. Of those that are not simulated, the closed form counts, times what simulated ones take of theirs.
+/// `watch` is told which part is done, by one thread at a time, and leaves out what is left by answering false.
 std::vector<confirmed_plan> confirm_plans(const training::plan_question& asked,
                                           const std::vector<training::planned>& best,
                                           const std::function<bool(double)>& watch);

@@ -138,7 +138,11 @@ bool simulated_world::await(pending& x) {
     state.waits = &x;
     return false;
   }
-  state.now = std::max(state.now, x.note);
+  if (const auto late = x.note - state.now; late > 0) { // what of it is the operation's own is not hidden
+    if (is_communication(x.what))
+      outcome_.ranks[x.rank].communication += std::min(late, costs_.time_of(x, world_size()));
+    state.now = x.note;
+  }
   state.held -= copied(x);
   give_results(x);
   return true;

@@ -27,7 +27,8 @@ struct rank_outcome {
   double last_start = 0; ///< Of the last event.
   double end = 0;
   double compute = 0;       ///< Time in loading, forward, backward, loss and update.
-  double communication = 0; ///< Time in collectives, sending and receiving; the rest of the time it waits.
+  double communication = 0; ///< Time in collectives, sending and receiving, and for those aside, as long as they take
+                            ///< themselves; the rest of the time it waits.
   double aside = 0;         ///< Time of what went on beside that, on the second stream.
   uint64_t peak_memory = 0;
   double peak_at = 0; ///< When the first event with it starts.

@@ -84,7 +84,8 @@ TEST_CASE("overlap: under the lab's costs fsdp is faster than zero3, and holds a
   const model m{8, 64, 8};
   auto hidden = outcome_of("fsdp", m, 4, lab_costs()), plain = outcome_of("zero3", m, 4, lab_costs());
   CHECK(hidden.end < 0.75 * plain.end);
-  CHECK(hidden.communication_fraction == 0);
+  CHECK(hidden.communication_fraction < plain.communication_fraction / 2);
+  CHECK(hidden.bubble_fraction < 1e-9); // who waits for a gather waits for communication
   const uint64_t weight = uint64_t{4096} * 4096;
   CHECK(peak_memory_of(hidden)
         <= peak_memory_of(plain) + 2 * weight + weight / 4); // and a copy of the shard that is gathered

@@ -113,6 +113,15 @@ TEST_CASE("plan agreement: weights that are gathered ahead take simulated what t
         auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, 64, *costs);
         REQUIRE_MESSAGE(done.engaged(), render(done.error()));
         CHECK(std::abs(estimate_iteration(m, on, how).seconds / done->end - 1) < 0.06);
+        // Two ranks, of two groups, stand for all of them.
+        const auto ranks = shard == 64 ? 2u : 4u;
+        trained.global_batch = uint64_t{how.micro_batches()} * ranks;
+        trained.shard_ranks = 2;
+        auto costs_of_two = transformer_costs(m, on, how, {.data = ranks});
+        auto by_two = simulate([&](rank& self) { return which->run(self, trained); }, trained, ranks, *costs_of_two);
+        REQUIRE_MESSAGE(by_two.engaged(), render(by_two.error()));
+        CHECK(by_two->end == doctest::Approx(done->end).epsilon(1e-9));
+        CHECK(peak_memory_of(*by_two) == doctest::Approx(peak_memory_of(*done)).epsilon(1e-6));
       }
 }
 

@@ -18,8 +18,10 @@ class transformer final : public cost_model {
   static constexpr double element_bytes = 2;
 
 public:
-  transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how)
-    : model_(trained), on_(on), how_(how), counts_(parameter_counts_of(trained)),
+  transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how, const mesh& simulated,
+              bool some_stand_for_all)
+    : model_(trained), on_(on), how_(how), simulated_(simulated),
+      shards_stand_for_all_(some_stand_for_all && how.shard > 0), counts_(parameter_counts_of(trained)),
       ends_apart_(places_of(trained, how) != trained.layers),
       gradients_exposed_(how.shard > 0 ? 1 : exposed_gradients(trained, on, how)) {}
 
@@ -83,6 +85,10 @@ private:
     return {model_.has_experts(layer), model_.is_windowed(layer)};
   }
   parameter_parts parameters(const value_tag& x) const;
+  /// Ranks that share what the tag has a part of, of so many at most.
+  uint32_t sharers(const value_tag& x, uint32_t most) const {
+    return shards_stand_for_all_ && !x.part.whole() ? std::min(how_.shard, most) : x.part.count;
+  }
   /// Of which this rank has the optimizer's states: context ranks share them, too, and experts' other ones do.
   double state_parameters(value_tag x) const {
     if (how_.zero == 0)
@@ -101,6 +107,7 @@ private:
   }
   double collective_time(const pending& x) const;
   double gradient_time(const parameter_parts& held, double bytes) const;
+  double groups_time(const parameter_parts& held) const;
   /// Of a parameter, in one of these.
   double moved_bytes(op what) const {
     return what == op::all_gather ? bytes_of(how_.computed_in).gathered : how_.gradient_bytes;
@@ -111,6 +118,8 @@ private:
   language_model model_;
   gpu_system on_;
   parallel_setting how_;
+  mesh simulated_;
+  bool shards_stand_for_all_; ///< Two for those of all that share weights fully.
   parameter_counts counts_;
   bool ends_apart_;
   double gradients_exposed_;                ///< Part of their collectives.
@@ -120,13 +129,13 @@ private:
 /// Of a place's shard.
 transformer::parameter_parts transformer::parameters(const value_tag& x) const {
   parameter_parts result;
-  const auto share = static_cast<double>(x.tensor.count) * x.part.count;
+  const auto share = static_cast<double>(how_.shape.tensor) * sharers(x, how_.replicas());
   if (is_layer(x.layer)) {
     const bool experts = kind_of(x.layer).experts;
     result.dense = experts ? counts_.attention + counts_.router + counts_.one_expert * model_.experts.shared
                            : counts_.attention + counts_.dense;
     if (experts) // shared by expert ranks, of which tensor-parallel ones are some
-      result.experts = counts_.one_expert * model_.experts.count / how_.expert / x.part.count;
+      result.experts = counts_.one_expert * model_.experts.count / how_.expert / sharers(x, how_.expert_replicas());
   }
   const auto table = padded_vocabulary(model_, how_.shape.tensor) * model_.hidden;
   if (is_first(x.layer))
@@ -145,9 +154,9 @@ double transformer::activation_memory(const value_tag& x) const {
     return plain + 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor;
   const bool part = x.has == form::sequence || x.has == form::heads;
   const bool kept = x.kind == value_kind::activation && x.layer < last && x.has != form::summand
-                    && part == in_sequence();
+                    && (shards_stand_for_all_ || part == in_sequence());
   if (!kept || !is_layer(x.layer))
-    return part ? plain / x.part.count : plain;
+    return part ? plain / how_.shape.tensor : plain;
   return activation_bytes(model_, samples, how_, kind_of(x.layer));
 }
 
@@ -181,17 +190,27 @@ double transformer::collective_time(const pending& x) const {
   auto whole = tag;
   whole.part = {};
   const auto held = parameters(whole);
-  if (x.among.count == 2 && x.among.stride % (how_.shape.tensor * how_.shape.data) == 0)
+  if (x.among.count == 2 && x.among.stride % (simulated_.tensor * simulated_.data) == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
-  if (how_.shard > 0)                                                    // as the strategy has its groups
+  if (shards_stand_for_all_)
+    return x.what == op::all_reduce ? groups_time(parameters(tag)) : halves * gradient_time(held, moved_bytes(x.what));
+  if (how_.shard > 0) // as the strategy has its groups
     return halves * gradients_exposed_
            * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
                              x.among.count, x.among.stride, how_.devices());
   return halves * gradient_time(held, moved_bytes(x.what));
 }
 
+/// Of shards, between the groups that share weights.
+double transformer::groups_time(const parameter_parts& held) const {
+  const auto within = std::min(how_.shard, how_.replicas());
+  return all_reduce_time(how_.gradient_bytes * held.dense, on_, how_.replicas() / within, within * how_.shape.tensor,
+                         how_.devices());
+}
+
 double transformer::gradient_time(const parameter_parts& held, double bytes) const {
-  const auto seconds = all_reduce_time(bytes * held.dense, on_, how_.replicas(), how_.shape.tensor, how_.devices())
+  const auto replicas = shards_stand_for_all_ ? std::min(how_.shard, how_.replicas()) : how_.replicas();
+  const auto seconds = all_reduce_time(bytes * held.dense, on_, replicas, how_.shape.tensor, how_.devices())
                        + all_reduce_time(bytes * held.experts, on_, how_.expert_replicas(), how_.expert,
                                          how_.devices());
   return seconds * gradients_exposed_;
@@ -202,19 +221,19 @@ double transformer::gradient_time(const parameter_parts& held, double bytes) con
 double transformer::update_time(const value_tag& x) const {
   const auto seconds = state_parameters(x) * update_seconds(on_, how_);
   return seconds + (x.layer == 0 ? on_.iteration_s : 0)
-         + (how_.shape.data == 1 ? gradient_time(parameters(x), how_.reduced_bytes()) : 0);
+         + (how_.shape.data == 1 && how_.shard == 0 ? gradient_time(parameters(x), how_.reduced_bytes()) : 0);
 }
 
 double transformer::computing_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto embedding = is_first(tag.layer) ? ends_of(tag.samples.count()).embedding / 3 : 0;
   const layer_times layer = is_layer(tag.layer) ? layer_of(tag.samples.count(), tag.layer) : layer_times{};
+  const auto apart = shards_stand_for_all_ ? 0 : layer.exposed.tensor; // collectives by themselves
   if (x.what == op::forward)
-    return layer.forward - layer.exposed.tensor + embedding;
+    return layer.forward - apart + embedding;
   if (x.what == op::backward)
-    return layer.backward - layer.exposed.tensor + 2 * embedding;
-  return x.what == op::backward_weight ? layer.by_weight
-                                       : layer.backward - layer.exposed.tensor - layer.by_weight + 2 * embedding;
+    return layer.backward - apart + 2 * embedding;
+  return x.what == op::backward_weight ? layer.by_weight : layer.backward - apart - layer.by_weight + 2 * embedding;
 }
 
 double transformer::time_of(const pending& x, uint32_t) const {
@@ -243,7 +262,12 @@ uint32_t places_of(const language_model& trained, const parallel_setting& how) {
 
 std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
                                               const parallel_setting& how) {
-  return std::make_unique<transformer>(trained, on, how);
+  return std::make_unique<transformer>(trained, on, how, how.shape, false);
+}
+
+std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
+                                              const parallel_setting& how, const mesh& simulated) {
+  return std::make_unique<transformer>(trained, on, how, simulated, true);
 }
 
 } // namespace ringmaster::training
