@@ -68,18 +68,35 @@ void leave_out(strategy_options& x, std::optional<Value>& option, bool taken, co
     option.reset();
 }
 
-/// "fsdp and hsdp", with the verb that goes with so many.
 template <class Condition>
-std::string those_that(Condition holds, std::string_view one_does, std::string_view they_do) {
+std::vector<std::string_view> those_that(Condition holds) {
   std::vector<std::string_view> names;
   for (auto& x : strategies())
     if (holds(x))
       names.push_back(x.name);
-  if (names.size() == 1)
-    return fmt::format("{} {}", names.front(), one_does);
+  return names;
+}
+
+/// "fsdp and hsdp".
+std::string listed(std::vector<std::string_view> names) {
+  if (names.size() < 2)
+    return names.empty() ? "none" : std::string{names.front()};
   const auto last = names.back();
   names.pop_back();
-  return fmt::format("{} and {} {}", fmt::join(names, ", "), last, they_do);
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+/// With the verb that goes with so many.
+std::string listed(const std::vector<std::string_view>& names, std::string_view one_does, std::string_view they_do) {
+  return fmt::format("{} {}", listed(names), names.size() == 1 ? one_does : they_do);
+}
+
+bool gathers_ahead(const known_strategy& x) {
+  return x.prefetches;
+}
+
+bool shards_in_groups(const known_strategy& x) {
+  return x.shards_in_groups;
 }
 
 bool shares_positions(const known_strategy& x) {
@@ -135,19 +152,19 @@ caf::error unused_option(const strategy_options& x) {
     return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
                                                   : fmt::format("has {} data-parallel ones", shape.data));
   if (x.prefetch && !x.which->prefetches)
-    return refused("--prefetch",
-                   "gathers nothing ahead: " + those_that([](auto& y) { return y.prefetches; }, "does", "do"));
+    return refused("--prefetch", "gathers nothing ahead: " + listed(those_that(gathers_ahead), "does", "do"));
   if (m.shard_ranks != 0 && !x.which->shards_in_groups)
-    return refused("--shard", "has no groups that share the model: "
-                                + those_that([](auto& y) { return y.shards_in_groups; }, "has", "have"));
+    return refused("--shard",
+                   "has no groups that share the model: " + listed(those_that(shards_in_groups), "has", "have"));
   if (m.context != 0 && !shares_positions(*x.which))
-    return refused("--context",
-                   "has none that share the positions of samples: " + those_that(shares_positions, "has", "have"));
+    return refused("--context", "has none that share the positions of samples: "
+                                  + listed(those_that(shares_positions), "has", "have"));
   if (m.experts != 0 && !has_experts(*x.which))
-    return refused("--experts", "has no layers of experts: " + those_that(has_experts, "has", "have"));
+    return refused("--experts", "has no layers of experts: " + listed(those_that(has_experts), "has", "have"));
   if (m.virtual_ranks != 0 && !x.which->orders_parts)
-    return refused("--virtual-ranks", "adds in an order that depends on its ranks: "
-                                        + those_that([](auto& y) { return y.orders_parts; }, "does not", "do not"));
+    return refused("--virtual-ranks",
+                   "adds in an order that depends on its ranks: "
+                     + listed(those_that([](auto& y) { return y.orders_parts; }), "does not", "do not"));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
   if (m.zero > 0 && x.which->shares != sharing::stages)
@@ -194,16 +211,16 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .says("V", "parts of the global batch whose gradients ddp-ordered adds in their order")
     .otherwise("as many as ranks");
   table.number("--prefetch", prefetch, 0, 65536)
-    .says("N", "layers that fsdp and hsdp gather before they are needed; 0: none")
+    .says("N", "layers gathered before they are needed, in " + listed(those_that(gathers_ahead)) + "; 0: none")
     .otherwise(std::to_string(training::model{}.prefetch));
   table.number("--shard", trained.shard_ranks, 1, 65536)
-    .says("S", "neighbours that share the model in hsdp")
+    .says("S", "neighbours that share the model, in " + listed(those_that(shards_in_groups)))
     .otherwise("8, or half of the ranks");
   table.number("--context", trained.context, 1, position_run::of_max)
-    .says("C", "neighbours that share the positions of samples, in context, context-gather and 3d")
+    .says("C", "neighbours that share the positions of samples, in " + listed(those_that(shares_positions)))
     .otherwise("all that --data leaves; in 3d none");
   table.number("--experts", trained.experts, 1, 65536)
-    .says("E", "neighbours that share the experts of every second layer, in expert and 3d")
+    .says("E", "neighbours that share the experts of every second layer, in " + listed(those_that(has_experts)))
     .otherwise("8, or what of them divides the ranks; in 3d there are none");
   table.flag("--sequence-parallel", trained.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");

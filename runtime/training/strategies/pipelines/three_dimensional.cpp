@@ -83,8 +83,7 @@ caf::error check_three_dimensional(const model& m, uint32_t world_size) {
 
 const known_strategy three_dimensional{
   .name = "3d",
-  .what = "tensor x context x data x pipeline parallel, 1F1B or interleaved, experts within a stage (--tensor, "
-          "--context, --data, --chunks, --experts; the rest are stages)",
+  .what = "all axes: tensor x context x data x stages, 1F1B or interleaved, experts within a stage",
   .run = run_three_dimensional,
   .check = check_three_dimensional,
   .shape = three_dimensional_shape,
