@@ -1,0 +1,57 @@
+// Whether, and how, a world is a pipeline.
+#include "runtime/training/strategies/pipelines/pipeline.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace ringmaster::training {
+
+pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
+  auto count = static_cast<uint32_t>(all.size());
+  return {count,
+          [steps = std::make_shared<std::vector<pipeline_step>>(std::move(all))](uint32_t i) { return (*steps)[i]; }};
+}
+
+mesh pipeline_mesh(const model& m, uint32_t world_size) {
+  mesh result{std::max(m.tensor, 1u), std::max(m.data, 1u), 1, std::max(m.context, 1u)};
+  result.pipeline = world_size / std::max(result.stage_size(), 1u);
+  return result;
+}
+
+uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
+  return static_cast<uint32_t>(micro_batch_count(m, shape.data));
+}
+
+model with_data(model m, uint32_t world_size) {
+  m.tensor = std::max(m.tensor, 1u);
+  if (m.data != 0)
+    return m;
+  m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
+  while (world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
+    m.data *= 2;
+  return m;
+}
+
+caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
+  if (stages > m.layers)
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("{} stages need at least as many layers, not {}; more of --tensor or --data leaves fewer", stages,
+                  m.layers));
+  if (shape.data > 1)
+    return check_data_parallel(m, shape.data);
+  return caf::none;
+}
+
+caf::error check_pipeline(const model& m, uint32_t world_size) {
+  if (auto problem = check_mesh(m, world_size))
+    return problem;
+  auto shape = pipeline_mesh(m, world_size);
+  return check_pipeline_of(m, shape, shape.pipeline);
+}
+
+} // namespace ringmaster::training
