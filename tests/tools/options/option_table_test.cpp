@@ -9,6 +9,7 @@
 #include "tools/cluster/info_command.hpp"
 #include "tools/cluster/log_options.hpp"
 #include "tools/cluster/node_commands.hpp"
+#include "tools/demo/demo_command.hpp"
 #include "tools/demo/demo_options.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/nearest_word.hpp"
@@ -192,6 +193,21 @@ TEST_CASE("bench and demo: device.count on the command line is as --devices, and
   auto refused = run_command(bench_command(), {"--device.count=4", "--devices=8"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "ringmaster bench: --device.count=4 and --devices 8: give one of them\n");
+}
+
+TEST_CASE("bench and demo: memory that the command line gives is what devices have, or is refused") {
+  auto small = run_command(bench_command(), {"--device.memory-bytes=4K", "-b", "1M", "-e", "1M"});
+  CHECK(small.code == 2);
+  CHECK(small.err.find("ringmaster bench: --device.memory-bytes=4096: 1 MiB wants ") == 0);
+  CHECK(small.err.find(" of memory on each device, and these have 4 KiB: a larger device.memory-bytes")
+        != std::string::npos);
+  auto story = run_command(demo_command(), {"--device.memory-bytes=64KiB", "--elements=5000"});
+  CHECK(story.code == 2);
+  CHECK(story.err == "ringmaster demo: --device.memory-bytes=65536: --elements 5000 want 80000 bytes on each device\n");
+  auto cut = run_command(bench_command(),
+                         {"--devices=2", "--device.memory-bytes=64K", "--algorithm=ring", "-w", "0", "-n", "1"});
+  CHECK_MESSAGE(cut.code == 0, cut.err);
+  CHECK_MESSAGE(cut.out.find("the devices' memory takes no more") != std::string::npos, cut.out);
 }
 
 TEST_CASE("configured call: an option that stands for a key is named as it was typed") {
