@@ -4,6 +4,7 @@
 #include "actors/hosts/connections.hpp"
 #include "actors/links/sockets.hpp"
 #include "client/client.hpp"
+#include "runtime/configuration/routes.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -55,7 +56,7 @@ caf::expected<std::string> bulk_address(const options& opts) {
 
 /// Null where the configuration wants none, or where none can be and another way is allowed.
 caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
-  if (opts.route.use != "auto" && opts.route.use != "link")
+  if (!may_go(opts.route.use, &route_facts::has_links))
     return std::shared_ptr<link_hub>{};
   auto settings = link_settings(opts);
   if (settings.addresses.empty()) {
@@ -65,7 +66,7 @@ caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
     settings.addresses.push_back(std::move(*own));
   }
   auto result = link_hub::start(settings);
-  if (result || opts.route.use == "link")
+  if (result || must_go(opts.route.use, &route_facts::has_links))
     return result;
   spdlog::warn("{}; blocks of other hosts travel in messages", render(result.error()));
   return std::shared_ptr<link_hub>{};

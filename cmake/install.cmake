@@ -13,10 +13,7 @@ target_include_directories(ringmaster_options INTERFACE
 # What this links, however the floors are divided.
 set(ringmaster_libraries)
 set(libraries_to_see ringmaster_training)
-if(RINGMASTER_LIBTORCH)
-  list(APPEND libraries_to_see ringmaster_libtorch)
-  set(find_libtorch cmake/FindLibtorch.cmake)
-else()
+if(NOT RINGMASTER_LIBTORCH)
   set(without_libtorch PATTERN libtorch EXCLUDE)
 endif()
 while(libraries_to_see)
@@ -46,10 +43,19 @@ write_basic_package_version_file(ringmaster-config-version.cmake COMPATIBILITY S
 install(
   FILES
     cmake/FindCAF.cmake
-    ${find_libtorch}
     "${PROJECT_BINARY_DIR}/ringmaster-config.cmake"
     "${PROJECT_BINARY_DIR}/ringmaster-config-version.cmake"
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)
+# Targets of their own: the package defines them where libtorch is found.
+if(RINGMASTER_LIBTORCH)
+  set_target_properties(ringmaster_libtorch PROPERTIES EXPORT_NAME libtorch)
+  add_library(ringmaster::libtorch ALIAS ringmaster_libtorch)
+  install(TARGETS ringmaster_libtorch EXPORT ringmaster-libtorch
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+  install(EXPORT ringmaster-libtorch NAMESPACE ringmaster:: FILE ringmaster-libtorch-targets.cmake
+    DESTINATION "${ringmaster_package_dir}" COMPONENT development)
+  install(FILES cmake/FindLibtorch.cmake DESTINATION "${ringmaster_package_dir}" COMPONENT development)
+endif()
 install(DIRECTORY examples DESTINATION "${ringmaster_data_dir}" COMPONENT development PATTERN puzzles EXCLUDE)
 
 install(TARGETS ringmaster caf-run RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)

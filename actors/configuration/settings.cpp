@@ -1,6 +1,7 @@
 #include "actors/configuration/settings.hpp"
 
 #include "actors/communicators/joint_movers.hpp"
+#include "runtime/configuration/routes.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ double seconds(options::duration x) {
 
 /// Whether processes read each other's memory.
 bool shares_memory(const options& opts) {
-  return opts.route.use == "auto" || opts.route.use == "memory";
+  return may_go(opts.route.use, &route_facts::maps_memory);
 }
 
 } // namespace
@@ -97,8 +98,8 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
   result.communicators.share_memory = shares_memory(opts);
-  result.communicators.must_share = opts.route.use == "memory";
-  result.communicators.must_link = opts.route.use == "link";
+  result.communicators.must_share = must_go(opts.route.use, &route_facts::maps_memory);
+  result.communicators.must_link = must_go(opts.route.use, &route_facts::has_links);
   result.meet_bytes = result.communicators.share_memory ? opts.ranks.meet_bytes : 0;
   if (result.communicators.share_memory)
     result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);

@@ -117,6 +117,10 @@ void coordinator_state::expire(uint64_t number) {
     return act(number, spares_.expired(number, spare_wanted(number)));
   if (drain_calls_.count(number) != 0)
     return drain_expired(number);
+  if (auto call = init_calls_.find(number); call != init_calls_.end()) {
+    call->second.expired = true;
+    return call->second.asked == 0 ? choose(number) : void();
+  }
   if (auto waiter = info_waiters_.extract(number))
     return deliver_info(waiter.mapped().request, waiter.mapped().promise);
   if (auto waiter = waiting_ranks_.find(number); waiter != waiting_ranks_.end())

@@ -68,8 +68,14 @@ public:
   /// A command that has been called will change the range, if it lies within the device's memory.
   void will_change(device_id device, uint64_t address, uint64_t bytes);
 
+  // -- CommInit (coordinator_init.cpp) --
+  /// Waits for a sign of life of each device that it would take: one that gives none is ended, and a free one taken
+  /// in its place. A hung device that is in no communicator is noticed nowhere else.
+  caf::result<gpu_sim::CommInitResponse> comm_init(const gpu_sim::CommInitRequest& x);
+  /// The same of devices that have just been heard of.
+  gpu_sim::CommInitResponse init_at_once(const gpu_sim::CommInitRequest& x);
+
   // -- communicators (coordinator_communicators.cpp) --
-  gpu_sim::CommInitResponse comm_init(const gpu_sim::CommInitRequest& x);
   /// Communicators of another one's devices.
   caf::result<proto::CommDeriveResponse> derive(const proto::CommDeriveRequest& x);
   /// Errors: unknown_communicator.
@@ -127,6 +133,31 @@ private:
   void device_gone(device_id id, const departure& how);
   /// It may still be running: ends it.
   void fence(device_id id, const departure& how);
+
+  /// A CommInit that waits for signs of life.
+  struct init_call {
+    gpu_sim::CommInitRequest request;
+    caf::actor_addr owner; ///< None: what it makes outlives whoever asks.
+    caf::typed_response_promise<gpu_sim::CommInitResponse> promise;
+    std::set<device_id> living = {}; ///< They have answered.
+    size_t asked = 0;                ///< So many have not.
+    std::string silent = {};         ///< Who was given up, for people; with a semicolon before each.
+    bool waits = false;              ///< For a device that joins in place of one that was given up, ...
+    bool expired = false;            ///< ... and not any more.
+  };
+
+  /// How long a device may be silent until it is asked a second time, and again until it is given up, and a call waits
+  /// for another one: for less, its process may have paused. CommInit is answered within the limit of requests.
+  caf::timespan silence_max() const;
+  /// Who would be the ranks as things are now. Errors: those of CommInit.
+  caf::expected<device_ids> ranks_for(const gpu_sim::CommInitRequest& x) const;
+  gpu_sim::CommInitResponse init_of(const gpu_sim::CommInitRequest& x, const device_ids& ranks);
+  /// Asks those of the ranks that have not answered this call; makes the communicator where all have.
+  void choose(uint64_t number);
+  void ask_for_sign(uint64_t number, device_id id, bool again);
+  void end_init(uint64_t number, gpu_sim::CommInitResponse answer);
+  /// A device has joined.
+  void serve_inits();
 
   /// Where blocks must go from memory to memory. Errors: unreachable, naming the first device that is out of reach.
   caf::error check_reach(const device_ids& ranks) const;
@@ -186,6 +217,7 @@ private:
   /// Of a node that is here, or was lately.
   std::string name_of_node(node_id id) const;
 
+  std::map<uint64_t, init_call> init_calls_;
   spare_desk spares_{devices};
   std::map<uint64_t, caf::typed_response_promise<proto::SpareResponse, device_handle>> spare_promises_;
   std::map<uint64_t, info_waiter> info_waiters_;

@@ -18,46 +18,6 @@ caf::expected<communicator_actor> coordinator_state::communicator_of(communicato
   return caf::actor_cast<communicator_actor>((*known)->handle);
 }
 
-namespace {
-
-/// What makes no sense in the request, whoever is there.
-caf::error senseless(const gpu_sim::CommInitRequest& x) {
-  std::string text;
-  if (!x.defaultpolicy() && !proto::FailurePolicy_IsValid(x.policy()))
-    text = fmt::format("failure policy {} is not one of this version's", static_cast<int>(x.policy()));
-  else if (!x.deviceids().empty() && x.numdevices() != 0 && static_cast<int>(x.numdevices()) != x.deviceids_size())
-    text = fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size());
-  else if (x.deviceids().empty() && x.numdevices() == 0)
-    text = "CommInit asks for 0 devices; a communicator has at least 1";
-  return text.empty() ? caf::error{} : make_error(errc::invalid_argument, std::move(text));
-}
-
-} // namespace
-
-gpu_sim::CommInitResponse coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
-  if (auto problem = senseless(x))
-    return refusal<gpu_sim::CommInitResponse>(problem);
-  known_communicator like;
-  like.policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
-  like.deterministic = x.has_deterministic() ? x.deterministic() : options.communicators.deterministic;
-  like.outlives_client = x.outlivesclient();
-  device_ids named;
-  for (auto id : x.deviceids())
-    named.push_back(device_id{id});
-  auto ranks = named.empty() ? devices.free_devices(x.numdevices(), "CommInit") : std::move(named);
-  auto problem = ranks ? communicators.admit(1) : ranks.error();
-  if (!problem)
-    problem = devices.check({*ranks});
-  if (!problem)
-    problem = check_reach(*ranks);
-  if (problem)
-    return refusal<gpu_sim::CommInitResponse>(problem);
-  auto made = make_communicator(*ranks, std::move(like));
-  if (!x.outlivesclient())
-    own(calling_client(), communicator_id{made.commid()});
-  return made;
-}
-
 caf::error coordinator_state::check_reach(const device_ids& ranks) const {
   if (options.communicators.must_link)
     return check_links(ranks);

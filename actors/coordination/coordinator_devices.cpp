@@ -119,6 +119,7 @@ void coordinator_state::device_ready(const proto::DeviceReady& x, const device_h
   journal(std::move(record));
   serve_info_waiters();
   serve_spares();
+  serve_inits();
 }
 
 void coordinator_state::device_gone(device_id id, const departure& how) {

@@ -1,9 +1,11 @@
 #include "actors/streams/route.hpp"
 
 #include "actors/streams/stream.hpp"
+#include "runtime/configuration/routes.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -83,25 +85,25 @@ bool goes_by_link(const offer& x, const stream_options& ours) {
   return x.source.memory != nullptr || linked;
 }
 
+/// In the order of `route_table`.
+constexpr std::array<known_route, route_table.size()> known_routes{{
+  {[](const offer& x, const stream_options&) { return x.source.memory != nullptr; }, // memory
+   [](const offer& x, const block_sink& sink, const stream_options&) { return make_own_route(x.source, sink); }},
+  {goes_by_link, // link
+   [](const offer& x, const block_sink& sink, const stream_options& ours) {
+     return x.source.memory != nullptr ? make_own_route(x.source, sink) : make_link_route(x, sink, ours);
+   }},
+  {[](const offer&, const stream_options&) { return true; }, // messages
+   [](const offer& x, const block_sink& sink, const stream_options&) {
+     return make_message_route(x, sink, {{0, x.source.bytes}});
+   }},
+}};
+static_assert(known_routes.back().make != nullptr, "each row of route_table has one here");
+
 } // namespace
 
 std::unique_ptr<route> make_fold(const folded_lanes& what) {
   return std::make_unique<fold_route>(what);
-}
-
-std::span<const known_route> routes() {
-  static constexpr known_route all[] = {
-    {"memory", [](const offer& x, const stream_options&) { return x.source.memory != nullptr; },
-     [](const offer& x, const block_sink& sink, const stream_options&) { return make_own_route(x.source, sink); }},
-    {"link", goes_by_link,
-     [](const offer& x, const block_sink& sink, const stream_options& ours) {
-       return x.source.memory != nullptr ? make_own_route(x.source, sink) : make_link_route(x, sink, ours);
-     }},
-    {"messages", [](const offer&, const stream_options&) { return true; },
-     [](const offer& x, const block_sink& sink, const stream_options&) {
-       return make_message_route(x, sink, {{0, x.source.bytes}});
-     }}};
-  return all;
 }
 
 caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
@@ -111,10 +113,11 @@ caf::expected<std::unique_ptr<route>> make_route(const offer& source, const bloc
     result->name = "offers";
     return result;
   }
-  for (const auto& x : routes())
-    if ((ours.route == "auto" || ours.route == x.name) && x.reaches(source, ours)) {
-      auto result = x.make(source, sink, ours);
-      result->name = x.name;
+  for (size_t i = 0; i < route_table.size(); ++i)
+    if (auto name = route_table[i].name;
+        (ours.route == "auto" || ours.route == name) && known_routes[i].reaches(source, ours)) {
+      auto result = known_routes[i].make(source, sink, ours);
+      result->name = name;
       return result;
     }
   return make_error(errc::unreachable,

@@ -39,7 +39,7 @@ public:
   virtual uint64_t arrived() const { return 0; }
 
   caf::error error;
-  std::string_view name; ///< In the table of routes; empty: within one device.
+  std::string_view name; ///< In `route_table`; empty: within one device.
 };
 
 /// Lanes of equal size that lie one behind the other on this device, combined from left to right.
@@ -52,15 +52,12 @@ struct folded_lanes {
 };
 std::unique_ptr<route> make_fold(const folded_lanes& what);
 
-/// A kind of route, and where it goes. A new one is a file of its own and a row in the table of route.cpp.
+/// A kind of route, and where it goes. A new one is a file of its own, a row in route.cpp and one in the table of
+/// runtime/configuration/routes.hpp.
 struct known_route {
-  std::string_view name;
   bool (*reaches)(const offer& source, const stream_options& ours); ///< Whether it can read what is offered.
   std::unique_ptr<route> (*make)(const offer& source, const block_sink& sink, const stream_options& ours);
 };
-
-/// From the shortest to the one that goes everywhere.
-std::span<const known_route> routes();
 
 /// The first of the routes that reaches `source`, or the one that the options want by name; for a block that travelled
 /// with its offer, none is asked. Errors: unreachable, where that one does not.

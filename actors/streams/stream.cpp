@@ -7,6 +7,7 @@
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/transfer_commands.hpp"
+#include "runtime/configuration/routes.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -89,7 +90,7 @@ void stream_state::limit_head(caf::timespan limit) {
 
 bool stream_state::reads_memory(const device_handle& peer, const caf::strong_actor_ptr& receiver) const {
   if (receiver->node() == self->node())
-    return options.route != "messages";
+    return may_go(options.route, &route_facts::in_place);
   return options.neighbours != nullptr && peer.memory != nullptr && peer.memory->host != 0
          && peer.memory->host == memory->place()->host;
 }
@@ -125,7 +126,7 @@ caf::expected<std::unique_ptr<route>> stream_state::route_to(offer source, const
     auto mapped = options.neighbours->find(*window.place);
     if (mapped)
       window.memory = std::move(*mapped);
-    else if (options.route == "memory")
+    else if (must_go(options.route, &route_facts::maps_memory))
       return std::move(mapped.error());
   }
   return make_route(source, sink, options);

@@ -1,6 +1,7 @@
 #include "runtime/configuration/options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/routes.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -89,6 +90,13 @@ caf::error validate_cluster(const std::vector<std::string>& devices) {
   return caf::none;
 }
 
+std::vector<std::string_view> route_words() {
+  std::vector<std::string_view> result{"auto"};
+  for (auto& x : route_table)
+    result.push_back(x.name);
+  return result;
+}
+
 } // namespace
 
 std::vector<option_entry> option_entries(options& x) {
@@ -107,15 +115,10 @@ std::vector<option_entry> option_entries(options& x) {
      gib,
      {},
      bytes},
-    {"route",
-     "use",
-     &x.route.use,
+    {"route", "use", &x.route.use,
      "how blocks travel: straight from memory to memory, over bulk connections, in messages, or (auto) the shortest "
-     "way "
-     "that there is",
-     0,
-     0,
-     {"auto", "memory", "link", "messages"}},
+     "way that there is",
+     0, 0, route_words()},
     {"route", "chunk-bytes", &x.route.chunk_bytes, "size of one message with data", 64, gib, {}, bytes},
     {"route", "credits", &x.route.credits, "chunks under way for one block", 1, 1024},
     {"link", "addresses", &x.link.addresses,

@@ -5,10 +5,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace ringmaster {
@@ -51,13 +54,16 @@ std::optional<uint64_t> prefix_factor(std::string_view prefix, bool binary) {
   return result;
 }
 
-/// "", "B", "K", "KiB", "KB", ...
-std::optional<uint64_t> byte_factor(std::string_view unit) {
+/// "", "B", "K", "KiB", "KB", ..., in small letters, too: of bytes nobody means bits, or thousandths.
+std::optional<uint64_t> byte_factor(std::string_view written) {
+  std::string upper{written};
+  std::ranges::transform(upper, upper.begin(), [](unsigned char x) { return static_cast<char>(std::toupper(x)); });
+  std::string_view unit = upper;
   auto counts_bytes = unit.ends_with('B');
   unit.remove_suffix(counts_bytes);
   if (unit.empty())
     return 1;
-  auto binary = unit.ends_with('i');
+  auto binary = unit.ends_with('I');
   return prefix_factor(unit.substr(0, unit.size() - binary), binary || !counts_bytes);
 }
 

@@ -12,7 +12,8 @@ namespace ringmaster {
 
 /// A whole number, decimal, or hexadecimal behind 0x as devices are printed.
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max = UINT64_MAX);
-/// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P. Whole numbers only.
+/// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P, in small letters, too.
+/// Whole numbers only.
 caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max = UINT64_MAX);
 /// "5us", "200ns", "1.5ms", "2s", "2min", "1.5h", "2d", "700ps", "0"; in picoseconds.
 caf::expected<int64_t> parse_duration_ps(std::string_view text);

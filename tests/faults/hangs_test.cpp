@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace std::chrono_literals;
@@ -97,9 +99,100 @@ TEST_CASE("hangs: one that nobody waits for is noticed by nobody, however long")
   simulated_cluster cluster{with_devices(3)};
   all_reduce_trial trial{cluster, {.ranks = 3}};
   cluster.inject(trial.device(1), fault(proto::FaultRequest::HANG, std::nullopt, 5s));
+  cluster.deliver_all(); // to its streams, whose five seconds begin
   cluster.advance(6s);
   REQUIRE(trial.launch() == "");
   auto status = cluster.wait(trial.comm.commid());
   CHECK(status.asyncerror() == "");
   CHECK(trial.judge({0, 1, 2}, {0, 1, 2}) == "");
+}
+
+namespace {
+
+/// A cluster of which one free device hangs.
+struct free_hang {
+  free_hang(simulation_options how, uint64_t device, caf::timespan how_long = {}) : cluster{how} {
+    cluster.await_devices(how.devices);
+    cluster.inject(device, fault(proto::FaultRequest::HANG, std::nullopt, how_long));
+  }
+
+  gpu_sim::CommInitResponse init(const std::vector<uint64_t>& named, uint32_t count = 0) {
+    gpu_sim::CommInitRequest request;
+    request.set_numdevices(count);
+    for (auto id : named)
+      request.add_deviceids(id);
+    request.set_defaultpolicy(true);
+    return cluster.ask_coordinator<gpu_sim::CommInitResponse>(request);
+  }
+  proto::ClusterInfo info() { return cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}); }
+
+  simulated_cluster cluster;
+};
+
+std::vector<uint64_t> ids_in(const gpu_sim::CommInitResponse& x) {
+  std::vector<uint64_t> result;
+  for (auto& device : x.devices())
+    result.push_back(device.deviceid().value());
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("hangs: a free device that hangs is ended when a communicator wants it, and another one taken") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    auto how = with_devices(4, seed);
+    how.journaled = true;
+    free_hang x{how, 2};
+    auto made = x.init({}, 3);
+    CHECK(made.error() == "");
+    CHECK(ids_in(made) == std::vector<uint64_t>{1, 3, 4});
+    CHECK(time_of(x.cluster) >= 5s);
+    CHECK(time_of(x.cluster) < 6s);
+    CHECK(x.info().devices_size() == 3);
+    size_t told = 0;
+    for (auto& record : x.cluster.history())
+      if (record.has_device_died() && record.device_died().device_id() == 2)
+        told += contains(record.device_died().cause(), "it gave no sign of life for 5 s when a communicator wanted it");
+    CHECK(told == 1);
+  }
+}
+
+TEST_CASE("hangs: what its supervisor starts in place of a hung free device is waited for") {
+  auto how = with_devices(3);
+  how.supervised = true;
+  free_hang x{how, 2};
+  auto made = x.init({}, 3);
+  CHECK(made.error() == "");
+  CHECK(made.devices_size() == 3);
+  CHECK(x.info().devices_size() == 3);
+}
+
+TEST_CASE("hangs: a communicator that cannot be made says which free device hung") {
+  free_hang few{with_devices(2), 1};
+  auto refused = few.init({}, 2);
+  CHECK_MESSAGE(contains(refused.error(), "CommInit asks for 2 devices, but 1 are free"), refused.error());
+  CHECK_MESSAGE(contains(refused.error(), "; device 0x1 gave no sign of life for 5 s and was ended"), refused.error());
+  CHECK(time_of(few.cluster) < 9s);
+  free_hang named{with_devices(3), 3};
+  refused = named.init({1, 3});
+  CHECK_MESSAGE(contains(refused.error(), "device 0x3 has died: it gave no sign of life for 5 s"), refused.error());
+  CHECK(ids_in(named.init({1, 2})) == std::vector<uint64_t>{1, 2});
+}
+
+TEST_CASE("hangs: a free device that goes on before its second limit is taken, and two calls at once share nothing") {
+  free_hang x{with_devices(4), 1, 4s};
+  gpu_sim::CommInitRequest two;
+  two.set_numdevices(2);
+  two.set_defaultpolicy(true);
+  simulated_client client{x.cluster};
+  auto first = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto second = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto one = ids_in(client.wait_for(first)), other = ids_in(client.wait_for(second));
+  CHECK(one.size() == 2);
+  CHECK(other.size() == 2);
+  one.insert(one.end(), other.begin(), other.end());
+  std::ranges::sort(one);
+  CHECK(one == std::vector<uint64_t>{1, 2, 3, 4});
+  CHECK(x.info().devices_size() == 4);
 }

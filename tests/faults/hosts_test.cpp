@@ -81,9 +81,8 @@ TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what
 }
 
 TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other directly, though names mean 127.0.1.1") {
-  auto story
-    = R"("$0" info --devices 9 > /dev/null && "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 64 -e 64 &&
-                  "$0" info)";
+  auto story = R"("$0" info --devices 9 > /dev/null &&
+         "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 64 -e 64 && "$0" info)";
   run_between_hosts run{"", {"sh", "-c", story, RINGMASTER_PROGRAM}, "HOSTS_ON_C=1"};
   CAPTURE(run.output);
   CAPTURE(run.error);

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Three hosts as network namespaces: c with the coordinator, n1 and n2 with devices. Every host has an address of its own,
-# which the others know from /etc/hosts, while its own name means 127.0.1.1 at home, as Debian's installer has it, and a
-# wire to each of the others; each sees a /dev/shm of its own. The last one's packets take a millisecond where the kernel
-# can delay them. Then runs COMMAND on c, with `hosts-cut` in the PATH, which cuts the wire between n1 and n2 without a
-# sign. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it. All of it
-# goes with its first process. In the environment:
+# Three hosts as network namespaces: c with the coordinator, n1 and n2 with devices. Every host has an address of its
+# own, which the others know from /etc/hosts, while its own name means 127.0.1.1 at home, as Debian's installer has it,
+# and a wire to each of the others; each sees a /dev/shm of its own. The last one's packets take a millisecond where the
+# kernel can delay them. Then runs COMMAND on c, with `hosts-cut` in the PATH, which cuts the wire between n1 and n2
+# without a sign. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it.
+# All of it goes with its first process. In the environment:
 #   HOSTS_DEVICES  how many n1 and n2 have each: 4
 #   HOSTS_ON_C     how many c has: none
 #   HOSTS_RATE     of each wire, as in 800mbit: as fast as it goes
@@ -53,7 +53,11 @@ if [ -n "$HOSTS_RATE" ]; then
   for end in "n1 n2" "n1 c" "n2 n1" "n2 c" "c n1" "c n2"; do
     try ip netns exec "${end% *}" tc qdisc add dev "to-${end#* }" root tbf rate "$HOSTS_RATE" burst 256kb latency 20ms
   done
-elif ip netns exec c tc qdisc add dev to-n1 root netem delay 1ms 2> /dev/null; then echo "delays: 1 ms"; else echo "delays: none, this kernel has no netem"; fi
+elif ip netns exec c tc qdisc add dev to-n1 root netem delay 1ms 2> /dev/null; then
+  echo "delays: 1 ms"
+else
+  echo "delays: none, this kernel has no netem"
+fi
 printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
 chmod +x /run/bin/hosts-cut
 touch /run/outer
@@ -62,8 +66,8 @@ try mount --bind /proc/$$/ns/net /run/outer
 become() { # HOST COMMAND...: this shell becomes that command there
   where=$1
   shift
-  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && mount --bind "/run/hosts-$0" /etc/hosts &&
-    exec "$@"' "$where" "$@"
+  exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm &&
+    mount --bind "/run/hosts-$0" /etc/hosts && exec "$@"' "$where" "$@"
 }
 become c "$program" coordinator --host 0.0.0.0 --port 7077 --conf /run/configuration &
 coordinator=$!
@@ -73,7 +77,8 @@ start_node() { # HOST DEVICES
   nodes="$nodes $!"
 }
 if [ -n "$HOSTS_ON_C" ]; then start_node c "$HOSTS_ON_C"; fi
-until [ -z "$HOSTS_ON_C" ] || (become c "$program" info --join c:7077 --devices "$HOSTS_ON_C") > /dev/null; do :; done # the others come to it
+# The others come to it.
+until [ -z "$HOSTS_ON_C" ] || (become c "$program" info --join c:7077 --devices "$HOSTS_ON_C") > /dev/null; do :; done
 start_node n1 "${HOSTS_DEVICES:-4}"
 start_node n2 "${HOSTS_DEVICES:-4}"
 (RINGMASTER_COORDINATOR=c:7077 PATH=$PATH:/run/bin become c "$@")

@@ -1,6 +1,7 @@
 #include "tools/bench/bench.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -152,11 +153,12 @@ caf::error bench::ended() {
 /// Microseconds an operation.
 caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uint32_t operations) {
   constexpr size_t calls_max = 256;
+  const auto under_way_max = communicator_options{}.operations_max;
   bool is_one_walk = request.collective().algorithm() != "auto"; // of an algorithm that is named, which is to be known
   auto start = steady::now();
   for (uint32_t i = 0; i < operations; ++i) {
     user_.begin_collective(request, calls_max, !is_one_walk);
-    if (options_.single || i + 1 == operations)
+    if (options_.single || i + 1 == operations || (i + 1) % under_way_max == 0)
       if (auto problem = ended())
         return problem;
   }

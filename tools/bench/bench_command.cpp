@@ -120,7 +120,16 @@ class bench_call final : public configured_call {
     if (!problem && joined_ && x_.written)
       return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
                                                 "file; without caf-run or --join they are in this one");
-    return problem;
+    return problem || joined_ || !is_told("device.memory-bytes") ? problem : fit_to_memory();
+  }
+
+  caf::error fit_to_memory() {
+    wanted_bytes_ = x_.max_bytes;
+    const auto told = cfg_.values().device.memory_bytes;
+    auto problem = fit_sizes(x_, told);
+    return !problem
+             ? problem
+             : make_error(errc::invalid_argument, fmt::format("--device.memory-bytes={}: {}", told, render(problem)));
   }
 
   caf::error take(caf::expected<bench_options> x) {
@@ -137,7 +146,8 @@ class bench_call final : public configured_call {
         return problem;
     auto opts = cfg_.values();
     opts.device.count = x_.devices;
-    opts.device.memory_bytes = memory_for(x_);
+    if (!is_told("device.memory-bytes"))
+      opts.device.memory_bytes = memory_for(x_);
     if (opts.log.level == "info")
       opts.log.level = "warn";
     std::FILE* json = nullptr;
@@ -152,16 +162,12 @@ class bench_call final : public configured_call {
   }
 
   /// Of a cluster of other processes.
-  caf::error take_what_is_there(client& user, caf::timespan patience, const console& to) {
-    auto there = await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience,
-                            to.err);
+  caf::error take_what_is_there(client& user, caf::timespan patience, std::FILE* err) {
+    auto there = await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience, err);
     if (!there)
       return std::move(there.error());
-    const auto wanted = x_.max_bytes;
-    auto problem = take(fit_to_cluster(arguments_, *there));
-    if (!problem && x_.max_bytes < wanted)
-      fmt::print(to.out, "# up to {}: the devices' memory takes no more\n", bytes_text(x_.max_bytes));
-    return problem;
+    wanted_bytes_ = x_.max_bytes;
+    return take(fit_to_cluster(arguments_, *there));
   }
 
   /// Returns whether every result was right.
@@ -171,8 +177,10 @@ class bench_call final : public configured_call {
     if (!home)
       return std::move(home.error());
     client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-    if (auto problem = joined_ ? take_what_is_there(user, opts.node.join_timeout, to) : wait_for_own(user, x_))
+    if (auto problem = joined_ ? take_what_is_there(user, opts.node.join_timeout, to.err) : wait_for_own(user, x_))
       return problem;
+    if (x_.max_bytes < wanted_bytes_)
+      fmt::print(to.out, "# up to {}: the devices' memory takes no more\n", bytes_text(x_.max_bytes));
     bench group{user, x_};
     if (auto problem = group.open())
       return problem;
@@ -204,7 +212,8 @@ class bench_call final : public configured_call {
 
   bench_arguments arguments_;
   bench_options x_;
-  bool joined_ = false; ///< The devices are in other processes.
+  bool joined_ = false;       ///< The devices are in other processes.
+  uint64_t wanted_bytes_ = 0; ///< The largest size before the devices' memory cut it.
 };
 
 } // namespace

@@ -11,8 +11,6 @@
 
 namespace ringmaster {
 
-namespace {
-
 caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
   auto sizes = sizes_of(x);
   auto fits = [&](uint64_t bytes) {
@@ -29,13 +27,10 @@ caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
   }
   return make_error(
     errc::out_of_memory,
-    fmt::format("{} wants {} of memory on each device, and these have {}: {}a larger device.memory-bytes "
-                "for the nodes",
+    fmt::format("{} wants {} of memory on each device, and these have {}: {}a larger device.memory-bytes",
                 bytes_text(sizes.back()), bytes_text(memory_for(x)), bytes_text(memory_bytes),
                 last == sizes.rend() ? "" : fmt::format("--max-bytes {} at most, or ", *last)));
 }
-
-} // namespace
 
 caf::expected<bench_options> fit_to_cluster(bench_arguments& told, const proto::ClusterInfo& cluster) {
   auto free = free_devices(cluster);

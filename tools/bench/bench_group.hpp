@@ -12,4 +12,7 @@ namespace ringmaster {
 /// Errors: invalid_argument, out_of_memory, with the numbers and what to do.
 caf::expected<bench_options> fit_to_cluster(bench_arguments& told, const proto::ClusterInfo& cluster);
 
+/// The same of sizes alone, where each device has so much memory. Errors: out_of_memory.
+caf::error fit_sizes(bench_options& x, uint64_t memory_bytes);
+
 } // namespace ringmaster

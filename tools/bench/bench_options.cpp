@@ -52,9 +52,10 @@ void bench_arguments::add_to(option_table& table) {
   add_chunk_and_datatype(table, told_);
   add_reduce_op(table, op_).also("-o");
   add_schedule_option(table, told_.schedule);
-  table.number("--iterations", x.iterations, 1, communicator_options{}.operations_max)
+  table.number("--iterations", x.iterations, 1, 1'000'000)
     .also("-n")
-    .says("K", "operations in a sample, enqueued back to back, 1024 at most")
+    .says("K", fmt::format("operations in a sample, enqueued back to back; after each {} the bench waits for them",
+                           communicator_options{}.operations_max))
     .otherwise("by size");
   table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "samples before those that count");
   table.number("--samples", x.samples, 1, 10'000).says("S", "whose median, p50 and p99 are shown");

@@ -122,7 +122,8 @@ caf::error list(const log_options& opts, const console& to) {
     std::this_thread::sleep_for(follow_interval);
   }
   if (!any && !opts.json)
-    fmt::print(to.err, "no record of {} matches\n", opts.dir.string());
+    fmt::print(to.err, "no record of {} matches{}\n", opts.dir.string(),
+               filter.kind == "rank" ? "; joint operations have one record for all ranks: --kind operation" : "");
   return caf::none;
 }
 
@@ -136,9 +137,11 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   auto shown = (*journal)->read(opts.filter);
   if (!shown)
     return std::move(shown.error());
-  if (auto err = write_output_file(opts.trace.string(), trace_of(*shown, *all), "the trace"))
+  auto trace = trace_of(*shown, *all);
+  if (auto err = write_output_file(opts.trace.string(), trace.json, "the trace"))
     return err;
-  put(out, fmt::format("Wrote {} to {}: open it in ui.perfetto.dev or chrome://tracing.\n",
+  put(out, fmt::format("Wrote {} and {} of {} to {}: open it in ui.perfetto.dev or chrome://tracing.\n",
+                       counted(trace.slices, "slice"), counted(trace.instants, "event"),
                        counted(shown->size(), "record"), opts.trace.string()));
   return caf::none;
 }

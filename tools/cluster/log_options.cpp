@@ -44,7 +44,8 @@ void log_options::add_to(option_table& table) {
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
     .offers_files();
   table.flag("--follow", follow).says("go on with what is written from now on, until interrupted");
-  table.add_example("ringmaster log log --kind operation --outcome failed", "what went wrong");
+  table.add_example("ringmaster log log --kind operation --outcome failed",
+                    "what went wrong, from the call to the end");
 }
 
 caf::error log_options::check() const {

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/clients/free_devices.hpp"
@@ -9,6 +10,8 @@
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 #include <random>
@@ -18,21 +21,46 @@ namespace ringmaster {
 
 namespace {
 
+/// Those of runs that had one of their own and have ended.
+void remove_left_behind(const std::filesystem::path& usual) {
+  const auto prefix = usual.filename().string() + "-";
+  std::error_code ignored;
+  for (auto& entry : std::filesystem::directory_iterator{usual.parent_path(), ignored}) {
+    auto name = entry.path().filename().string();
+    if (!name.starts_with(prefix))
+      continue;
+    auto process = parse_whole(std::string_view{name}.substr(prefix.size()), 1, INT32_MAX);
+    if (process && ::kill(static_cast<pid_t>(*process), 0) != 0 && errno == ESRCH)
+      std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
 /// Where the demo's journal goes: one place for all runs of a user, or one of its own while that is in use.
 std::string journal_dir() {
   auto dir = std::filesystem::temp_directory_path() / fmt::format("ringmaster-demo-{}", ::getuid());
   std::error_code ignored;
-  if (journal_store::open({dir, journal_sync::never, 1, 0}))
-    std::filesystem::remove_all(dir, ignored); // that of an earlier run
-  else if (std::filesystem::exists(dir))
+  remove_left_behind(dir);
+  auto problem = [&] {
+    auto earlier = journal_store::open({dir, journal_sync::never, 1, 0});
+    return earlier ? caf::error{} : std::move(earlier.error());
+  }();
+  if (problem && code_of(problem) == errc::in_use)
     dir += fmt::format("-{}", ::getpid());
+  else
+    std::filesystem::remove_all(dir, ignored); // that of an earlier run, whole or not
   return dir;
 }
 
+/// Of a device: the input and the output.
+uint64_t memory_for(const demo_options& story) {
+  return 2 * story.elements * sizeof(double);
+}
+
 /// What is the story's own, whatever the configuration says.
-options settings_of(const demo_options& story, options opts) {
+options settings_of(const demo_options& story, options opts, bool memory_is_told) {
   opts.device.count = story.devices;
-  opts.device.memory_bytes = std::max<uint64_t>(2 * story.elements * sizeof(double), 1u << 20);
+  if (!memory_is_told)
+    opts.device.memory_bytes = std::max<uint64_t>(memory_for(story), 1u << 20);
   if (opts.journal.dir.empty() && coordinator_elsewhere(opts).empty()) // another process has its own
     opts.journal.dir = journal_dir();
   if (opts.log.level == "info")
@@ -50,13 +78,20 @@ class demo_call final : public configured_call {
     if (is_told("device.count"))
       if (auto problem = story_.take_device_count(cfg_.values().device.count))
         return problem;
-    return story_.check();
+    if (auto problem = story_.check())
+      return problem;
+    const auto told = cfg_.values().device.memory_bytes;
+    if (!is_told("device.memory-bytes") || memory_for(story_) <= told)
+      return caf::none;
+    return make_error(errc::invalid_argument,
+                      fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
+                                  story_.elements, memory_for(story_)));
   }
 
   caf::expected<int> run(const console& to) override {
     if (story_.seed == 0)
       story_.seed = std::random_device{}() % 1000000 + 1;
-    auto opts = settings_of(story_, cfg_.values());
+    auto opts = settings_of(story_, cfg_.values(), is_told("device.memory-bytes"));
     const bool joined = !coordinator_elsewhere(opts).empty();
     caf::actor_system system{cfg_};
     auto home = open_cluster("ringmaster demo", system, opts, to.err);
@@ -86,13 +121,12 @@ class demo_call final : public configured_call {
     story_.devices = static_cast<uint32_t>(std::min<size_t>(story_.devices, free.size()));
     if (auto problem = story_.check())
       return problem;
-    constexpr auto element = 2 * sizeof(double); // of the input, and of the output
     const auto memory = least_memory_bytes(free);
-    if (story_.elements * element <= memory)
+    if (memory_for(story_) <= memory)
       return caf::none;
     return make_error(errc::out_of_memory,
                       fmt::format("--elements {}: the devices of this cluster have {}, which is enough for {}",
-                                  story_.elements, bytes_text(memory), memory / element));
+                                  story_.elements, bytes_text(memory), memory / (2 * sizeof(double))));
   }
 
   /// Whether every result was right.

@@ -47,9 +47,9 @@ void demo_options::add_to(option_table& table) {
     .says("N", "of the inputs and of what is random")
     .otherwise("a new one each time; it is printed");
   table.closing(
-    "The exit status is 0 if every result was right. device.memory-bytes and communicator.policy are the "
-    "story's own. In a cluster that runs already only the device dies, not its node, whose supervisor starts "
-    "a new one.");
+    "The exit status is 0 if every result was right. communicator.policy is the story's own, and "
+    "device.memory-bytes unless the command line has it. In a cluster that runs already only the device dies, not its "
+    "node, whose supervisor starts a new one.");
 }
 
 caf::error demo_options::take_device_count(uint64_t count) {

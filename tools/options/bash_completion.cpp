@@ -14,10 +14,10 @@ namespace {
 /// words.
 constexpr auto frame = R"sh(
 _{0}() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind= word
+  local current=${{COMP_WORDS[COMP_CWORD]}} option= command= kind= word listed rest=0
   _{0}_command
-  if [ "$command" = --rest ]; then
-    mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
+  if [ "$rest" -gt 0 ]; then
+    _{0}_rest
     return
   fi
   if [ "$current" = = ]; then
@@ -39,10 +39,19 @@ _{0}() {{
     esac
   fi
   case $kind in
-    words*) mapfile -t COMPREPLY < <(compgen -W "${{kind#words}}" -- "$current") ;;
+    words*)
+      listed=${{current%"${{current##*,}}"}} # of a list, what stands before its last comma
+      mapfile -t COMPREPLY < <(compgen -P "$listed" -W "${{kind#words}}" -- "${{current##*,}}")
+      case $current in
+        */* | .* | '~'*) # which may be a file's name in place of a word
+          mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
+          kind=file
+          ;;
+      esac
+      ;;
     file) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    command) mapfile -t COMPREPLY < <(compgen -c -f -- "$current") ;;
+    command) mapfile -t COMPREPLY < <(compgen -c -f -- "$current" | sort -u) ;;
     *) COMPREPLY=() ;;
   esac
   case $kind in file | directory) compopt -o filenames 2>/dev/null ;; esac
@@ -66,20 +75,31 @@ _{0}_command() {{
 }}
 )sh";
 
-/// Of a program that is one command: "--rest" where another's arguments have begun.
+/// Of a program that is one command and runs another: sets `rest` to where that one's words begin, if they have. What
+/// may stand there it knows itself; `_command_offset` is bash-completion's.
 constexpr auto find_rest = R"sh(
 _{0}_command() {{
   local i
   command={1}
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${{COMP_WORDS[i]}} in
-      --) break ;;
+      --) ((i += 1)); break ;;
       =) ((i += 1)) ;;
       -*) [ -n "$(_{0}_value "$command" "${{COMP_WORDS[i]}}")" ] && [ "${{COMP_WORDS[i + 1]}}" != = ] && ((i += 1)) ;;
       *) break ;;
     esac
   done
-  [ "$i" -ge "$COMP_CWORD" ] || command=--rest
+  [ "${{COMP_WORDS[i - 1]}}" != -- ] && [ "$i" -ge "$COMP_CWORD" ] || rest=$i
+}}
+
+_{0}_rest() {{
+  if declare -F _command_offset >/dev/null; then
+    _command_offset "$rest"
+  elif [ "$rest" -eq "$COMP_CWORD" ]; then
+    mapfile -t COMPREPLY < <(compgen -c -f -- "$current" | sort -u)
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
 }}
 )sh";
 

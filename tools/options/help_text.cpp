@@ -70,6 +70,50 @@ std::string options_of(const option_table& table, size_t width) {
   return text + listed("--version", "which versions these are", width) + listed("-h, --help", "this text", width);
 }
 
+/// A line of a list, "  ring   from neighbour to neighbour": what is too long goes on below the text.
+std::string list_line(std::string_view line) {
+  const auto name = std::min(line.find_first_not_of(' '), line.size());
+  const auto gap = line.find("  ", name);
+  const auto column = line.find_first_not_of(' ', gap);
+  if (line.size() <= help_columns || column == line.npos)
+    return fmt::format("{}\n", line);
+  std::string text{line.substr(0, column)};
+  fill_line(text, line.substr(column), column, column);
+  return text;
+}
+
+/// A command line, in several where it is too long, as a shell reads them.
+std::string command_line(std::string_view line) {
+  constexpr std::string_view indent = "  ", deeper = "      ", goes_on = " \\\n";
+  std::string text{indent};
+  for (auto room = help_columns - indent.size(); line.size() > room; room = help_columns - deeper.size()) {
+    const auto end = line.rfind(' ', room - 2);
+    if (end == line.npos)
+      break;
+    text.append(line.substr(0, end)).append(goes_on).append(deeper);
+    line.remove_prefix(end + 1);
+  }
+  return text.append(line).append("\n");
+}
+
+/// What each is for stands behind it where all fit into lines, else below it.
+std::string examples_of(const option_table& table) {
+  size_t line = 0, purpose = 0;
+  for (auto& x : table.examples()) {
+    line = std::max(line, x.line.size());
+    purpose = std::max(purpose, x.purpose.size());
+  }
+  std::string text = table.examples().empty() ? "" : "\nFor example:\n";
+  for (auto& x : table.examples())
+    if (2 + line + 3 + purpose <= help_columns) {
+      text += fmt::format("  {:<{}}   {}\n", x.line, line, x.purpose);
+    } else {
+      text.append(command_line(x.line)).append("      ");
+      fill_line(text, x.purpose, 6, 6);
+    }
+  return text;
+}
+
 } // namespace
 
 std::string filled(std::string_view text) {
@@ -88,7 +132,7 @@ std::string filled(std::string_view text) {
       continue;
     }
     end_paragraph();
-    result.append(line).append("\n");
+    result.append(list_line(line));
   }
   end_paragraph();
   return result;
@@ -127,13 +171,7 @@ std::string help_text(const option_table& table, const std::vector<tool_command>
   text += options_of(table, width_of(table));
   if (!table.closing().empty())
     text.append("\n").append(filled(table.closing()));
-  size_t width = 0;
-  for (auto& x : table.examples())
-    width = std::max(width, x.line.size());
-  for (auto& x : table.examples())
-    text += fmt::format("{}  {:<{}}   {}\n", &x == &table.examples().front() ? "\nFor example:\n" : "", x.line, width,
-                        x.purpose);
-  return text;
+  return text + examples_of(table);
 }
 
 } // namespace ringmaster

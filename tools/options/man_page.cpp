@@ -1,6 +1,7 @@
 #include "tools/options/man_page.hpp"
 
 #include "messages/version.hpp"
+#include "tools/options/version_date.hpp"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,21 @@ std::string roff(std::string_view text) {
   return result;
 }
 
-/// Paragraphs; what begins with a blank stays as it is.
+std::string entry(const std::string& label, const std::string& purpose) {
+  return fmt::format(".TP\n.B {}\n{}\n", roff(label), roff(purpose));
+}
+
+/// Of a line of a list, "  ring   from neighbour to neighbour": name and text, which blanks divide. Empty: it is none.
+std::pair<std::string, std::string> list_entry(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const auto gap = line.find("  ");
+  const auto text = gap == line.npos ? gap : line.find_first_not_of(' ', gap);
+  if (text == line.npos)
+    return {};
+  return {std::string{line.substr(0, gap)}, std::string{line.substr(text)}};
+}
+
+/// Paragraphs, lists, and what else begins with a blank as it is.
 std::string paragraphs(std::string_view text) {
   std::string result;
   auto as_it_is = false;
@@ -44,17 +59,19 @@ std::string paragraphs(std::string_view text) {
       begin = true;
       continue;
     }
-    switch_to(line.front() == ' ');
+    auto [name, purpose] = list_entry(line.front() == ' ' ? line : std::string_view{});
+    switch_to(line.front() == ' ' && name.empty());
+    if (!name.empty()) {
+      result += entry(name, purpose);
+      begin = true;
+      continue;
+    }
     if (std::exchange(begin, false))
       result += ".PP\n";
     result += roff(line) + "\n";
   }
   switch_to(false);
   return result;
-}
-
-std::string entry(const std::string& label, const std::string& purpose) {
-  return fmt::format(".TP\n.B {}\n{}\n", roff(label), roff(purpose));
 }
 
 std::string forms_of(const option_table& table) {
@@ -98,8 +115,8 @@ void add_command(std::string& text, const tool_command& x) {
 std::string head_of(std::string name, const std::string& summary) {
   auto title = name;
   std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
-  return fmt::format(".TH {} 1 \"\" \"Ringmaster {}\" \"Ringmaster\"\n.SH NAME\n{} \\- {}\n", roff(title),
-                     ringmaster_version, roff(name), roff(summary));
+  return fmt::format(".TH {} 1 \"{}\" \"Ringmaster {}\" \"Ringmaster\"\n.SH NAME\n{} \\- {}\n", roff(title),
+                     version_date, ringmaster_version, roff(name), roff(summary));
 }
 
 } // namespace

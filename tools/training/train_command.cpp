@@ -113,7 +113,17 @@ class train_call final : public command_call {
 
   caf::expected<training_outcome> simulated_alone() const {
     progress shown{"simulate train"};
-    return simulated(opts_, [&](double part) { shown.at(part); });
+    auto watch = [&](double part) { shown.at(part); };
+    auto found = simulated(opts_, watch);
+    auto bare = opts_;
+    bare.trace.clear();
+    bare.svg.clear();
+    if (found || (opts_.trace.empty() && opts_.svg.empty()) || !simulated(bare, watch))
+      return found;
+    // What it does is right, but too much to be kept.
+    return make_error(errc::out_of_range,
+                      fmt::format("{}: {}; --trace-limit, the size of the file, does not change that",
+                                  opts_.trace.empty() ? "--svg" : "--trace", render(found.error())));
   }
 
   train_options opts_;

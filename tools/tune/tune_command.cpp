@@ -1,6 +1,7 @@
 #include "tools/tune/tune_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/routes.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
@@ -201,8 +202,8 @@ class tune_call final : public configured_call {
     fmt::print(to.out, "{}\n{}\nleft out: what is measured in one process, local-* and joint-*, which stay\n\n",
                ranks.summary(), fmt::join(ranks.nodes(), "\n"));
     progress shown{"tune"};
-    auto measured = ringmaster::measure_joined(user, ranks, opts.route.use != "messages", opts_.effort,
-                                               [&](double part) { shown.at(part); });
+    auto measured = ringmaster::measure_joined(user, ranks, may_go(opts.route.use, &route_facts::in_place),
+                                               opts_.effort, [&](double part) { shown.at(part); });
     if (!measured)
       return std::move(measured.error());
     samples = std::move(*measured);

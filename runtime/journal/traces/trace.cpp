@@ -64,7 +64,7 @@ class trace_writer {
 public:
   trace_writer(std::span<const Record> shown, std::span<const Record> context);
 
-  std::string write();
+  journal_trace write();
 
 private:
   void learn_operation(const Record& record);
@@ -84,11 +84,14 @@ private:
   void write_arrow(const proto::RankReport& x, interval when);
   /// `fate`: how it went with a rank that has not reported; else empty.
   void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
+  void write_joint(const proto::OperationEnded& x);
   void write_unfinished(const unfinished_rank& x);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
   /// Begins one, on a line of its own.
   json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
+  /// A slice on the track of a device's stream, up to its arguments.
+  void write_slice(const char* category, const std::string& name, device_id device, stream_id stream, interval when);
   void write_place(device_id device, stream_id stream) {
     json_.member("pid", places_.pid(device)).member("tid", places_.tid(device, stream));
   }
@@ -101,9 +104,12 @@ private:
   std::map<operation_key, operation_label> operations_;
   std::vector<unfinished_rank> unfinished_; // of what is shown
   trace_places places_;
-  std::map<attempt_key, uint64_t> starts_; // when the coordinator began them
-  std::set<attempt_key> drawn_;            // those with a slice
+  std::map<attempt_key, uint64_t> starts_;          // when the coordinator began them
+  std::set<attempt_key> drawn_;                     // those with a slice
+  std::map<std::pair<int, int>, uint64_t> free_ns_; // by process and track: when the latest slice ended
   uint64_t arrows_ = 0;
+  uint64_t slices_ = 0;
+  uint64_t instants_ = 0;
   uint64_t base_ns_ = UINT64_MAX;
   json_writer json_;
 };
@@ -166,9 +172,14 @@ void trace_writer::learn_track(const Record& record) {
   }
   if (record.has_command_ended())
     track(record.command_ended());
+  if (record.has_operation_ended() && !record.operation_ended().device_ids().empty()) {
+    for (auto device : record.operation_ended().device_ids())
+      places_.use(device_id{device}, {});
+    base_ns_ = std::min(base_ns_, interval_of(record.operation_ended(), record.time_ns()).started_ns);
+  }
 }
 
-std::string trace_writer::write() {
+journal_trace trace_writer::write() {
   json_.object().member("displayTimeUnit", "ns").list("traceEvents");
   write_names();
   for (auto& record : shown_) {
@@ -176,13 +187,15 @@ std::string trace_writer::write() {
       write_rank(record.rank_ended(), coordinator_time(record.rank_ended(), record.time_ns()));
     else if (record.has_command_ended())
       write_command(record.command_ended(), coordinator_time(record.command_ended(), record.time_ns()));
+    else if (record.has_operation_ended())
+      write_joint(record.operation_ended());
     else if (auto kind = kind_of(record);
              kind != "operation" && kind != "checkpoint" && !record.has_node_clock()) // its process's name says so
       write_instant(record);
   }
   for (auto& x : unfinished_)
     write_unfinished(x);
-  return json_.line().end().end().take() + "\n";
+  return {json_.line().end().end().take() + "\n", slices_, instants_};
 }
 
 void trace_writer::write_names() {
@@ -232,13 +245,21 @@ void trace_writer::write_arrow(const proto::RankReport& x, interval when) {
   json_.end();
 }
 
+void trace_writer::write_slice(const char* category, const std::string& name, device_id device, stream_id stream,
+                               interval when) {
+  event("X").member("cat", category).member("name", name);
+  write_place(device, stream);
+  write_interval(when);
+  auto& free = free_ns_[{places_.pid(device), places_.tid(device, stream)}];
+  free = std::max(free, when.ended_ns);
+  ++slices_;
+}
+
 void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
   auto known = operations_.find(attempt_of(x).first);
   auto label = known == operations_.end() ? operation_label{} : known->second;
   auto name = fmt::format("{} {}{}{}", label.kind, x.sequence(), fate.empty() ? "" : ": ", fate);
-  event("X").member("cat", "operation").member("name", name);
-  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
-  write_interval(when);
+  write_slice("operation", name, device_id{x.device_id()}, stream_id{x.stream_id()}, when);
   json_.object("args")
     .member("comm", x.comm_id())
     .member("epoch", x.epoch())
@@ -254,6 +275,26 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when, const s
   write_arrow(x, when);
 }
 
+/// A joint operation has one record for all its ranks. It begins behind what its stream had before.
+void trace_writer::write_joint(const proto::OperationEnded& x) {
+  proto::RankReport part;
+  part.set_comm_id(x.comm_id());
+  part.set_epoch(x.epoch());
+  part.set_sequence(x.sequence());
+  part.set_phase(proto::RankReport::COMMITTED);
+  part.set_error(x.error());
+  const auto whole = interval_of(x, x.ended_ns());
+  for (int rank = 0; rank < x.device_ids_size(); ++rank) {
+    const device_id device{x.device_ids(rank)};
+    part.set_rank(static_cast<uint32_t>(rank));
+    part.set_device_id(device.value);
+    auto free = free_ns_.find({places_.pid(device), places_.tid(device, {})});
+    auto started = free == free_ns_.end() ? whole.started_ns
+                                          : std::clamp(free->second, whole.started_ns, whole.ended_ns);
+    write_rank(part, {started, whole.ended_ns}, x.status() == gpu_sim::SUCCESS ? "" : "failed");
+  }
+}
+
 /// What the device never said: that it was at this operation when it hung, or died.
 void trace_writer::write_unfinished(const unfinished_rank& x) {
   proto::RankReport part;
@@ -267,13 +308,12 @@ void trace_writer::write_unfinished(const unfinished_rank& x) {
 }
 
 void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
-  event("X").member("cat", "command").member("name", x.kind());
-  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
-  write_interval(when);
+  write_slice("command", x.kind(), device_id{x.device_id()}, stream_id{x.stream_id()}, when);
   json_.object("args").member("bytes", x.bytes()).member("error", x.error()).end().end();
 }
 
 void trace_writer::write_instant(const Record& record) {
+  ++instants_;
   record_text_options opts;
   auto line = text_of(record, opts);
   auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
@@ -287,7 +327,7 @@ void trace_writer::write_instant(const Record& record) {
 
 } // namespace
 
-std::string trace_of(std::span<const Record> shown, std::span<const Record> context) {
+journal_trace trace_of(std::span<const Record> shown, std::span<const Record> context) {
   return trace_writer{shown, context}.write();
 }
 

@@ -92,10 +92,15 @@ void attempts::start(const proto::OperationStarted& x, uint64_t time_ns) {
 }
 
 void attempts::operation_ended(const Record& record) {
+  auto& x = record.operation_ended();
+  for (auto device : x.device_ids()) { // of a joint operation, of which no rank reports
+    auto& last = last_end_ns_[device_id{device}];
+    last = std::max(last, x.ended_ns());
+  }
   auto i = in_flight_.find(*operation_of(record));
   if (i == in_flight_.end())
     return;
-  if (record.operation_ended().device_ids().empty()) // else it was a joint operation, of which no rank reports
+  if (x.device_ids().empty())
     leave_behind(i->first, i->second);
   in_flight_.erase(i);
 }

@@ -1,7 +1,11 @@
 // Which option goes where: every one has a value of its own.
 #include "actors/configuration/settings.hpp"
 
+#include "runtime/configuration/routes.hpp"
+
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 using namespace ringmaster;
 using namespace std::chrono_literals;
@@ -38,6 +42,28 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   CHECK(device_settings(opts, "/there").streams_options.route == "messages");
   CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
   CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
+}
+
+TEST_CASE("settings: each route of the table can be chosen by its name, and what is so of it alone decides") {
+  options opts;
+  auto entries = option_entries(opts);
+  auto use = std::ranges::find_if(entries, [](auto& x) { return x.section == "route" && x.key == "use"; });
+  REQUIRE(use != entries.end());
+  CHECK(use->words.size() == route_table.size() + 1);
+  for (auto& route : route_table) {
+    CAPTURE(route.name);
+    CHECK(std::ranges::count(use->words, route.name) == 1);
+    opts.route.use = route.name;
+    auto host = coordinator_settings(opts);
+    CHECK((device_settings(opts, "/there").streams_options.neighbours != nullptr) == route.maps_memory);
+    CHECK(host.communicators.must_share == route.maps_memory);
+    CHECK(host.communicators.share_memory == route.maps_memory);
+    CHECK(host.communicators.must_link == route.has_links);
+  }
+  opts.route.use = "auto";
+  CHECK(coordinator_settings(opts).communicators.share_memory);
+  CHECK_FALSE(coordinator_settings(opts).communicators.must_share);
+  CHECK_FALSE(coordinator_settings(opts).communicators.must_link);
 }
 
 TEST_CASE("settings: bulk connections are as the options say") {

@@ -13,6 +13,10 @@ TEST_CASE("quantity parse: quantities are read as people write them") {
   CHECK(*parse_bytes("64K") == 65536);
   CHECK(*parse_bytes("64KiB") == 65536);
   CHECK(*parse_bytes("64KB") == 64'000);
+  for (auto text : {"64k", "64Ki", "64kib", "64KIB", "64Kib", "64 kiB"})
+    CHECK_MESSAGE(*parse_bytes(text) == 65536, text);
+  CHECK(*parse_bytes("64kb") == 64'000);
+  CHECK(*parse_bytes("2m") == 2 << 20);
   CHECK(*parse_bytes("1GB") == 1'000'000'000);
   CHECK(*parse_bytes("8B") == 8);
   CHECK(*parse_duration_ps("5us") == 5'000'000);
@@ -22,7 +26,7 @@ TEST_CASE("quantity parse: quantities are read as people write them") {
   CHECK(*parse_bandwidth("400Gbit/s") == 50e9);
   CHECK(*parse_bandwidth("400Gbps") == 50e9);
   CHECK(*parse_bandwidth("1GiB/s") == 1073741824.0);
-  for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB", "1.5MiB"})
+  for (auto text : {"", "-1", "1X", "1KX", "K", "1e9999", "nan", "99999999P", "1iB", "1ib", "1kbi", "1.5MiB"})
     CHECK(!parse_bytes(text));
   for (auto text : {"", "5", "-5us", "5 hours", "5000000s"})
     CHECK(!parse_duration_ps(text));

@@ -56,6 +56,8 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(lines(run({"--relative", "--outcome", "failed", path}).out) == 2);
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
   CHECK(lines(run({path, "--relative", "--communicator", "8"}).out) == 0);
+  CHECK(contains(run({path, "--kind", "rank", "--communicator", "8"}).err,
+                 "matches; joint operations have one record for all ranks: --kind operation"));
   auto json = run({path, "--json", "--kind", "device"});
   CHECK(json.out.starts_with("{\"time_ns\":"));
   CHECK(lines(json.out) == 1);
@@ -125,7 +127,7 @@ TEST_CASE("log command: writes a trace") {
   auto file = (dir.path() / "trace.json").string();
   auto result = run({(dir.path() / "journal").string(), "--trace", file, "--kind", "rank"});
   CHECK(result.code == 0);
-  CHECK(contains(result.out, "Wrote 4 records to " + file));
+  CHECK(contains(result.out, "Wrote 4 slices and 0 events of 4 records to " + file));
   std::ifstream in{file};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
   CHECK(contains(text, "\"all_reduce 1\""));

@@ -90,11 +90,13 @@ communicator 7: 4 ranks, policy shrink, epoch 2, at work; 3 operations in flight
   nothing has moved for 1.3 s
   #17 all_reduce (ring), 8 MiB, called 1.5 s ago, attempt 2: 1 of 4 ranks have finished it
   behind it: #18 all_reduce (ring), 8 MiB; 1 more
-  others wait for rank 2 (device 0x3, node-2 on lab, pid 102): working at round 2 of 6; its process has been silent for 1.3 s, 2 of its last 5 answers were late
+  others wait for rank 2 (device 0x3, node-2 on lab, pid 102): working at round 2 of 6; its process )"
+           R"(has been silent for 1.3 s, 2 of its last 5 answers were late
   rank  device  where                   round  received  queued  heard  late  doing
   0     0x1     node-1 on lab, pid 101  3/6    6 MiB     3       0.1 s  0/5   waiting for rank 2's block at round 3 of 6
   1     0x2     node-1 on lab, pid 101  3/6    6 MiB     3       0.1 s  0/5   waiting for rank 2's block at round 3 of 6
-  2     0x3     node-2 on lab, pid 102  2/6    6 MiB     3       1.3 s  2/5   working at round 2 of 6; its process has been silent for 1.3 s, 2 of its last 5 answers were late
+  2     0x3     node-2 on lab, pid 102  2/6    6 MiB     3       1.3 s  2/5   working at round 2 of 6; its process )"
+           R"(has been silent for 1.3 s, 2 of its last 5 answers were late
   3     0x4     node-2 on lab, pid 102  3/6    6 MiB     3       0.1 s  0/5   waiting for rank 2's block at round 3 of 6
   bytes by route: messages 3 GiB, 200 MiB/s
 node-1 on lab, pid 101, here for 1 h 2 min: 0x1 (rank 0 of communicator 7), 0x2 (rank 1 of communicator 7)

@@ -12,11 +12,12 @@ namespace {
 using word_list = std::vector<std::string>;
 
 /// What bash offers behind these words, of which the last one may be begun; in order. `quoted` is how bash divides
-/// them.
-word_list offered(const std::string& program, const std::string& script, const std::string& quoted) {
+/// them, `before` what the shell has done.
+word_list offered(const std::string& program, const std::string& script, const std::string& quoted,
+                  const std::string& before = {}) {
   launch::launched_program bash{
     {"bash", "--norc", "-c",
-     "set -u; source <(\"$0\" " + script + "); COMP_WORDS=(" + quoted
+     "set -u; " + before + "source <(\"$0\" " + script + "); COMP_WORDS=(" + quoted
        + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); function=$(complete -p " + quoted.substr(0, quoted.find(' '))
        + "); function=${function#*-F }; ${function%% *} && printf '%s\\n' \"${COMPREPLY[@]}\"",
      program}};
@@ -90,4 +91,26 @@ TEST_CASE("bash completion: behind caf-run's program its own words are left alon
   CHECK(offers(caf_run_offers("--local 4 ca"), "cat"));
   CHECK(caf_run_offers("--local 4 -- ringmaster --po") != word_list{"--port"});
   CHECK(caf_run_offers("--local = 4 prog --po") != word_list{"--port"});
+  auto commands = caf_run_offers("--local 2 -- l");
+  CHECK(offers(commands, "ls"));
+  CHECK(std::adjacent_find(commands.begin(), commands.end()) == commands.end()); // sorted: each once
+  CHECK(offers(caf_run_offers("--local 2 -- ls /usr/b"), "/usr/bin"));           // no command, where an argument stands
+  CHECK(!offers(caf_run_offers("--local 2 -- ls l"), "ls"));
+}
+
+TEST_CASE("bash completion: where bash-completion is there, caf-run's program completes its own words") {
+  for (auto [words, rest] : {std::pair{"--local 2 -- ringmaster be", "4"},
+                             {"--local 2 ringmaster be", "3"},
+                             {"--local = 2 -- ringmaster be", "5"},
+                             {"--local 2 -- ring", "4"}})
+    CHECK(offered(RINGMASTER_CAF_RUN, "--completion", std::string{"caf-run "} + words,
+                  "_command_offset() { COMPREPLY=(\"from $1\"); }; ")
+          == word_list{std::string{"from "} + rest});
+}
+
+TEST_CASE("bash completion: of a list the last word, and a file's name where one has begun") {
+  CHECK(ringmaster_offers("bench --datatype int32,bf") == word_list{"int32,bfloat16"});
+  CHECK(ringmaster_offers("bench --datatype = int32,int8,uint6") == word_list{"int32,int8,uint64"});
+  CHECK(offers(ringmaster_offers("plan --model /usr/b"), "/usr/bin"));
+  CHECK(!offers(ringmaster_offers("plan --model u"), "/usr"));
 }

@@ -1,5 +1,6 @@
 #include "tests/support/launched_program.hpp"
 #include "tests/support/text_search.hpp"
+#include "tools/options/version_date.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,9 +18,12 @@ std::string rendered(const std::string& page_of) {
     MESSAGE("groff is not here: the page is not rendered");
     return {};
   }
-  launch::launched_program groff{{"sh", "-c", page_of + " | groff -man -Tascii -ww -rLL=100n -P-cbou"}};
+  launch::launched_program groff{{"sh", "-c", page_of + " | groff -man -Tascii -ww -rLL=80n -P-cbou"}};
   CHECK(groff.finish() == 0);
   CHECK(groff.error == "");
+  std::istringstream lines{groff.output};
+  for (std::string line; std::getline(lines, line);)
+    CHECK_MESSAGE((line.size() <= 80 || contains(line, "--")), line); // a command's line is not broken
   std::istringstream words{groff.output};
   std::string text; // whose lines may break anywhere
   for (std::string word; words >> word;)
@@ -34,6 +38,8 @@ TEST_CASE("man page: ringmaster's renders without a warning, and has every comma
   if (text.empty())
     return;
   CHECK(contains(text, "RINGMASTER(1)"));
+  CHECK_MESSAGE(contains(text, std::string{version_date} + " RINGMASTER(1)"), text.substr(text.size() - 100));
+  CHECK(version_date.starts_with("20"));
   for (auto part :
        {"EXIT STATUS", "ringmaster simulate train", "--strategy S", "ringmaster log DIR [options]", "--json"})
     CHECK_MESSAGE(contains(text, part), part);

@@ -9,6 +9,7 @@
 #include "tools/cluster/info_command.hpp"
 #include "tools/cluster/log_options.hpp"
 #include "tools/cluster/node_commands.hpp"
+#include "tools/demo/demo_command.hpp"
 #include "tools/demo/demo_options.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/nearest_word.hpp"
@@ -93,7 +94,7 @@ TEST_CASE("quantities: sizes are spelled the same in every command") {
   CHECK(bench->max_bytes == 65536);
   CHECK(bench->chunk_count == 2000);
   CHECK(bench_of({"--min-bytes=64KB"})->min_bytes == 64000);
-  for (auto text : {"1.5K", "1.5M", "64kB ", "K", "-1", "64Kb", "64Q", "5000P"})
+  for (auto text : {"1.5K", "1.5M", "64kB ", "K", "-1", "64Kbit", "64Q", "5000P"})
     CHECK(
       render(parse_bytes(text).error())
       == "\"" + std::string{text}
@@ -104,6 +105,7 @@ TEST_CASE("quantities: sizes are spelled the same in every command") {
                              {"64KB", 64000u},
                              {"64k", 65536u},
                              {"64kB", 64000u},
+                             {"64kb", 64000u},
                              {"2 M", 2u << 20},
                              {"7", 7u},
                              {"7B", 7u}}) {
@@ -140,7 +142,7 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "--max-bytes 4097: not a whole number of float32 elements of 4 bytes; 4096 or 4100 would be");
   CHECK(bench_refusal({"--chunk", "6"})
         == "--chunk 6: not a whole number of float32 elements of 4 bytes; 4 or 8 would be");
-  CHECK(bench_refusal({"--iterations=1025"}).find("1024") != std::string::npos); // more are not enqueued at once
+  CHECK(bench_refusal({"--iterations=1000001"}).find("1000000") != std::string::npos); // more are not enqueued at once
   CHECK(bench_refusal({"--min-bytes", "64", "--max-bytes", "32"}) == "--min-bytes 64 is more than --max-bytes 32");
   CHECK(bench_refusal({"--root", "1"})
         == "--root: all_reduce has no root; reduce, broadcast, gather, scatter, send_recv have one");
@@ -162,7 +164,7 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "--chunk: direct does not cut its data into pieces; ring_pipelined, double_tree, chain of all_reduce do");
   CHECK(bench_refusal({"all_gather", "--chunk=64K"})
         == "--chunk: no algorithm of all_gather cuts its data into pieces");
-  CHECK(bench_refusal({"--iterations=0"}) == "--iterations: \"0\" is not an integer from 1 to 1024");
+  CHECK(bench_refusal({"--iterations=0"}) == "--iterations: \"0\" is not an integer from 1 to 1000000");
   CHECK(bench_refusal({"--op=nix"}) == "--op: \"nix\" is none of sum, prod, min, max, avg");
   CHECK(bench_of({"all_gather"})->min_bytes == 64); // 8 is less, and the next one is 8 times as much
   CHECK(bench_of({"-b", "1K", "-e2M", "-f", "2", "-n=7", "-w", "0"})->max_bytes == 2 << 20);
@@ -192,6 +194,21 @@ TEST_CASE("bench and demo: device.count on the command line is as --devices, and
   auto refused = run_command(bench_command(), {"--device.count=4", "--devices=8"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "ringmaster bench: --device.count=4 and --devices 8: give one of them\n");
+}
+
+TEST_CASE("bench and demo: memory that the command line gives is what devices have, or is refused") {
+  auto small = run_command(bench_command(), {"--device.memory-bytes=4K", "-b", "1M", "-e", "1M"});
+  CHECK(small.code == 2);
+  CHECK(small.err.find("ringmaster bench: --device.memory-bytes=4096: 1 MiB wants ") == 0);
+  CHECK(small.err.find(" of memory on each device, and these have 4 KiB: a larger device.memory-bytes")
+        != std::string::npos);
+  auto story = run_command(demo_command(), {"--device.memory-bytes=64KiB", "--elements=5000"});
+  CHECK(story.code == 2);
+  CHECK(story.err == "ringmaster demo: --device.memory-bytes=65536: --elements 5000 want 80000 bytes on each device\n");
+  auto cut = run_command(bench_command(),
+                         {"--devices=2", "--device.memory-bytes=1M", "--algorithm=ring", "-w", "0", "-n", "1"});
+  CHECK_MESSAGE(cut.code == 0, cut.err);
+  CHECK_MESSAGE(cut.out.find("the devices' memory takes no more") != std::string::npos, cut.out);
 }
 
 TEST_CASE("configured call: an option that stands for a key is named as it was typed") {

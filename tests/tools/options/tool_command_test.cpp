@@ -4,6 +4,7 @@
 #include "messages/version.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
+#include "tools/options/help_text.hpp"
 #include "tools/options/program.hpp"
 
 #include <doctest/doctest.h>
@@ -109,6 +110,28 @@ Mind the carpet.
 For example:
   house paint north --colour green   a green wall
 )");
+}
+
+TEST_CASE("help text: an example that leaves its purpose no room has it below, and nothing is wider than the help") {
+  option_table table{"house paint"};
+  table.add_example("house paint " + std::string(100, 'x'), "a long one");
+  table.add_example("house paint north", "a short one " + std::string(60, 'y') + " " + std::string(60, 'z'));
+  CHECK(help_text(table, {}).ends_with("For example:\n  house paint " + std::string(100, 'x')
+                                       + "\n      a long one\n  house paint north\n" + "      a short one "
+                                       + std::string(60, 'y') + "\n      " + std::string(60, 'z') + "\n"));
+}
+
+TEST_CASE("help text: lists and command lines that are too long go on in the next line") {
+  option_table table{"house paint"};
+  table.about("The walls:\n\n  north   " + std::string(60, 'a') + " " + std::string(60, 'b') + "\n  south   dry");
+  table.add_example("house paint " + std::string(60, 'x') + " " + std::string(60, 'y'), "both");
+  auto text = help_text(table, {});
+  CHECK_MESSAGE(
+    contains(text, "\n  north   " + std::string(60, 'a') + "\n          " + std::string(60, 'b') + "\n  south   dry\n"),
+    text);
+  CHECK_MESSAGE(
+    contains(text, "\n  house paint " + std::string(60, 'x') + " \\\n      " + std::string(60, 'y') + "\n      both\n"),
+    text);
 }
 
 TEST_CASE("tool command: the version says whose, and what it talks and writes") {

@@ -1,11 +1,13 @@
 #include "runtime/journal/traces/trace.hpp"
 
+#include "runtime/journal/record_filter.hpp"
 #include "tests/support/records.hpp"
 
 #include <doctest/doctest.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <cmath>
 #include <map>
 #include <string_view>
 
@@ -70,7 +72,7 @@ TEST_CASE("trace: shows each rank's part on its device's track") {
     }
     records.push_back(record);
   }
-  auto all = events(trace_of(records));
+  auto all = events(trace_of(records).json);
   auto slices = of_phase(all, "X");
   auto names = tracks(all);
   REQUIRE(slices.size() == 4);
@@ -105,7 +107,7 @@ TEST_CASE("trace: a device that hangs has a slice of the operation that it was a
     records.push_back(record);
   auto slices = [](const std::vector<proto::Record>& shown, const std::vector<proto::Record>& context) {
     std::map<std::string, fields> result; // by the device's track
-    auto all = events(trace_of(shown, context));
+    auto all = events(trace_of(shown, context).json);
     auto names = tracks(all);
     for (auto& slice : of_phase(all, "X"))
       result[names.at({number(slice, "pid"), number(slice, "tid")})] = slice;
@@ -139,10 +141,48 @@ TEST_CASE("trace: a device that hangs has a slice of the operation that it was a
   CHECK(text(slices(records, records).at("device 0x3/default stream"), "name") == "all_reduce 2: died");
 }
 
+TEST_CASE("trace: a joint operation has a slice on each of its devices, behind what its stream did before") {
+  auto first = operation_ended(7, 1, gpu_sim::SUCCESS, 4), second = operation_ended(7, 2, gpu_sim::FAILED, 7);
+  for (auto* x : {&first, &second})
+    for (uint64_t device : {5, 6})
+      x->mutable_operation_ended()->add_device_ids(device);
+  second.mutable_operation_ended()->set_started_ns(new_year_ns + 3'000'000);
+  std::vector<proto::Record> records{
+    operation_started(7, 1, 1, 2), operation_started(7, 2, 1, 3), first, command_ended(6, 0, "copy", "", 5), second,
+    device_died(6, "killed", 9)};
+  auto trace = trace_of(records);
+  CHECK(trace.slices == 5);
+  CHECK(trace.instants == 1);
+  auto all = events(trace.json);
+  auto names = tracks(all);
+  std::map<std::string, std::vector<std::string>> seen; // by track: "all_reduce 1 0+2000"
+  for (auto& slice : of_phase(all, "X"))
+    seen[names.at({number(slice, "pid"), number(slice, "tid")})].push_back(
+      text(slice, "name") + " " + std::to_string(std::lround(number(slice, "ts"))) + "+"
+      + std::to_string(std::lround(number(slice, "dur"))));
+  CHECK(seen.at("device 0x5/default stream")
+        == std::vector<std::string>{"all_reduce 1 0+2000", "all_reduce 2: failed 2000+3000"});
+  CHECK(seen.at("device 0x6/default stream")
+        == std::vector<std::string>{"all_reduce 1 0+2000", "copy 2500+500", "all_reduce 2: failed 3000+2000"});
+  auto begun = operation_started(7, 3, 1, 5); // it hangs in the next one, which began behind this
+  auto created = record_at(0);
+  created.mutable_communicator_created()->set_comm_id(7);
+  for (uint64_t device : {5, 6})
+    created.mutable_communicator_created()->add_device_ids(device);
+  std::vector<proto::Record> later{created, operation_started(7, 2, 1, 3), begun, second, device_died(6, "killed", 9)};
+  size_t died = 0;
+  for (auto& slice : of_phase(events(trace_of(later).json), "X"))
+    if (text(slice, "name") == "operation 3: died" && ++died)
+      CHECK(number(slice, "dur") == doctest::Approx(2000)); // from 7 to 9 ms
+  CHECK(died == 1);
+  CHECK(concerns(second, device_id{6}));
+  CHECK_FALSE(concerns(second, device_id{7}));
+}
+
 TEST_CASE("trace: commands have a track a stream, deaths are instants of the coordinator") {
   std::vector<proto::Record> records{device_died(3, "a \"quoted\" cause\n", 5), command_ended(3, 9, "copy_in", "", 6),
                                      command_ended(3, 4, "copy_out", "", 7), command_ended(1, 0, "copy", "", 8)};
-  auto all = events(trace_of(records));
+  auto all = events(trace_of(records).json);
   auto names = tracks(all);
   auto slices = of_phase(all, "X");
   REQUIRE(slices.size() == 3);
@@ -165,7 +205,7 @@ TEST_CASE("trace: no time is negative, whatever starts before the first record o
   unknown.mutable_rank_ended()->clear_started_ns();
   unknown.mutable_rank_ended()->clear_ended_ns();
   std::vector<proto::Record> records{operation_enqueued(1, 1, 0), early, unknown};
-  auto slices = of_phase(events(trace_of(records)), "X");
+  auto slices = of_phase(events(trace_of(records).json), "X");
   REQUIRE(slices.size() == 2);
   CHECK(number(slices[0], "ts") == 0);
   CHECK(number(slices[0], "dur") == doctest::Approx(4000));
@@ -201,7 +241,7 @@ TEST_CASE(
   for (uint32_t rank : {0, 2})
     records.push_back(rank_ended(7, 1, rank, rank + 1, 10)); // by their own clocks
   records.push_back(command_ended(4, 0, "copy", "", 12));
-  auto all = events(trace_of(records));
+  auto all = events(trace_of(records).json);
   auto names = tracks(all);
   std::map<std::string, fields> slices;
   for (auto& slice : of_phase(all, "X"))
@@ -231,12 +271,12 @@ TEST_CASE(
 TEST_CASE("trace: looks labels up in what is not shown") {
   auto context = whole_operation(7, 3);
   std::vector<proto::Record> shown{rank_ended(7, 3, 0, 1)};
-  CHECK(text(of_phase(events(trace_of(shown, context)), "X").at(0), "name") == "all_reduce 3");
-  CHECK(text(of_phase(events(trace_of(shown)), "X").at(0), "name") == "operation 3");
+  CHECK(text(of_phase(events(trace_of(shown, context).json), "X").at(0), "name") == "all_reduce 3");
+  CHECK(text(of_phase(events(trace_of(shown).json), "X").at(0), "name") == "operation 3");
 }
 
 TEST_CASE("trace: of nothing is valid, too") {
-  auto all = events(trace_of({}));
+  auto all = events(trace_of({}).json);
   CHECK(of_phase(all, "X").empty());
   CHECK(tracks(all).size() == 1);
 }
