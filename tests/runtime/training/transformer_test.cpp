@@ -174,6 +174,28 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   }
 }
 
+TEST_CASE("transformer: what runs again in a backward communicates again, and that is told as communication") {
+  auto m = *model_of("mixtral-8x7b");
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {4, 4, 1};
+  how.context = 4;
+  how.expert = 8;
+  how.global_batch = 64;
+  how.sequence_parallel = true;
+  const auto once = estimate_iteration(m, on, how);
+  how.again = recomputation::full;
+  const auto again = estimate_iteration(m, on, how);
+  for (auto part : {&exchange_parts::tensor, &exchange_parts::context, &exchange_parts::experts}) {
+    CHECK(once.exposed.layers.*part > 0);
+    CHECK(again.exposed.layers.*part == doctest::Approx(1.5 * once.exposed.layers.*part));
+  }
+  // A third forward of the layers is all that is added: computing and communicating.
+  const auto computing = [](const iteration_estimate& x) { return x.seconds - x.exposed.sum(); };
+  CHECK(computing(again) > computing(once));
+  CHECK(computing(again) < 1.5 * computing(once));
+}
+
 TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {
   const std::string header
     = "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"

@@ -205,8 +205,9 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.bubble = (p == 1 ? 0 : bubble_of(how, slowest, all.sum() - slowest.sum())) + (p - 1) * hops;
   const auto parameters = most_parameters(m, how);
   const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
-  add(result.exposed.layers, slowest.exposed, 2 * count);
-  add(result.hidden.layers, slowest.hidden, 2 * count);
+  const auto ways = (how.again == recomputation::full ? 3 : 2) * count; // a forward that runs again moves all again
+  add(result.exposed.layers, slowest.exposed, ways);
+  add(result.hidden.layers, slowest.hidden, ways);
   result.exposed.hops = count * exposed * chunks;
   result.hidden.hops = count * (hops - exposed) * chunks;
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
