@@ -182,6 +182,15 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
   CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);
   CHECK(plan_refusal(with({"--price=2"})).find("say how long it is") != std::string::npos);
   CHECK(plan_refusal(with({"--json", "--csv"})).find("say one") != std::string::npos);
+  CHECK(plan_refusal(with({"--expert=2..4"}))
+        == "ringmaster plan: --expert 2..4 is of models with experts, such as deepseek-v3; llama3-8b has none\n");
+  CHECK(plan(with({"--expert=1..4", "--schedule=1f1b,zero1", "--tensor=2"})).code == 0);
+  CHECK(plan_refusal(with({"--schedule=zb-v,zero1", "--exclude=zb-v"}))
+        == "ringmaster plan: --exclude zb-v leaves none of the schedules of --schedule zb-v,zero1\n");
+  CHECK(plan_refusal(with({"--schedule=fsdp", "--exclude=fsdp,hsdp"}))
+        == "ringmaster plan: --exclude fsdp,hsdp leaves none of the shardings of --schedule fsdp\n");
+  CHECK(plan_refusal(with({"--exclude=zero0,zero1,zero2,zero3,fsdp,hsdp"}))
+        == "ringmaster plan: --exclude zero0,zero1,zero2,zero3,fsdp,hsdp leaves none of the shardings\n");
   CHECK(plan_refusal({"--model=llama3-8b", "--system=a100-80g", "--precision=fp8", "--gpus=8", "--global-batch=8"})
           .find("a100-80g has no fp8")
         != std::string::npos);
@@ -241,7 +250,7 @@ TEST_CASE("plan: where none fits or divides it says what would") {
   auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
   CHECK(large.code == 1);
   CHECK(large.out.find("None fits. The nearest lacks") != std::string::npos);
-  CHECK(large.out.find("GPUs on one fits.") != std::string::npos);
+  CHECK(large.out.find("\nIt fits on 104 GPUs.\n") != std::string::npos);
   auto odd = plan({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
   CHECK(odd.code == 1);
   CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
@@ -259,18 +268,26 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   auto text = plan(with({"--tokens=15T", "--price=2.50", "--svg", picture}));
   REQUIRE(text.code == 0);
   for (auto* part :
-       {"tokens/s", "TFLOP/s a GPU", "time:   compute", "memory: weights", "run:    1.5e+13 tokens in", "cost"})
+       {"tokens/s", "TFLOP/s a GPU", "time:   compute", "memory: weights", "run:    15T tokens in", ",", "cost"})
     CHECK_MESSAGE(text.out.find(part) != std::string::npos, part);
+  const auto never = plan(with({"--tokens=15T", "--gpu-mttf=1s"})).out;
+  CHECK(never.find("run:    15T tokens are not trained in any time: see the failures below\n") != std::string::npos);
+  CHECK(never.find("Next to nothing is kept: the job fails every 62.5 ms, and a restart takes 5 min\n")
+        != std::string::npos);
   std::ifstream in{picture};
-  CHECK(std::string{std::istreambuf_iterator<char>{in}, {}}.find("</svg>") != std::string::npos);
+  const std::string drawn{std::istreambuf_iterator<char>{in}, {}};
+  for (auto* part : {"llama3-8b on 16 x h100-80g in bf16, a global batch of 32", ", micro-batch 1, ", ", recompute ",
+                     "what a device has for the model: 76 GB", "</svg>"})
+    CHECK_MESSAGE(drawn.find(part) != std::string::npos, part);
   auto csv = plan(with({"--csv"}));
   CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
-  std::ofstream{a} << plan(with({"--json"})).out;
+  std::ofstream{a} << plan(with({"--json", "--schedule=1f1b,zero1"})).out;
   args[2] = "--gpus=32";
-  std::ofstream{b} << plan(with({"--json", "--precision=fp8"})).out;
+  std::ofstream{b} << plan(with({"--json", "--schedule=1f1b,zero1", "--precision=fp8"})).out;
   auto compared = run_command(*find_below(plan_command(), "compare"), {a, b});
   CHECK(compared.code == 0);
-  for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", "compute", "GB"})
+  for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", ", recompute ",
+                     "; simulated ", "\nsimulated, ", "compute", "GB"})
     CHECK_MESSAGE(compared.out.find(part) != std::string::npos, part);
   CHECK(run_command(*find_below(plan_command(), "compare"), {a}).code == 2);
   CHECK(run_command(*find_below(plan_command(), "compare"), {a, picture}).code == 1);
