@@ -246,6 +246,31 @@ TEST_CASE("plan: a model from a file is planned as the known one") {
   CHECK(wrong.err.find("config.json: line 1, column 16: model, \"model_type\": must be one of") != std::string::npos);
 }
 
+TEST_CASE("plan: what is counted of a model, and what was not calibrated, is said") {
+  auto head = [](std::vector<std::string> args) {
+    for (auto* arg : {"--gpus=64", "--global-batch=64", "--pipeline=1", "--schedule=1f1b"})
+      args.emplace_back(arg);
+    return plan(args).out;
+  };
+  auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto oss = head({"--model=gpt-oss-120b", "--system=mi300x"});
+  CHECK(says(oss, "(116.8 billion parameters, 5.7 active, 5.1 without the embedding) on 64 x mi300x"));
+  CHECK(says(oss, "\nnot calibrated: no training on mi300x was measured; what software reaches there is taken as on "
+                  "h100-80g\n"));
+  CHECK(says(head({"--model=deepseek-v3", "--system=h100-80g", "--multi-token=2"}),
+             "36.6 without the embedding, with 2 modules for further tokens) on"));
+  CHECK(!says(head({"--model=llama3-8b", "--system=h100-80g"}), "not calibrated"));
+  CHECK(says(head({"--model=llama3-8b", "--system=h100-80g", "--attention=unfused"}),
+             "not calibrated: unfused attention's part of the peak is set by hand\n"));
+  CHECK(says(head({"--model=llama3-8b", "--system=a100-80g"}),
+             "not calibrated: flash attention's part of the peak is set by hand\n"));
+  CHECK(!says(head({"--model=llama3-8b", "--system=a100-80g", "--attention=unfused"}), "not calibrated"));
+  auto json = parse_json(head({"--model=llama3-8b", "--system=h200-141g", "--json"}));
+  REQUIRE(json.engaged());
+  CHECK(member(*json, "not_calibrated").text
+        == "no training on h200-141g was measured; what software reaches there is taken as on h100-80g");
+}
+
 TEST_CASE("plan: where none fits or divides it says what would") {
   auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
   CHECK(large.code == 1);
