@@ -81,6 +81,21 @@ caf::expected<double> json_place::positive() const {
   return value_->number;
 }
 
+caf::expected<double> json_place::amount(double max) const {
+  if (!is(json_value::type::number) || !(value_->number >= 0) || value_->number > max)
+    return wrong(fmt::format("a number from 0 to {:g}", max));
+  return value_->number;
+}
+
+caf::expected<std::vector<std::pair<std::string, json_place>>> json_place::members() const {
+  if (!is(json_value::type::object))
+    return wrong("an object");
+  std::vector<std::pair<std::string, json_place>> result;
+  for (auto& key : value_->keys)
+    result.emplace_back(key.name, at(key.name));
+  return result;
+}
+
 caf::expected<bool> json_place::flag() const {
   if (value_ == nullptr)
     return false;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
@@ -45,6 +46,10 @@ public:
   caf::expected<uint64_t> number(uint64_t max, std::optional<uint64_t> absent = std::nullopt) const;
   /// A number above 0, with or without a fraction.
   caf::expected<double> positive() const;
+  /// A number from 0 to `max`, with or without a fraction.
+  caf::expected<double> amount(double max) const;
+  /// An object's values, each named by its key, in their order.
+  caf::expected<std::vector<std::pair<std::string, json_place>>> members() const;
   /// False where nothing stands.
   caf::expected<bool> flag() const;
 

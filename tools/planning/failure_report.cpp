@@ -85,6 +85,13 @@ caf::expected<failure_findings> find_failures(const failure_question& asked, boo
   return result;
 }
 
+double failure_findings::best_goodput() const {
+  double most = 0;
+  for (auto& each : recoveries)
+    most = std::max(most, each.outcome.goodput);
+  return most;
+}
+
 std::string report_of(const failure_findings& found) {
   auto& x = found.asked;
   auto& a = found.answer;
@@ -100,6 +107,12 @@ std::string report_of(const failure_findings& found) {
     text += "The model is there once: it is lost with any host, and nobody can go on smaller\n";
   else if (x.sharded)
     text += "The optimizer's state is shared by all copies (ZeRO): who shrinks goes back to the checkpoint, too\n";
+  if (x.restart_s > x.repair_s)
+    text += "A restart takes longer than a repair: what goes on smaller is told to the first order only, and --plays "
+            "plays it\n";
+  if (found.best_goodput() < next_to_nothing)
+    text += fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}\n",
+                        long_duration_text(a.mttf_s), long_duration_text(x.restart_s));
   const auto played = std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); });
   text += fmt::format("\n{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11}{}\n", "", "checkpoint", "effective",
                       "goodput", "waiting", "smaller", "steps a day", played ? "  goodput of runs played" : "");

@@ -15,11 +15,16 @@ struct reported_recovery {
   std::optional<training::played_runs> played;
 };
 
+constexpr double next_to_nothing = 1e-6; ///< Goodput below which a run has no end.
+
 /// What is told of a job's failures.
 struct failure_findings {
   training::failure_question asked;
   training::failure_answer answer;
   std::vector<reported_recovery> recoveries; ///< Shrinking only where it was asked for.
+
+  /// Of the way to go on that keeps the most.
+  double best_goodput() const;
 };
 
 /// Plays so many runs of each; 0: none. Errors: invalid_argument, where that would take too long.

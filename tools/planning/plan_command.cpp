@@ -1,6 +1,7 @@
 #include "tools/planning/plan_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/front_picture.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
@@ -71,6 +72,8 @@ caf::error check_options(plan_call_options& x) {
   if (!trained)
     return std::move(trained.error());
   x.trained = *trained;
+  if (auto problem = x.filter.check(x.trained))
+    return problem;
   return x.failures.check();
 }
 
@@ -89,15 +92,11 @@ private:
 
 front_points points_of(const plan_outcome& x) {
   front_points result;
-  result.title = fmt::format("{} on {} x {}, a global batch of {}", x.asked.trained.name, x.asked.devices,
-                             x.asked.system.name, x.asked.global_batch);
+  result.title = fmt::format("{} on {} x {} in {}, a global batch of {}", x.asked.trained.name, x.asked.devices,
+                             x.asked.system.name, name_of(x.asked.filter.computed_in), x.asked.global_batch);
   result.room_bytes = x.asked.system.memory_bytes - x.asked.system.reserved_bytes;
-  for (auto& each : x.found.pareto) {
-    auto& how = each.how;
-    result.points.push_back({each.cost.seconds, each.cost.memory_bytes,
-                             fmt::format("t{} c{} d{} e{} p{} {} {}", how.shape.tensor, how.context, how.shape.data,
-                                         how.expert, how.shape.pipeline, name_of(how.schedule), sharding_of(how))});
-  }
+  for (auto& each : x.found.pareto)
+    result.points.push_back({each.cost.seconds, each.cost.memory_bytes, short_text(each.how)});
   return result;
 }
 
@@ -141,14 +140,21 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
   auto result = find_plans(opts, to.err);
+  if (result.found.endless > 0)
+    return refused(fmt::format("{} of {} have no finite time on {}: a constant of the system, or a size of the model, "
+                               "is beyond what can be counted",
+                               result.found.endless, counted(result.found.evaluated, "plan"),
+                               result.asked.system.name));
   {
     watched_progress watch{"plan: simulating the best"};
     result.best = confirm_plans(result.asked, result.found.best, std::ref(watch));
   }
   if (result.found.evaluated == 0)
     result.near = near_questions_that_divide(result.asked);
-  else if (result.found.best.empty())
-    result.least_devices = least_devices(result.asked);
+  else if (result.found.best.empty()) {
+    watched_progress watch{"plan: how many GPUs it takes"};
+    result.least_devices = least_devices(result.asked, std::ref(watch));
+  }
   if (opts.failures && !result.best.empty()) {
     auto found = failures_of(opts, result.asked, result.best.front().plan);
     if (!found)

@@ -1,92 +1,27 @@
 #include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
-#include "runtime/text/text_file.hpp"
+#include "tools/planning/saved_plan.hpp"
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 namespace ringmaster {
 
 namespace {
 
-/// The best plan of a file that `plan --json` wrote.
-struct saved_plan {
-  std::string title;
-  double seconds = 0, bytes = 0, gpus = 0, tokens_a_second = 0;
-  std::vector<std::pair<std::string, double>> seconds_by_part, bytes_by_part;
-};
+using saved_parts = saved_plan::parts;
 
-const json_value* find_member(const json_value& x, std::string_view name) {
-  for (size_t i = 0; i < x.keys.size(); ++i)
-    if (x.keys[i].name == name)
-      return &x.entries[i];
-  return nullptr;
-}
-
-double number_at(const json_value& x, std::string_view name) {
-  auto* found = find_member(x, name);
-  return found != nullptr ? found->number : 0;
-}
-
-std::string text_at(const json_value& x, std::string_view name) {
-  auto* found = find_member(x, name);
-  return found == nullptr                          ? "?"
-         : found->what == json_value::type::text   ? found->text
-         : found->what == json_value::type::number ? fmt::format("{:g}", found->number)
-                                                   : "?";
-}
-
-std::vector<std::pair<std::string, double>> parts_at(const json_value& x, std::string_view name) {
-  std::vector<std::pair<std::string, double>> result;
-  if (auto* found = find_member(x, name))
-    for (size_t i = 0; i < found->keys.size(); ++i)
-      result.emplace_back(found->keys[i].name, found->entries[i].number);
-  return result;
-}
-
-caf::expected<saved_plan> read_plan(const std::string& file) {
-  auto text = read_text_file(file);
-  if (!text)
-    return std::move(text.error());
-  auto json = parse_json(*text);
-  if (!json)
-    return make_error(errc::corrupt, fmt::format("{}: {}", file, render(json.error())));
-  auto* best = find_member(*json, "best");
-  if (best == nullptr || find_member(*json, "gpus") == nullptr)
-    return make_error(errc::corrupt, fmt::format("{} is not what ringmaster plan --json writes", file));
-  if (best->entries.empty() || find_member(best->entries.front(), "seconds") == nullptr)
-    return make_error(errc::corrupt, fmt::format("{} has no plan of a transformer that fits", file));
-  auto& plan = best->entries.front();
-  saved_plan x;
-  x.title = fmt::format("{} on {} x {} in {}, batch {}: t{} c{} d{} e{} p{}, micro-batch {}, {}, {}",
-                        text_at(*json, "model"), text_at(*json, "gpus"), text_at(*json, "system"),
-                        text_at(*json, "precision"), text_at(*json, "global_batch"), text_at(plan, "tensor"),
-                        text_at(plan, "context"), text_at(plan, "data"), text_at(plan, "expert"),
-                        text_at(plan, "pipeline"), text_at(plan, "micro_batch"), text_at(plan, "schedule"),
-                        text_at(plan, "sharding"));
-  x.gpus = number_at(*json, "gpus");
-  x.seconds = number_at(plan, "time_s");
-  x.bytes = number_at(plan, "memory_bytes");
-  x.tokens_a_second = number_at(plan, "tokens_per_s");
-  x.seconds_by_part = parts_at(plan, "seconds");
-  x.bytes_by_part = parts_at(plan, "bytes");
-  return x;
-}
-
-using compared_parts = std::vector<std::pair<std::string, double>>;
-
-double part_of(const compared_parts& all, const std::string& name) {
+double part_of(const saved_parts& all, const std::string& name) {
   auto at = std::ranges::find(all, name, &std::pair<std::string, double>::first);
   return at == all.end() ? 0 : at->second;
 }
 
 /// The terms, those that differ most first.
-std::string table_of(const compared_parts& a, const compared_parts& b, double unit, const char* unit_name) {
+std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
   auto names = a;
   for (auto& [name, x] : b)
     if (std::ranges::find(names, name, &std::pair<std::string, double>::first) == names.end())
@@ -99,6 +34,19 @@ std::string table_of(const compared_parts& a, const compared_parts& b, double un
       text += fmt::format("{:<12} {:>12.3f} {:>12.3f} {:>+12.3f}\n", name, part_of(a, name) / unit,
                           part_of(b, name) / unit, more(name) / unit);
   return text;
+}
+
+std::string figures_of(const saved_plan& x) {
+  auto text = fmt::format("{:.3f} s, {:.1f} GB", x.seconds, x.bytes / giga);
+  if (!x.simulated_seconds || !x.simulated_bytes)
+    return text + "; not simulated";
+  return text + fmt::format("; simulated {:.3f} s, {:.1f} GB", *x.simulated_seconds, *x.simulated_bytes / giga);
+}
+
+std::string simulated_text(const saved_plan& a, const saved_plan& b) {
+  if (!a.simulated_seconds || !b.simulated_seconds)
+    return "";
+  return fmt::format(";\nsimulated, {:.3f} of its time", *b.simulated_seconds / *a.simulated_seconds);
 }
 
 class compare_call final : public command_call {
@@ -119,16 +67,16 @@ class compare_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    auto a = read_plan(files_[0]), b = read_plan(files_[1]);
+    auto a = read_saved_plan(files_[0]), b = read_saved_plan(files_[1]);
     if (!a)
       return std::move(a.error());
     if (!b)
       return std::move(b.error());
     fmt::print(to.out,
-               "A  {}\nB  {}\n\nB takes {:.3f} of A's time, {:.3f} of its memory, makes {:.3f} of its tokens a "
-               "GPU and second\n\n{}\n{}",
-               a->title, b->title, b->seconds / a->seconds, b->bytes / a->bytes,
-               b->tokens_a_second / b->gpus / (a->tokens_a_second / a->gpus),
+               "A  {}\n   {}\nB  {}\n   {}\n\nB takes {:.3f} of A's time, {:.3f} of its memory, makes {:.3f} of its "
+               "tokens a GPU and second{}\n\n{}\n{}",
+               a->title, figures_of(*a), b->title, figures_of(*b), b->seconds / a->seconds, b->bytes / a->bytes,
+               b->tokens_a_second / b->gpus / (a->tokens_a_second / a->gpus), simulated_text(*a, *b),
                table_of(a->seconds_by_part, b->seconds_by_part, 1, "seconds"),
                table_of(a->bytes_by_part, b->bytes_by_part, giga, "GB"));
     return exit_ok;

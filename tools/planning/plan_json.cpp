@@ -74,6 +74,8 @@ std::string json_of(const plan_outcome& x) {
     .member("model", x.asked.trained.name)
     .member("parameters", parameters_of(x.asked.trained))
     .member("active_parameters", active_parameters_of(x.asked.trained))
+    .member("embedding_parameters", parameter_counts_of(x.asked.trained).embedding)
+    .member("multi_token", x.asked.trained.multi_token)
     .member("sequence", x.asked.trained.sequence)
     .member("system", x.asked.system.name)
     .member("precision", name_of(x.asked.filter.computed_in))
@@ -82,6 +84,7 @@ std::string json_of(const plan_outcome& x) {
     .member("evaluated", x.found.evaluated)
     .member("fitting", x.found.fitting)
     .member("interrupted", x.found.interrupted)
+    .member("not_calibrated", not_calibrated(x.asked.system, x.asked.filter.attention))
     .list("best");
   for (auto& each : x.best)
     write_confirmed(json, x, each);
@@ -96,7 +99,10 @@ std::string json_of(const plan_outcome& x) {
     json.end();
   }
   if (x.found.best.empty()) {
-    json.member("least_gpus", x.least_devices);
+    if (x.least_devices)
+      json.member("least_gpus", *x.least_devices);
+    else
+      json.key("least_gpus").null();
     write_numbers(json, "near_gpus", x.near.devices);
     write_numbers(json, "near_global_batches", x.near.batches);
   }

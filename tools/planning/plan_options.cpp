@@ -4,6 +4,7 @@
 #include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -138,6 +139,30 @@ void plan_filter_options::add_to(option_table& table) {
   add_list("--schedule", filter.only, parse_choices)
     .says("NAME,...", fmt::format("only these schedules, only these shardings: {}", fmt::join(choices(), ", ")));
   add_list("--exclude", filter.excluded, parse_choices).says("NAME,...", "none of these");
+}
+
+caf::error plan_filter_options::check(const language_model& trained) const {
+  if (auto& x = filter.expert; trained.experts.count == 0 && x.least > 1)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--expert {}{} is of models with experts, such as deepseek-v3; {} has none", x.least,
+                                  x.most == x.least      ? ""
+                                  : x.most == UINT32_MAX ? ".."
+                                                         : fmt::format("..{}", x.most),
+                                  trained.name));
+  auto is_sharding = [](auto& x) { return std::ranges::find(shardings, x) != shardings.end(); };
+  for (bool sharding : {false, true}) {
+    auto all = choices();
+    std::erase_if(all, [&](auto& x) { return is_sharding(x) != sharding || !filter.takes(x); });
+    if (all.empty())
+      return make_error(
+        errc::invalid_argument,
+        fmt::format("--exclude {} leaves none of the {}{}", fmt::join(filter.excluded, ","),
+                    sharding ? "shardings" : "schedules",
+                    std::ranges::any_of(filter.only, [&](auto& x) { return is_sharding(x) == sharding; })
+                      ? fmt::format(" of --schedule {}", fmt::join(filter.only, ","))
+                      : ""));
+  }
+  return caf::none;
 }
 
 void plan_memory_options::add_to(option_table& table) {

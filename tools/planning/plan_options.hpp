@@ -16,6 +16,8 @@ struct plan_filter_options {
   void add_to(option_table& table);
   /// The first of these options that was given, or nothing.
   std::string given() const { return given_; }
+  /// Whether they leave any plan of the model; else a sentence says which of them does not.
+  caf::error check(const training::language_model& trained) const;
 
 private:
   std::string given_;

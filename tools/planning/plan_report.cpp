@@ -39,6 +39,19 @@ std::string text_of(const confirmed_plan& x, double room) {
                      x.simulated->memory_bytes > room ? ", does not fit" : "");
 }
 
+/// Model cards count a token's parameters with the embedding, or without.
+std::string parameters_text(const language_model& m) {
+  auto text = fmt::format("{:.1f} billion parameters", parameters_of(m) / giga);
+  if (m.experts.count > 0) {
+    const auto active = active_parameters_of(m);
+    text += fmt::format(", {:.1f} active", active / giga);
+    if (!m.tied) // else it is at work at the output
+      text += fmt::format(", {:.1f} without the embedding", (active - parameter_counts_of(m).embedding) / giga);
+  }
+  return m.multi_token == 0 ? text
+                            : text + fmt::format(", with {} for further tokens", counted(m.multi_token, "module"));
+}
+
 std::string rejected_lines(const plan_outcome& x) {
   std::string text;
   for (auto& each : x.found.too_large)
@@ -59,12 +72,7 @@ std::string pareto_lines(const transformer_plans& found) {
 
 /// What failures leave of the time, restarting or shrinking; all where they are not asked for.
 double goodput_of(const plan_outcome& x) {
-  if (!x.failures || x.failures->recoveries.empty())
-    return 1;
-  double most = 0;
-  for (auto& each : x.failures->recoveries)
-    most = std::max(most, each.outcome.goodput);
-  return std::max(most, 1e-9);
+  return x.failures && !x.failures->recoveries.empty() ? x.failures->best_goodput() : 1;
 }
 
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
@@ -91,10 +99,13 @@ std::string figures_text(const plan_outcome& x, const planned& plan) {
   if (figures.joules > 0)
     text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)
-    text += fmt::format("run:    {:.3g} tokens in {:.1f} days, {:.0f} GPU-hours{}{}\n", *x.run.tokens, figures.days,
-                        figures.gpu_hours, x.run.price ? fmt::format(", cost {:.0f}", figures.cost) : "",
-                        x.failures ? fmt::format(", with the failures below ({:.2f} % goodput)", 100 * goodput_of(x))
-                                   : "");
+    text += fmt::format(
+      "run:    {} tokens in {:.1f} days, {} GPU-hours{}{}\n", amount_text(*x.run.tokens), figures.days,
+      grouped_text(figures.gpu_hours), x.run.price ? ", cost " + grouped_text(figures.cost) : "",
+      x.failures ? fmt::format(", with the failures below ({:.2f} % goodput)", 100 * goodput_of(x)) : "");
+  else if (x.run.tokens)
+    text += fmt::format("run:    {} tokens are not trained in any time: see the failures below\n",
+                        amount_text(*x.run.tokens));
   return text;
 }
 
@@ -112,8 +123,9 @@ std::string nothing_text(const plan_outcome& x) {
   auto& nearest = x.found.smallest.front();
   return fmt::format("\nNone fits. The nearest lacks {:.1f} GB:\n{}\n{}\n{}\n{}",
                      (nearest.cost.memory_bytes - room_of(x)) / giga, plan_header(), plan_line(nearest),
-                     x.least_devices > 0 ? fmt::format("From {} GPUs on one fits.", x.least_devices)
-                                         : std::string{"None fits on up to 65,536 GPUs."},
+                     !x.least_devices       ? "How many GPUs it takes was not found out: the search was interrupted."
+                     : *x.least_devices > 0 ? fmt::format("It fits on {} GPUs.", *x.least_devices)
+                                            : std::string{"None fits on up to 65,536 GPUs."},
                      rejected_lines(x));
 }
 
@@ -127,7 +139,7 @@ plan_figures figures_of(const plan_outcome& x, const planned& plan) {
   result.tokens_a_second = tokens / plan.cost.seconds;
   result.flops = flops_of(m, x.asked.global_batch, whole) / plan.cost.seconds / x.asked.devices;
   result.joules = x.asked.system.watts * x.asked.devices * plan.cost.seconds;
-  if (x.run.tokens) {
+  if (x.run.tokens && goodput_of(x) >= next_to_nothing) {
     const auto seconds = *x.run.tokens / result.tokens_a_second / goodput_of(x);
     result.days = seconds / day;
     result.gpu_hours = seconds / hour * x.asked.devices;
@@ -138,14 +150,14 @@ plan_figures figures_of(const plan_outcome& x, const planned& plan) {
 
 std::string report_of(const plan_outcome& x) {
   auto& m = x.asked.trained;
-  auto text = fmt::format("{} ({:.1f} billion parameters{}) on {} x {} in {}, a global batch of {} of {}\n"
+  auto text = fmt::format("{} ({}) on {} x {} in {}, a global batch of {} of {}\n"
                           "{}, of which {} fit in {:.1f} GB{}\n",
-                          m.name, parameters_of(m) / giga,
-                          m.experts.count > 0 ? fmt::format(", {:.1f} active", active_parameters_of(m) / giga) : "",
-                          x.asked.devices, x.asked.system.name, name_of(x.asked.filter.computed_in),
-                          counted(x.asked.global_batch, "sequence"), m.sequence, counted(x.found.evaluated, "plan"),
-                          x.found.fitting, room_of(x) / giga,
+                          m.name, parameters_text(m), x.asked.devices, x.asked.system.name,
+                          name_of(x.asked.filter.computed_in), counted(x.asked.global_batch, "sequence"), m.sequence,
+                          counted(x.found.evaluated, "plan"), x.found.fitting, room_of(x) / giga,
                           x.found.interrupted ? "; the search was interrupted" : "");
+  if (auto why = not_calibrated(x.asked.system, x.asked.filter.attention); !why.empty())
+    text += fmt::format("not calibrated: {}\n", why);
   if (x.found.best.empty())
     return text + nothing_text(x);
   text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());

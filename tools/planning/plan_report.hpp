@@ -34,7 +34,7 @@ struct plan_outcome {
   training::transformer_plans found;
   std::vector<confirmed_plan> best; ///< In the order in which they are to stand.
   run_question run;
-  uint32_t least_devices = 0;               ///< Where none fits.
+  std::optional<uint32_t> least_devices;    ///< Where none fits; 0: none does, nothing: that was not found out.
   std::optional<failure_findings> failures; ///< Where they are asked for.
   training::near_questions near;            ///< Where nothing divides.
 };

@@ -3,6 +3,7 @@
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ringmaster {
 
@@ -24,10 +25,48 @@ std::string plan_header() {
   return "   t    c    d    e    p  micro   v  schedule    recompute  seq  sharding       time      MFU     memory";
 }
 
+std::string amount_text(double x) {
+  constexpr std::pair<double, std::string_view> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+  for (auto [unit, letter] : units)
+    if (x >= unit)
+      return fmt::format("{:.7g}{}", x / unit, letter);
+  return fmt::format("{:.7g}", x);
+}
+
+std::string grouped_text(double x) {
+  auto text = fmt::format("{:.0f}", x);
+  for (auto at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string not_calibrated(const gpu_system& on, attention_kernel attention) {
+  std::vector<std::string> parts;
+  if (!on.constants_of.empty())
+    parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
+                                on.name, on.constants_of));
+  if (on.fitted_with_flash != (attention == attention_kernel::flash))
+    parts.push_back(fmt::format("{} attention's part of the peak is set by hand", name_of(attention)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::string sharding_of(const parallel_setting& how) {
   if (how.shard == 0)
     return fmt::format("zero{}", how.zero);
   return how.shard == how.shape.data * how.context ? "fsdp" : fmt::format("hsdp {}", how.shard);
+}
+
+std::string short_text(const parallel_setting& how) {
+  auto text = fmt::format("t{} c{} d{}{} p{}, micro-batch {}", how.shape.tensor, how.context, how.shape.data,
+                          how.expert > 1 ? fmt::format(" e{}", how.expert) : "", how.shape.pipeline, how.micro_batch);
+  if (how.shape.pipeline > 1)
+    text += fmt::format(", {}", name_of(how.schedule));
+  if (how.chunks > 1)
+    text += fmt::format(" of {}", how.chunks);
+  if (how.sequence_parallel)
+    text += ", seq";
+  text += ", " + sharding_of(how);
+  return how.again == recomputation::none ? text : text + fmt::format(", recompute {}", name_of(how.again));
 }
 
 std::string plan_line(const planned& x) {

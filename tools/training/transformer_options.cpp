@@ -46,7 +46,7 @@ void transformer_options::add_model_to(option_table& table) {
     .otherwise("nothing is");
   table.number("--multi-token", multi_token, 0, 64)
     .says("N", "modules that predict further tokens, of a model with experts")
-    .otherwise("0");
+    .otherwise("as a file says, or 0");
 }
 
 void transformer_options::add_system_to(option_table& table) {

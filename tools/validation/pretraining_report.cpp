@@ -16,6 +16,7 @@ bool is_fitted(size_t number) {
   return number % 2 == 0;
 }
 
+/// Of times, the estimate's from what was published.
 std::vector<double> deviations(const pretraining_rows& rows, std::span<const double> values, fitted_to which,
                                bool dense, bool experts) {
   std::vector<double> result;
@@ -32,9 +33,13 @@ std::vector<double> deviations(const pretraining_rows& rows, std::span<const dou
 void print_line(std::FILE* out, const std::string& what, const std::vector<double>& relative) {
   if (relative.empty())
     return;
-  const auto x = deviation_of(relative);
-  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} %\n", what, x.count, 100 * x.mean_absolute,
-             100 * x.median_absolute, 100 * x.mean, 100 * x.worst);
+  std::vector<double> of_throughputs;
+  for (auto x : relative)
+    of_throughputs.push_back(1 / (1 + x) - 1);
+  const auto x = deviation_of(relative), y = deviation_of(of_throughputs);
+  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} % {:>10.2f} % {:>+8.1f} %\n", what,
+             x.count, 100 * x.mean_absolute, 100 * x.median_absolute, 100 * x.mean, 100 * x.worst,
+             100 * y.mean_absolute, 100 * y.worst);
 }
 
 } // namespace
@@ -48,8 +53,9 @@ std::vector<published_training> fitted_rows(const pretraining_rows& rows) {
 }
 
 void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
-  fmt::print(out, "\n{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "published trainings", "count", "mean |dev.|",
-             "median", "bias", "worst");
+  fmt::print(out, "\n{:<38} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
+             "mean |dev.|", "median", "bias", "worst", "mean |dev.|", "worst");
   auto print_part = [&](fitted_to which, const char* end) {
     print_line(out, fmt::format("dense{}", end), deviations(rows, values, which, true, false));
     print_line(out, fmt::format("with experts{}", end), deviations(rows, values, which, false, true));

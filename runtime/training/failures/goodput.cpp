@@ -124,6 +124,8 @@ recovery_outcome outcome_of(const failure_question& asked, recovery how) {
     result.effective += around * x.part * kept(x, [](uint32_t) { return 1.0; });
     result.goodput += around * x.part * kept(x, [&](uint32_t copies) { return 1.0 * copies / asked.copies; });
   }
+  // a stop is counted with the copies that are left, each by itself: of stops one upon the other that leaves too much
+  result.goodput = std::min(result.goodput, result.effective);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/training/pictures/train_boxes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -71,6 +72,7 @@ public:
     result_.ranks.resize(found.ranks.size());
     number_micro_batches();
     find_chunks();
+    find_shared_micro_batches();
   }
 
   train_boxes run() {
@@ -106,6 +108,23 @@ private:
         split(each, result_.chunks);
   }
 
+  /// Experts have positions of other ranks, too: such a micro-batch is shown as the rank's own that comes as early.
+  void find_shared_micro_batches() {
+    std::vector<std::set<uint64_t>> own(chunks_.size()), others(chunks_.size());
+    for (auto& x : found_.events)
+      if (x.what == op::forward)
+        (x.layer == chunks_[x.rank].begin()->first ? own : others)[x.rank].insert(x.samples.begin);
+    shown_as_.resize(chunks_.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      std::erase_if(others[i], [&](uint64_t x) { return own[i].contains(x); });
+      if (others[i].size() == own[i].size())
+        std::ranges::transform(others[i], own[i], std::inserter(shown_as_[i], shown_as_[i].end()),
+                               [](uint64_t other, uint64_t its) {
+                                 return std::pair{other, its};
+                               });
+    }
+  }
+
   void add(const event& x) {
     auto& its = result_.ranks[x.rank];
     if (!x.aside)
@@ -115,7 +134,8 @@ private:
       return;
     train_box box{.kind = *kind, .start = x.start, .end = x.start + x.duration};
     if (has_micro_batch(*kind)) {
-      auto number = micro_batches_.find(x.samples.begin);
+      const auto shown = shown_as_[x.rank].find(x.samples.begin);
+      auto number = micro_batches_.find(shown != shown_as_[x.rank].end() ? shown->second : x.samples.begin);
       if (number != micro_batches_.end())
         box.micro_batch = number->second;
       auto chunk = chunks_[x.rank].find(x.layer);
@@ -140,6 +160,8 @@ private:
   const training_outcome& found_;
   std::map<uint64_t, uint32_t> micro_batches_; ///< Numbers, by first sample.
   std::vector<layer_chunks> chunks_;           ///< By rank.
+  /// By rank, first samples of micro-batches that are not its own, and of those that are.
+  std::vector<std::map<uint64_t, uint64_t>> shown_as_;
   train_boxes result_;
 };
 

@@ -90,3 +90,33 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
       CHECK(shapes.size() == expected);
     }
 }
+
+TEST_CASE("planner: what has no finite time is in no list") {
+  auto on = *system_of("h100-80g");
+  on.network_bandwidth = 0;
+  plan_question asked{*model_of("llama3-8b"), on, 16, 32};
+  asked.filter.pipeline = {1, 1};
+  const auto found = plan_transformer(asked);
+  CHECK(found.endless > 0);
+  for (auto* list : {&found.best, &found.pareto, &found.too_large, &found.smallest})
+    for (auto& x : *list)
+      CHECK(std::isfinite(x.cost.seconds));
+}
+
+TEST_CASE("planner: the least number of devices need be no power of two, and none below it fits") {
+  plan_question asked{*model_of("llama3-70b"), *system_of("h100-80g"), 8, 64};
+  auto fits = [&](uint32_t devices) {
+    asked.devices = devices;
+    return plan_transformer(asked, 1).fitting > 0;
+  };
+  CHECK(least_devices(asked) == 20);
+  for (uint32_t devices = 1; devices < 20; ++devices)
+    CHECK(!fits(devices));
+  CHECK(fits(20));
+  asked.trained = *model_of("llama3.1-405b");
+  CHECK(least_devices(asked) == 112);
+  CHECK(!least_devices(asked, [](double) { return false; }));
+  asked.filter.data = asked.filter.tensor = asked.filter.context = {1, 1};
+  asked.trained = *model_of("megatron-1t");
+  CHECK(least_devices(asked) == 0);
+}

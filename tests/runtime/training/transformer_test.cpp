@@ -174,56 +174,26 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   }
 }
 
-TEST_CASE("transformer: a system from a file has another's constants where it says none") {
-  auto x = parse_system(R"({"name": "mine", "like": "h100-80g", "memory_bytes": 94e9})");
-  REQUIRE_MESSAGE(x.engaged(), render(x.error()));
-  CHECK(x->name == "mine");
-  CHECK(x->memory_bytes == 94e9);
-  CHECK(x->peak_flops == 989e12);
-  auto refusal = [](const char* text) { return render(parse_system(text).error()); };
-  CHECK(refusal("[]") == "line 1, column 1: a system is an object");
-  CHECK(refusal("{}") == "line 1, column 1: \"like\" is missing: the known system whose other constants are taken");
-  CHECK(refusal(R"({"like": "a100"})").find("there is no system \"a100\"; there are: a100-80g") != std::string::npos);
-  CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
-  CHECK(refusal(R"({"like": "a100-80g", "watts": "700W"})") == "line 1, column 31: \"watts\" must be a number");
-  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")
-        == "line 1, column 36: peak_flops is 0; it must be more than 0");
-  CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1")
-        != std::string::npos);
-  CHECK(refusal(R"({"like": "a100-80g")").find("line 1") != std::string::npos);
-  CHECK(render(system_of("nowhere").error()).find("there is no system and no file \"nowhere\"") != std::string::npos);
-}
-
-TEST_CASE("transformer: a system's rates, bandwidths, memory and seconds may have units") {
-  auto x = parse_system(R"({"like": "h100-80g", "peak_flops": "989 TFLOP/s", "fp8_flops": "1.979PFLOPS",
-    "memory_bytes": "96GB", "reserved_bytes": "4GiB", "memory_bandwidth": "2.7TB/s", "network_bandwidth": "400Gbps",
-    "hop_bandwidth": "50 GB/s", "hop_latency_s": "12.5us"})");
-  REQUIRE_MESSAGE(x.engaged(), render(x.error()));
-  CHECK(x->peak_flops == 989e12);
-  CHECK(x->fp8_flops == doctest::Approx(1979e12));
-  CHECK(x->memory_bytes == 96e9);
-  CHECK(x->reserved_bytes == 4294967296.0);
-  CHECK(x->memory_bandwidth == doctest::Approx(2.7e12));
-  CHECK(x->network_bandwidth == 50e9);
-  CHECK(x->hop_bandwidth == 50e9);
-  CHECK(x->hop_latency_s == doctest::Approx(12.5e-6));
-  auto refusal = [](const std::string& member) {
-    return render(parse_system("{\"like\": \"a100-80g\", " + member + "}").error());
-  };
-  CHECK(refusal(R"("peak_flops": "989 TB/s")")
-        == "line 1, column 36: \"peak_flops\": \"989 TB/s\" is not a rate such as 989TFLOP/s, 989 TFLOPS or "
-           "2.25PFLOP/s");
-  CHECK(refusal(R"("peak_flops": "-1TFLOP/s")").find("is not a rate") != std::string::npos);
-  CHECK(refusal(R"("peak_flops": "TFLOP/s")").find("is not a rate") != std::string::npos);
-  CHECK(refusal(R"("hop_bandwidth": "400")").find("\"hop_bandwidth\": \"400\" is not a bandwidth such as 50GB/s")
-        != std::string::npos);
-  CHECK(refusal(R"("memory_bytes": "80 apples")").find("is not a whole number of bytes") != std::string::npos);
-  CHECK(refusal(R"("memory_bytes": "0GB")").find("memory_bytes is 0; it must be more than 0") != std::string::npos);
-  CHECK(refusal(R"("kernel_s": "1")").find("\"kernel_s\": \"1\" is not a duration such as 5us") != std::string::npos);
-  CHECK(refusal(R"("network_bandwidth": true)")
-        == "line 1, column 43: \"network_bandwidth\" must be a number of bytes a second, or a text such as \"50GB/s\" "
-           "or \"400Gbps\"");
-  CHECK(refusal(R"("matrix_efficiency": "80%")").ends_with("\"matrix_efficiency\" must be a number"));
+TEST_CASE("transformer: what runs again in a backward communicates again, and that is told as communication") {
+  auto m = *model_of("mixtral-8x7b");
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {4, 4, 1};
+  how.context = 4;
+  how.expert = 8;
+  how.global_batch = 64;
+  how.sequence_parallel = true;
+  const auto once = estimate_iteration(m, on, how);
+  how.again = recomputation::full;
+  const auto again = estimate_iteration(m, on, how);
+  for (auto part : {&exchange_parts::tensor, &exchange_parts::context, &exchange_parts::experts}) {
+    CHECK(once.exposed.layers.*part > 0);
+    CHECK(again.exposed.layers.*part == doctest::Approx(1.5 * once.exposed.layers.*part));
+  }
+  // A third forward of the layers is all that is added: computing and communicating.
+  const auto computing = [](const iteration_estimate& x) { return x.seconds - x.exposed.sum(); };
+  CHECK(computing(again) > computing(once));
+  CHECK(computing(again) < 1.5 * computing(once));
 }
 
 TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {

@@ -9,8 +9,6 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
-#include <iterator>
-#include <optional>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -30,13 +28,6 @@ std::string plan_refusal(const std::vector<std::string>& args) {
   CHECK(result.code == 2);
   CHECK(result.out.empty());
   return result.err;
-}
-
-std::optional<tool_command> find_below(const tool_command& x, const std::string& word) {
-  for (auto& below : x.below)
-    if (below.last_word() == word)
-      return below;
-  return {};
 }
 
 const json_value& member(const json_value& x, const std::string& name) {
@@ -182,6 +173,15 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
   CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);
   CHECK(plan_refusal(with({"--price=2"})).find("say how long it is") != std::string::npos);
   CHECK(plan_refusal(with({"--json", "--csv"})).find("say one") != std::string::npos);
+  CHECK(plan_refusal(with({"--expert=2..4"}))
+        == "ringmaster plan: --expert 2..4 is of models with experts, such as deepseek-v3; llama3-8b has none\n");
+  CHECK(plan(with({"--expert=1..4", "--schedule=1f1b,zero1", "--tensor=2"})).code == 0);
+  CHECK(plan_refusal(with({"--schedule=zb-v,zero1", "--exclude=zb-v"}))
+        == "ringmaster plan: --exclude zb-v leaves none of the schedules of --schedule zb-v,zero1\n");
+  CHECK(plan_refusal(with({"--schedule=fsdp", "--exclude=fsdp,hsdp"}))
+        == "ringmaster plan: --exclude fsdp,hsdp leaves none of the shardings of --schedule fsdp\n");
+  CHECK(plan_refusal(with({"--exclude=zero0,zero1,zero2,zero3,fsdp,hsdp"}))
+        == "ringmaster plan: --exclude zero0,zero1,zero2,zero3,fsdp,hsdp leaves none of the shardings\n");
   CHECK(plan_refusal({"--model=llama3-8b", "--system=a100-80g", "--precision=fp8", "--gpus=8", "--global-batch=8"})
           .find("a100-80g has no fp8")
         != std::string::npos);
@@ -235,45 +235,6 @@ TEST_CASE("plan: a model from a file is planned as the known one") {
   auto wrong = plan(of(file));
   CHECK(wrong.code != 0);
   CHECK(wrong.err.find("config.json: line 1, column 16: model, \"model_type\": must be one of") != std::string::npos);
-}
-
-TEST_CASE("plan: where none fits or divides it says what would") {
-  auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
-  CHECK(large.code == 1);
-  CHECK(large.out.find("None fits. The nearest lacks") != std::string::npos);
-  CHECK(large.out.find("GPUs on one fits.") != std::string::npos);
-  auto odd = plan({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
-  CHECK(odd.code == 1);
-  CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
-}
-
-TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {
-  test::temporary_directory dir;
-  const auto picture = (dir.path() / "front.svg").string(), a = (dir.path() / "a.json").string(),
-             b = (dir.path() / "b.json").string();
-  std::vector<std::string> args{"--model=llama3-8b", "--system=h100-80g", "--gpus=16", "--global-batch=32"};
-  auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), args.begin(), args.end());
-    return more;
-  };
-  auto text = plan(with({"--tokens=15T", "--price=2.50", "--svg", picture}));
-  REQUIRE(text.code == 0);
-  for (auto* part :
-       {"tokens/s", "TFLOP/s a GPU", "time:   compute", "memory: weights", "run:    1.5e+13 tokens in", "cost"})
-    CHECK_MESSAGE(text.out.find(part) != std::string::npos, part);
-  std::ifstream in{picture};
-  CHECK(std::string{std::istreambuf_iterator<char>{in}, {}}.find("</svg>") != std::string::npos);
-  auto csv = plan(with({"--csv"}));
-  CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
-  std::ofstream{a} << plan(with({"--json"})).out;
-  args[2] = "--gpus=32";
-  std::ofstream{b} << plan(with({"--json", "--precision=fp8"})).out;
-  auto compared = run_command(*find_below(plan_command(), "compare"), {a, b});
-  CHECK(compared.code == 0);
-  for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", "compute", "GB"})
-    CHECK_MESSAGE(compared.out.find(part) != std::string::npos, part);
-  CHECK(run_command(*find_below(plan_command(), "compare"), {a}).code == 2);
-  CHECK(run_command(*find_below(plan_command(), "compare"), {a, picture}).code == 1);
 }
 
 TEST_CASE("simulate validate: prints what was calibrated on apart from what was held out") {

@@ -12,9 +12,20 @@ double destinations(double places, double chosen) {
   return (places - 1) * (1 - std::pow(1 - 1 / places, chosen));
 }
 
+bool leaves_pod(const gpu_system& on, double devices) {
+  return on.devices_per_pod > 0 && devices > on.devices_per_pod;
+}
+
 /// Of a domain's cards, for what goes among so many devices.
 double network_of(const gpu_system& on, double devices) {
-  return on.devices_per_pod > 0 && devices > on.devices_per_pod ? on.pod_bandwidth : on.network_bandwidth;
+  return leaves_pod(on, devices) ? on.pod_bandwidth : on.network_bandwidth;
+}
+
+/// Of a device's card, for what goes from one to the next among so many devices: where pods end, all of a domain's
+/// devices share what it has to other pods.
+double hop_bandwidth_of(const gpu_system& on, double devices) {
+  return leaves_pod(on, devices) ? std::min(on.hop_bandwidth, on.pod_bandwidth / on.devices_per_host)
+                                 : on.hop_bandwidth;
 }
 
 } // namespace
@@ -40,7 +51,7 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
 double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on) {
   if (devices <= on.devices_per_host)
     return hops * (on.host_latency_s + bytes / on.host_bandwidth);
-  return hops * (on.hop_latency_s + bytes / on.hop_bandwidth);
+  return hops * (on.hop_latency_s + bytes / hop_bandwidth_of(on, devices));
 }
 
 double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t domains_max, uint32_t ranks,
@@ -81,7 +92,8 @@ double hop_time(const language_model& m, const gpu_system& on, const parallel_se
   const auto bytes = bf16_bytes * how.micro_batch * m.sequence / how.context * m.hidden;
   if (how.devices() <= on.devices_per_host)
     return on.hop_latency_s + bytes / on.host_bandwidth;
-  return on.hop_latency_s + bytes / std::min<double>(how.shape.tensor, on.devices_per_host) / on.hop_bandwidth;
+  return on.hop_latency_s
+         + bytes / std::min<double>(how.shape.tensor, on.devices_per_host) / hop_bandwidth_of(on, how.devices());
 }
 
 } // namespace ringmaster::training

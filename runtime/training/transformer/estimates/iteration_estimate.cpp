@@ -41,6 +41,11 @@ bool splits_backward(const parallel_setting& how) {
 /// again for its postponed half, the input beside the gradient. Of a layer's collectives in one direction.
 constexpr double gathered_again = 0.75;
 
+/// How often a micro-batch's layers move what they do in one direction: a forward that runs again moves all again.
+double ways_of(const parallel_setting& how) {
+  return how.again == recomputation::full ? 3 : 2;
+}
+
 /// Without what happens at the model's ends.
 stage_times times_of_layers(const stage_layers& has, const micro_batch_times& times) {
   stage_times x;
@@ -59,7 +64,7 @@ stage_times times_of_stage(const stage_layers& has, const parallel_setting& how,
     const auto again = gathered_again * x.exposed.tensor;
     x.backward += again;
     x.by_weight += again;
-    x.exposed.tensor += again / 2; // of both directions the mean
+    x.exposed.tensor += again / ways_of(how); // the mean
   }
   x.ends = (has.embedding ? times.ends.embedding : 0) + (has.logits ? times.ends.loss : 0);
   return x;
@@ -246,8 +251,9 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.bubble = (p == 1 ? 0 : bubble_of(how, stages, all.sum() - slowest.sum())) + (p - 1) * hops;
   const auto parameters = most_parameters(m, how);
   const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
-  add(result.exposed.layers, slowest.exposed, 2 * count);
-  add(result.hidden.layers, slowest.hidden, 2 * count);
+  const auto ways = ways_of(how) * count;
+  add(result.exposed.layers, slowest.exposed, ways);
+  add(result.hidden.layers, slowest.hidden, ways);
   result.exposed.hops = count * exposed * passes;
   result.hidden.hops = count * (hops - exposed) * passes;
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);

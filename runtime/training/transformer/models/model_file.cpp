@@ -117,7 +117,7 @@ void read_experts(config_members& file, const model_family& family, language_mod
   file.must_be_one("moe_layer_freq");
   if (!file.list("mlp_only_layers").empty())
     file.refuse("mlp_only_layers", "an empty list: plans know models whose layers all have experts");
-  file.size("num_nextn_predict_layers", {.most = modules_max, .least = 0, .absent = 0});
+  x.multi_token = file.size("num_nextn_predict_layers", {.most = modules_max, .least = 0, .absent = 0});
 }
 
 /// Of each layer whether it has a window.

@@ -17,8 +17,8 @@ constexpr uint32_t sequence_of_files = 8192;
 /// From the text of a configuration file of Hugging Face's (config.json; the members are those of its transformers
 /// library, release 4): of model_type llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, gpt_oss, deepseek_v3 or gpt2.
 /// Members that change nothing here are ignored. Samples have `sequence` positions, else max_position_embeddings of
-/// them, but sequence_of_files at most. Modules that predict further tokens (num_nextn_predict_layers) are left out, as
-/// in the parameters that are published: who trains them says how many. Errors: invalid_argument, with line, column,
+/// them, but sequence_of_files at most. Modules that predict further tokens (num_nextn_predict_layers) are
+/// trained with it. Errors: invalid_argument, with line, column,
 /// the member and what it must be; also for what a language_model cannot say, such as a window in every layer.
 caf::expected<language_model> parse_model(std::string_view document, std::optional<uint32_t> sequence = std::nullopt);
 

@@ -226,6 +226,10 @@ private:
   void note() {
     const planned x{how_, estimate_iteration(m_, on_, how_, times_)};
     ++found_.evaluated;
+    if (!std::isfinite(x.cost.seconds) || !std::isfinite(x.cost.memory_bytes)) {
+      ++found_.endless;
+      return;
+    }
     if (x.cost.memory_bytes > room_) {
       keep(found_.too_large, x, too_large_max);
       if (found_.smallest.empty() || x.cost.memory_bytes < found_.smallest.front().cost.memory_bytes)
@@ -301,17 +305,29 @@ bool any_plan(const plan_question& asked, bool that_fits) {
 
 } // namespace
 
-uint32_t least_devices(const plan_question& asked) {
-  constexpr uint32_t devices_max = 65536;
+std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch) {
+  constexpr uint32_t devices_max = 65536, between = 256, powers = 17;
+  uint32_t tried = 0;
+  bool interrupted = false;
   auto fits = [&](uint32_t devices) {
     auto other = asked;
     other.devices = devices;
-    return any_plan(other, true);
+    if (other.filter.micro_batches.empty())
+      other.filter.micro_batches = {1}; // no other takes less memory
+    const bool found = any_plan(other, true);
+    interrupted = watch && !watch(static_cast<double>(++tried) / (powers + between));
+    return found;
   };
-  for (uint32_t devices = 1; devices <= devices_max; devices *= 2)
-    if (fits(devices))
-      return devices;
-  return 0;
+  for (uint32_t power = 1; power <= devices_max && !interrupted; power *= 2) {
+    if (!fits(power))
+      continue;
+    const auto step = std::max(1u, power / 2 / between);
+    for (auto less = power / 2 + step; less < power && !interrupted; less += step)
+      if (fits(less))
+        return less;
+    return power;
+  }
+  return interrupted ? std::nullopt : std::optional{0u};
 }
 
 near_questions near_questions_that_divide(const plan_question& asked) {

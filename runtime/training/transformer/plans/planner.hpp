@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct planned {
 struct transformer_plans {
   uint64_t evaluated = 0;
   uint64_t fitting = 0;
+  uint64_t endless = 0; ///< Of those evaluated: their time is no finite number, so they are in no list.
   bool interrupted = false;
   std::vector<planned> best;      ///< Fit in memory, fastest first.
   std::vector<planned> too_large; ///< Faster than the best, but do not fit; fastest first, at most three.
@@ -59,9 +61,10 @@ struct plan_question {
 transformer_plans plan_transformer(const plan_question& asked, size_t count = 10,
                                    const std::function<bool(double)>& watch = {});
 
-/// The least number of devices, a power of two times those asked for or a divisor's, for which a plan fits; 0: none up
-/// to 65,536.
-uint32_t least_devices(const plan_question& asked);
+/// The least number of devices on which a plan fits: the first power of two, or the first count between the one before
+/// and it; above 512 those counts are tried that are multiples of a 512th of it. 0: none up to 65,536. Nothing:
+/// `watch`, as above, ended the search before any was found.
+std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch = {});
 
 /// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
 /// most four each.

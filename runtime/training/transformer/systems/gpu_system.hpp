@@ -16,22 +16,27 @@ namespace ringmaster::training {
 /// each. docs/cost_models.md says which are data sheets' and which are fitted.
 struct gpu_system {
   std::string name = "own";
+  std::string constants_of;          ///< The system whose fitted constants it has; empty: its own.
+  bool fitted_with_flash = true;     ///< Whether these are of trainings with FlashAttention, or of those without.
   double peak_flops = 0;             ///< Of a device, dense, bf16.
   double fp8_flops = 0;              ///< The same, fp8 and mxfp8; 0: it has none.
   double nvfp4_flops = 0;            ///< 0: it has none.
   double memory_bytes = 0;           ///< Of a device.
   double reserved_bytes = 0;         ///< Of these, not for the model.
-  double memory_bandwidth = 0;       ///< That large kernels reach.
+  double memory_peak_bandwidth = 0;  ///< Of a device, as its data sheet has it.
+  double memory_bandwidth = 0;       ///< Of that, what large kernels reach.
   double host_link_bandwidth = 25e9; ///< Of a device, to its host's memory.
   double watts = 0;                  ///< Of a device with its share of the host, at work; 0: not known.
   double devices_per_host = 0;       ///< Of a domain.
-  double host_bandwidth = 0;         ///< Bus bandwidth of an all_reduce within a domain.
+  double link_per_device = 0;        ///< Of a device into its domain, each way, as its data sheet has it; 0: none.
+  double host_bandwidth = 0;         ///< Of that, the bus bandwidth of an all_reduce within a domain.
   double host_latency_s = 0;         ///< Of one.
-  double network_bandwidth = 0;      ///< Of a domain, all its cards; collectives.
-  double hop_bandwidth = 0;          ///< Of a device, to another domain.
+  double network_per_device = 0;     ///< Of a device's card, each way, as its data sheet has it.
+  double network_bandwidth = 0;      ///< What collectives reach of a domain's, all its cards together.
+  double hop_bandwidth = 0;          ///< What a device reaches of its card, to another domain.
   double hop_latency_s = 0;
-  double devices_per_pod = 0; ///< Whose domains have the network's full bandwidth; 0: all.
-  double pod_bandwidth = 0;   ///< Of a domain, to other pods.
+  double devices_per_pod = 0; ///< Whose domains have the network's full bandwidth, some whole ones; 0: all.
+  double pod_bandwidth = 0;   ///< Of a domain, to other pods; where there are pods.
 
   double matrix_efficiency = 0;    ///< Part of the peak that large products with weights reach, bf16.
   double fp8_efficiency = 1;       ///< Of fp8's peak, as a part of that.
@@ -76,8 +81,10 @@ std::span<const gpu_system> known_systems();
 
 /// A known one by name, or one from a JSON file: an object with the members' names; those that are missing are as in
 /// "like", a known one's name, which it must have. Rates, bandwidths, memory and seconds may be texts with units:
-/// "989 TFLOP/s", "400Gbps", "80GB", "30us". Errors: invalid_argument, naming what there is; io_error; corrupt, with
-/// the file, the place and the value.
+/// "989 TFLOP/s", "400Gbps", "80GB", "30us". Of what data sheets say (memory_peak_bandwidth, link_per_device,
+/// network_per_device) the same part is reached as there, and a domain's network grows with its devices; what is
+/// reached may be told instead. Errors: invalid_argument, naming what there is; io_error; corrupt, with the file, the
+/// place and the value.
 caf::expected<gpu_system> system_of(const std::string& name_or_file);
 /// The same from the file's text.
 caf::expected<gpu_system> parse_system(std::string_view document);

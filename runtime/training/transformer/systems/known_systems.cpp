@@ -12,14 +12,18 @@ namespace {
 gpu_system a100() {
   gpu_system x;
   x.name = "a100-80g";
+  x.fitted_with_flash = false;
   x.peak_flops = 312e12;
   x.memory_bytes = 80e9;
   x.reserved_bytes = 4e9;
+  x.memory_peak_bandwidth = 2039e9;
   x.memory_bandwidth = 1.4e12;
   x.watts = 400;
   x.devices_per_host = 8;
+  x.link_per_device = 300e9;
   x.host_bandwidth = 235e9;
   x.host_latency_s = 50e-6;
+  x.network_per_device = 25e9;
   x.network_bandwidth = 100e9;
   x.hop_bandwidth = 12.5e9;
   x.hop_latency_s = 100e-6;
@@ -42,7 +46,9 @@ gpu_system a100() {
 gpu_system a100_40g() {
   auto x = a100();
   x.name = "a100-40g";
+  x.constants_of = "a100-80g";
   x.memory_bytes = 40e9;
+  x.memory_peak_bandwidth = 1555e9;
   x.memory_bandwidth *= 1555.0 / 2039;
   return x;
 }
@@ -55,12 +61,15 @@ gpu_system h100_hardware() {
   x.fp8_flops = 1979e12;
   x.memory_bytes = 80e9;
   x.reserved_bytes = 4e9;
+  x.memory_peak_bandwidth = 3350e9;
   x.memory_bandwidth = 0.8 * 3350e9;
   x.host_link_bandwidth = 55e9;
   x.watts = 700;
   x.devices_per_host = 8;
+  x.link_per_device = 450e9;
   x.host_bandwidth = 360e9;
   x.host_latency_s = 20e-6;
+  x.network_per_device = 50e9;
   x.network_bandwidth = 8 * 45e9;
   x.hop_bandwidth = 45e9;
   x.hop_latency_s = 30e-6;
@@ -70,7 +79,9 @@ gpu_system h100_hardware() {
 gpu_system h200_hardware() {
   auto x = h100_hardware();
   x.name = "h200-141g";
+  x.constants_of = "h100-80g";
   x.memory_bytes = 141e9;
+  x.memory_peak_bandwidth = 4800e9;
   x.memory_bandwidth *= 4800.0 / 3350;
   return x;
 }
@@ -83,8 +94,10 @@ gpu_system b200_hardware() {
   x.fp8_flops = 4500e12;
   x.nvfp4_flops = 9000e12;
   x.memory_bytes = 180e9;
+  x.memory_peak_bandwidth = 8000e9;
   x.memory_bandwidth = 0.8 * 8000e9;
   x.watts = 1000;
+  x.link_per_device = 900e9;
   x.host_bandwidth = 700e9;
   return x;
 }
@@ -96,6 +109,7 @@ gpu_system b300_hardware() {
   x.nvfp4_flops = 13500e12;
   x.memory_bytes = 270e9;
   x.watts = 1100;
+  x.network_per_device = 100e9;
   x.network_bandwidth = 8 * 90e9;
   x.hop_bandwidth = 90e9;
   return x;
@@ -122,6 +136,7 @@ gpu_system gb300_hardware() {
   x.nvfp4_flops = 15000e12;
   x.memory_bytes = 279e9;
   x.watts = 1400;
+  x.network_per_device = 100e9;
   x.network_bandwidth = 72 * 90e9;
   x.hop_bandwidth = 90e9;
   return x;
@@ -131,11 +146,14 @@ gpu_system gb300_hardware() {
 gpu_system mi300x_hardware() {
   auto x = h100_hardware();
   x.name = "mi300x";
+  x.constants_of = "h100-80g";
   x.peak_flops = 1307e12;
   x.fp8_flops = 2615e12;
   x.memory_bytes = 192e9;
+  x.memory_peak_bandwidth = 5300e9;
   x.memory_bandwidth = 0.8 * 5300e9;
   x.watts = 750;
+  x.link_per_device = 7 * 64e9;
   x.host_bandwidth = 300e9;
   return x;
 }
@@ -145,16 +163,20 @@ gpu_system mi300x_hardware() {
 gpu_system two_core_host() {
   auto x = a100();
   x.name = "cpu-2core";
+  x.constants_of = "a100-80g";
   x.peak_flops = 160e9;
   x.memory_bytes = 24e9;
   x.reserved_bytes = 2e9;
+  x.memory_peak_bandwidth = 17e9;
   x.memory_bandwidth = 17e9;
   x.watts = 0;
   x.matrix_efficiency = 0.7;
   x.kernel_s = 2e-6;
   x.devices_per_host = 1;
+  x.link_per_device = 0;
   x.host_bandwidth = 8e9;
   x.host_latency_s = 10e-6;
+  x.network_per_device = 1.25e9;
   x.network_bandwidth = x.hop_bandwidth = 1.1e9;
   x.launch_s = x.launch_tensor_s = x.launch_unfused_s = x.launch_ends_s = x.iteration_s = 0;
   return x;

@@ -150,3 +150,18 @@ TEST_CASE("goodput: what is no job is refused with what one has") {
   CHECK(why_refused({.run_s = INFINITY}).starts_with("the run is inf s"));
   CHECK(why_refused({.interval_s = 0}).starts_with("the interval of checkpoints is 0 s"));
 }
+
+TEST_CASE(
+  "goodput: where restarts last longer than repairs it is still no more than the time in which there is progress") {
+  for (auto copies : {1u, 8u, 64u})
+    for (auto restart_s : {3600.0, 8'640'000.0}) {
+      auto asked = thousand_gpus;
+      asked.copies = copies;
+      asked.restart_s = restart_s;
+      for (auto& x : answer_of(asked).outcomes) {
+        CAPTURE(copies);
+        CHECK(x.goodput >= 0);
+        CHECK(x.goodput <= x.effective * (1 + 1e-12));
+      }
+    }
+}

@@ -113,6 +113,18 @@ TEST_CASE("train picture: a rank with several stages has a chunk for each, also 
             == 8);
 }
 
+TEST_CASE("train picture: layers of experts have the numbers of the rank's own micro-batches") {
+  auto boxes = boxes_of(
+    simulated{"expert", model{.layers = 4, .global_batch = 8, .micro_batch = 1, .experts = 2}, 4}.found);
+  REQUIRE(boxes.ranks.size() == 4);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const auto shown = numbers(boxes.ranks[rank].own, box_kind::forward);
+    REQUIRE(shown.size() == 8); // 4 layers, 2 micro-batches
+    for (auto number : shown)
+      CHECK(number / 2 == rank);
+  }
+}
+
 TEST_CASE("train picture: it has every rank's row, every number and the peak") {
   auto run = small_1f1b();
   auto picture = run.picture();

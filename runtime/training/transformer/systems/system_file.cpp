@@ -1,0 +1,182 @@
+// Systems from JSON files, each like a known one.
+#include "runtime/training/transformer/systems/gpu_system.hpp"
+#include "runtime/training/transformer/systems/system_members.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/text_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace ringmaster::training {
+
+namespace {
+
+caf::error refused(std::string_view document, size_t offset, const std::string& why) {
+  return make_error(errc::invalid_argument, fmt::format("{}: {}", line_and_column(document, offset), why));
+}
+
+std::string names_of_systems() {
+  std::string names;
+  for (auto& x : known_systems())
+    names += (names.empty() ? "" : ", ") + x.name;
+  return names;
+}
+
+const gpu_system* known(std::string_view name) {
+  auto all = known_systems();
+  auto i = std::ranges::find(all, name, &gpu_system::name);
+  return i == all.end() ? nullptr : &*i;
+}
+
+/// What a data sheet says of a device, and what is reached of it, which a file may say instead.
+struct sheet_member {
+  std::string_view said, reached;
+  double gpu_system::*said_member, gpu_system::*reached_member;
+};
+
+constexpr sheet_member sheet_members[] = {
+  {"memory_peak_bandwidth", "memory_bandwidth", &gpu_system::memory_peak_bandwidth, &gpu_system::memory_bandwidth},
+  {"link_per_device", "host_bandwidth", &gpu_system::link_per_device, &gpu_system::host_bandwidth},
+  {"network_per_device", "network_bandwidth", &gpu_system::network_per_device, &gpu_system::network_bandwidth},
+  {"network_per_device", "hop_bandwidth", &gpu_system::network_per_device, &gpu_system::hop_bandwidth},
+};
+
+class system_reader {
+public:
+  system_reader(std::string_view document, const json_value& object) : document_(document), object_(object) {}
+
+  caf::expected<gpu_system> read() {
+    for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
+                      &system_reader::check_pods})
+      if (auto problem = (this->*step)())
+        return problem;
+    if (x_.reserved_bytes >= x_.memory_bytes)
+      return refused(document_, object_.offset, "reserved_bytes must be less than memory_bytes");
+    return x_;
+  }
+
+private:
+  /// "like" and "name".
+  caf::error read_names() {
+    std::string name = "own";
+    for (size_t i = 0; i < object_.entries.size(); ++i) {
+      auto& key = object_.keys[i];
+      auto& value = object_.entries[i];
+      if (key.name != "like" && key.name != "name")
+        continue;
+      if (value.what != json_value::type::text)
+        return refused(document_, value.offset, fmt::format("\"{}\" must be a text", key.name));
+      if (key.name == "name")
+        name = value.text;
+      else if (like_ = known(value.text); like_ == nullptr)
+        return refused(document_, value.offset,
+                       fmt::format("there is no system \"{}\"; there are: {}", value.text, names_of_systems()));
+    }
+    if (like_ == nullptr)
+      return refused(document_, object_.offset,
+                     "\"like\" is missing: the known system whose other constants are taken");
+    x_ = *like_;
+    x_.name = std::move(name);
+    if (x_.constants_of.empty())
+      x_.constants_of = like_->name;
+    return caf::none;
+  }
+
+  caf::error read_members() {
+    for (size_t i = 0; i < object_.entries.size(); ++i) {
+      auto& key = object_.keys[i];
+      auto& value = object_.entries[i];
+      if (key.name == "like" || key.name == "name")
+        continue;
+      auto all = system_constants();
+      auto found = std::ranges::find(all, std::string_view{key.name}, &system_constant::name);
+      if (found == all.end())
+        return refused(document_, key.offset, fmt::format("a system has no \"{}\"", key.name));
+      auto number = system_member_of(key.name, value);
+      if (!number)
+        return refused(document_, value.offset, render(number.error()));
+      if (auto problem = problem_of_member(key.name, *number); !problem.empty())
+        return refused(document_, value.offset, problem);
+      x_.*found->member = *number;
+    }
+    return caf::none;
+  }
+
+  /// The same parts as of the known system; a domain's cards are as many as its devices.
+  caf::error reach_what_is_said() {
+    for (auto& each : sheet_members) {
+      const auto *said = given(each.said), *reached = given(each.reached);
+      if (said != nullptr && reached != nullptr)
+        return refused(document_, said->offset,
+                       fmt::format("\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say "
+                                   "the same: say one",
+                                   each.said, each.reached));
+      const auto known_said = like_->*each.said_member;
+      if (said != nullptr && known_said == 0)
+        return refused(document_, said->offset,
+                       fmt::format("{} has none of which \"{}\" could be told a part: say \"{}\"", like_->name,
+                                   each.said, each.reached));
+      if (said != nullptr)
+        x_.*each.reached_member *= x_.*each.said_member / known_said;
+    }
+    if (given("network_bandwidth") == nullptr && given("devices_per_host") != nullptr)
+      x_.network_bandwidth *= x_.devices_per_host / like_->devices_per_host;
+    return caf::none;
+  }
+
+  caf::error check_pods() {
+    const auto *devices = given("devices_per_pod"), *bandwidth = given("pod_bandwidth");
+    if ((x_.devices_per_pod > 0) != (x_.pod_bandwidth > 0))
+      return refused(document_, (devices != nullptr ? devices : bandwidth)->offset,
+                     "pods are told by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
+    if (std::fmod(x_.devices_per_pod, x_.devices_per_host) != 0)
+      return refused(document_, devices->offset,
+                     fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,
+                                 x_.devices_per_host));
+    return caf::none;
+  }
+
+  const json_value* given(std::string_view name) const {
+    auto at = std::ranges::find(object_.keys, name, &json_value::key::name);
+    return at == object_.keys.end() ? nullptr : &object_.entries[static_cast<size_t>(at - object_.keys.begin())];
+  }
+
+  std::string_view document_;
+  const json_value& object_;
+  const gpu_system* like_ = nullptr;
+  gpu_system x_;
+};
+
+} // namespace
+
+caf::expected<gpu_system> parse_system(std::string_view document) {
+  auto read = parse_json(document);
+  if (!read)
+    return std::move(read.error());
+  if (read->what != json_value::type::object)
+    return refused(document, read->offset, "a system is an object");
+  return system_reader{document, *read}.read();
+}
+
+caf::expected<gpu_system> system_of(const std::string& name_or_file) {
+  if (auto* found = known(name_or_file))
+    return *found;
+  std::error_code unknown;
+  if (!std::filesystem::exists(name_or_file, unknown))
+    return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
+                      fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
+                                  names_of_systems()));
+  auto text = read_text_file(name_or_file);
+  if (!text)
+    return std::move(text.error());
+  auto x = parse_system(*text);
+  if (!x)
+    return make_error(errc::corrupt, fmt::format("{}: {}", name_or_file, render(x.error())));
+  return x;
+}
+
+} // namespace ringmaster::training

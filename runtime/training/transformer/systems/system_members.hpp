@@ -1,0 +1,20 @@
+#pragma once
+
+#include "runtime/text/json_value.hpp"
+
+#include <caf/expected.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace ringmaster::training {
+
+/// The number that a member of a system's file has, or that its text with a unit stands for. Errors:
+/// invalid_argument, with what is wanted there.
+caf::expected<double> system_member_of(const std::string& name, const json_value& value);
+
+/// What is wrong with a member's number; empty: nothing. The limits are orders of magnitude beyond any hardware, and
+/// keep times finite.
+std::string problem_of_member(std::string_view name, double x);
+
+} // namespace ringmaster::training

@@ -1,0 +1,104 @@
+// What plan says beside the table of plans.
+#include "runtime/text/json_value.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tools/planning/plan_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+outcome answer_to(const std::vector<std::string>& args) {
+  return run_command(plan_command(), args);
+}
+
+tool_command command_below(const tool_command& x, const std::string& word) {
+  for (auto& below : x.below)
+    if (below.last_word() == word)
+      return below;
+  FAIL("there is no command " << word);
+  return x;
+}
+
+} // namespace
+
+TEST_CASE("plan: what is counted of a model, and what was not calibrated, is said") {
+  auto head = [](std::vector<std::string> args) {
+    for (auto* arg : {"--gpus=64", "--global-batch=64", "--pipeline=1", "--schedule=1f1b"})
+      args.emplace_back(arg);
+    return answer_to(args).out;
+  };
+  auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto oss = head({"--model=gpt-oss-120b", "--system=mi300x"});
+  CHECK(says(oss, "(116.8 billion parameters, 5.7 active, 5.1 without the embedding) on 64 x mi300x"));
+  CHECK(says(oss, "\nnot calibrated: no training on mi300x was measured; what software reaches there is taken as on "
+                  "h100-80g\n"));
+  CHECK(says(head({"--model=deepseek-v3", "--system=h100-80g", "--multi-token=2"}),
+             "36.6 without the embedding, with 2 modules for further tokens) on"));
+  CHECK(!says(head({"--model=llama3-8b", "--system=h100-80g"}), "not calibrated"));
+  CHECK(says(head({"--model=llama3-8b", "--system=h100-80g", "--attention=unfused"}),
+             "not calibrated: unfused attention's part of the peak is set by hand\n"));
+  CHECK(says(head({"--model=llama3-8b", "--system=a100-80g"}),
+             "not calibrated: flash attention's part of the peak is set by hand\n"));
+  CHECK(!says(head({"--model=llama3-8b", "--system=a100-80g", "--attention=unfused"}), "not calibrated"));
+  auto json = parse_json(head({"--model=llama3-8b", "--system=h200-141g", "--json"}));
+  REQUIRE(json.engaged());
+  auto at = std::ranges::find(json->keys, "not_calibrated", &json_value::key::name);
+  REQUIRE(at != json->keys.end());
+  CHECK(json->entries[static_cast<size_t>(at - json->keys.begin())].text
+        == "no training on h200-141g was measured; what software reaches there is taken as on h100-80g");
+}
+
+TEST_CASE("plan: where none fits or divides it says what would") {
+  auto large = answer_to({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"});
+  CHECK(large.code == 1);
+  CHECK(large.out.find("None fits. The nearest lacks") != std::string::npos);
+  CHECK(large.out.find("\nIt fits on 104 GPUs.\n") != std::string::npos);
+  auto odd = answer_to({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
+  CHECK(odd.code == 1);
+  CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
+}
+
+TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {
+  test::temporary_directory dir;
+  const auto picture = (dir.path() / "front.svg").string(), a = (dir.path() / "a.json").string(),
+             b = (dir.path() / "b.json").string();
+  std::vector<std::string> args{"--model=llama3-8b", "--system=h100-80g", "--gpus=16", "--global-batch=32"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), args.begin(), args.end());
+    return more;
+  };
+  auto text = answer_to(with({"--tokens=15T", "--price=2.50", "--svg", picture}));
+  REQUIRE(text.code == 0);
+  for (auto* part :
+       {"tokens/s", "TFLOP/s a GPU", "time:   compute", "memory: weights", "run:    15T tokens in", ",", "cost"})
+    CHECK_MESSAGE(text.out.find(part) != std::string::npos, part);
+  const auto never = answer_to(with({"--tokens=15T", "--gpu-mttf=1s"})).out;
+  CHECK(never.find("run:    15T tokens are not trained in any time: see the failures below\n") != std::string::npos);
+  CHECK(never.find("Next to nothing is kept: the job fails every 62.5 ms, and a restart takes 5 min\n")
+        != std::string::npos);
+  std::ifstream in{picture};
+  const std::string drawn{std::istreambuf_iterator<char>{in}, {}};
+  for (auto* part : {"llama3-8b on 16 x h100-80g in bf16, a global batch of 32", ", micro-batch 1, ", ", recompute ",
+                     "what a device has for the model: 76 GB", "</svg>"})
+    CHECK_MESSAGE(drawn.find(part) != std::string::npos, part);
+  auto csv = answer_to(with({"--csv"}));
+  CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
+  std::ofstream{a} << answer_to(with({"--json", "--schedule=1f1b,zero1"})).out;
+  args[2] = "--gpus=32";
+  std::ofstream{b} << answer_to(with({"--json", "--schedule=1f1b,zero1", "--precision=fp8"})).out;
+  auto compared = run_command(command_below(plan_command(), "compare"), {a, b});
+  CHECK(compared.code == 0);
+  for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", ", recompute ",
+                     "; simulated ", "\nsimulated, ", "compute", "GB"})
+    CHECK_MESSAGE(compared.out.find(part) != std::string::npos, part);
+  CHECK(run_command(command_below(plan_command(), "compare"), {a}).code == 2);
+  CHECK(run_command(command_below(plan_command(), "compare"), {a, picture}).code == 1);
+}
