@@ -16,7 +16,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t bytes_max = uint64_t{1} << 50;
+constexpr uint64_t bench_bytes_max = uint64_t{1} << 50;
 
 /// Of the sizes from `bytes` on, each so many times the one before, the first with an element for each rank.
 uint64_t first_size(const bench_options& x, uint64_t bytes) {
@@ -43,11 +43,11 @@ void bench_arguments::add_to(option_table& table) {
   offer_algorithms(table.option_named("--algorithm"), {"auto", "all"})
     .says("A", "ring, direct, ... ; auto takes the best; all tries every one")
     .otherwise("auto");
-  table.bytes("--min-bytes", min_bytes_, bytes_max)
+  table.bytes("--min-bytes", min_bytes_, bench_bytes_max)
     .also("-b")
     .says("SIZE", "such as 8, 64K and 64KiB, which are 65,536, or 64KB, which is 64,000")
     .otherwise("8, or an element for each rank");
-  table.bytes("--max-bytes", max_bytes_, bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
+  table.bytes("--max-bytes", max_bytes_, bench_bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
   table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
   add_chunk_and_datatype(table, told_);
   add_reduce_op(table, op_).also("-o");
@@ -146,9 +146,9 @@ caf::error bench_arguments::take_schedule() {
   auto own_bytes = size_count(written->kind, own) * size_of(x.datatype);
   x.min_bytes = min_bytes_.value_or(own_bytes);
   x.max_bytes = max_bytes_.value_or(std::max(x.min_bytes, own_bytes));
-  if (x.max_bytes > bytes_max)
+  if (x.max_bytes > bench_bytes_max)
     return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", told_.schedule, x.max_bytes,
-                               bytes_max));
+                               bench_bytes_max));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
     if (auto factor = factor_for(option, bytes, told_, *written); !factor)
       return std::move(factor.error());

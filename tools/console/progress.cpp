@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds silent = 1s, between = 200ms;
+constexpr std::chrono::milliseconds silent = 1s, between_lines = 200ms;
 /// So little done says nothing of the rest.
 constexpr double part_min = 0.005;
 
@@ -44,7 +44,7 @@ void progress::at(double part) {
   const auto now = now_();
   if (now < next_)
     return;
-  next_ = now + between;
+  next_ = now + between_lines;
   part = std::clamp(part, 0.0, 1.0);
   const auto passed = std::chrono::duration<double>(now - start_).count();
   auto line = fmt::format("{}: {:.0f} % done", what_, std::floor(100 * part));
