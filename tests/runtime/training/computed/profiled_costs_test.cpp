@@ -113,3 +113,28 @@ TEST_CASE("profiled costs: an operation takes what it took its rank, a collectiv
   CHECK(time_of(op::forward, 1, 8) == 12);
   CHECK(time_of(op::backward, 0, 2) == 0);
 }
+
+TEST_CASE("profiled costs: what waits aside for what was begun before it takes no longer for that") {
+  const auto job = small_job("ddp-overlap", 3, 8, 4);
+  std::vector<event> measured;
+  for (uint32_t rank = 0; rank < 2; ++rank)
+    for (uint32_t i = 0; i < 3; ++i) { // all begun at once, rank 1's a second later; done after 5 s each
+      const double began = rank + 0.1 * i,
+                   ended = 6 + 5. * i + (rank == 0 ? 0.5 : 0); // rank 0 is busy, and hears later
+      measured.push_back({.what = op::all_reduce,
+                          .aside = true,
+                          .rank = rank,
+                          .layer = 2 - i,
+                          .samples = {},
+                          .start = began,
+                          .duration = ended - began});
+    }
+  const profiled_costs costs{job, measured};
+  for (uint32_t layer = 0; layer < 3; ++layer) {
+    pending x;
+    x.what = op::all_reduce;
+    x.argument.layer = layer;
+    x.argument.samples.add(range_set{range{0, 8}});
+    CHECK(costs.time_of(x, 2) == doctest::Approx(5));
+  }
+}
