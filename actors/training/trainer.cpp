@@ -201,8 +201,9 @@ void trainer_state::run(exchange_desk::exchange all) {
     if (problem)
       return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), counted(shared->size(), "rank"),
                                  render(problem)));
+    const auto ended = seconds_now();
     for (auto& each : *shared)
-      self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0]});
+      self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0], ended});
   };
   if (shared->front().count == 0 && shared->front().about.what != op::broadcast)
     done(caf::none); // of replicated parameters, where a layer has none
