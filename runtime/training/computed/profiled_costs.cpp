@@ -10,14 +10,35 @@ double end_of(const event& x) {
   return x.start + x.duration;
 }
 
-/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two.
+/// When what each rank had aside was over, ascending.
+std::map<uint32_t, std::vector<double>> aside_ends(const std::vector<event>& all) {
+  std::map<uint32_t, std::vector<double>> result;
+  for (auto& x : all)
+    if (x.aside)
+      result[x.rank].push_back(end_of(x));
+  for (auto& [rank, ends] : result)
+    std::ranges::sort(ends);
+  return result;
+}
+
+/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two,
+/// but for what was waited for: until something aside was over.
 std::vector<event> with_what_prepares(std::vector<event> all) {
   std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
+  auto ends = aside_ends(all);
+  auto prepared_from = [&](uint32_t rank, double busy_until, double next) {
+    const auto& its = ends[rank];
+    const auto later = std::ranges::upper_bound(its, next);
+    return later == its.begin() ? busy_until : std::max(busy_until, *std::prev(later));
+  };
   std::vector<event> result;
+  double busy_until = 0;
   for (auto& x : all) {
     auto* before = result.empty() || result.back().rank != x.rank ? nullptr : &result.back();
     if (before != nullptr && !is_communication(before->what))
-      before->duration = std::max(before->duration, x.start - before->start + (takes_time(x.what) ? 0 : x.duration));
+      before->duration += std::max(x.start - prepared_from(x.rank, busy_until, x.start), 0.)
+                          + (takes_time(x.what) ? 0 : x.duration);
+    busy_until = x.aside ? std::max(busy_until, x.start) : end_of(x);
     if (takes_time(x.what) && !x.aside)
       result.push_back(x);
   }

@@ -138,3 +138,20 @@ TEST_CASE("profiled costs: what waits aside for what was begun before it takes n
     CHECK(costs.time_of(x, 2) == doctest::Approx(5));
   }
 }
+
+TEST_CASE("profiled costs: who waits for something aside computes no longer for that, and prepares from then on") {
+  const auto job = small_job("fsdp", 3, 8, 4);
+  const profiled_costs costs{
+    job,
+    {{.what = op::all_gather, .aside = true, .rank = 0, .layer = 1, .samples = {}, .start = 0, .duration = 5},
+     {.what = op::forward, .rank = 0, .layer = 0, .samples = {0, 8}, .start = 0, .duration = 2},
+     {.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 8}, .start = 5.5, .duration = 1},
+     {.what = op::forward, .rank = 0, .layer = 2, .samples = {0, 8}, .start = 7, .duration = 1}}};
+  for (auto [layer, seconds] : {std::pair{0u, 2.5}, {1u, 1.5}, {2u, 1.}}) {
+    pending x;
+    x.what = op::forward;
+    x.argument.layer = layer;
+    x.argument.samples.add(range_set{range{0, 8}});
+    CHECK(costs.time_of(x, 1) == seconds);
+  }
+}
