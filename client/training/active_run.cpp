@@ -121,14 +121,23 @@ caf::actor active_run::start_rank(const process_group& group, trainer_actor with
   return caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
 }
 
-caf::expected<trainer_actor> active_run::find_trainer(const std::string& by) {
+caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
   caf::scoped_actor self{system_};
+  client user{system_, coordinator_};
+  const auto by = notice_of(group);
+  auto first_member = [&]() -> uint64_t { // rank 0's device, as long as it lives
+    auto members = user.status(group.ranks().front().id());
+    return members && members->devices_size() > 0 ? members->devices(0).deviceid().value() : 0;
+  };
+  const auto leader = first_member();
   for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
     caf::strong_actor_ptr found;
     self->request(coordinator_, std::chrono::seconds{10}, by)
       .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
     if (found)
       return caf::actor_cast<trainer_actor>(found);
+    if (first_member() != leader)
+      return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
   }
   return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}",
@@ -136,7 +145,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const std::string& by) {
 }
 
 caf::error active_run::play(process_group& group) {
-  auto with = find_trainer(notice_of(group));
+  auto with = find_trainer(group);
   if (!with)
     return std::move(with.error());
   caf::scoped_actor self{system_};

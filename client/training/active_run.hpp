@@ -32,7 +32,7 @@ private:
   caf::error resume();
   caf::error find_devices(trainer_settings& to, process_group* group);
   caf::actor start_rank(const process_group& group, trainer_actor with);
-  caf::expected<trainer_actor> find_trainer(const std::string& by);
+  caf::expected<trainer_actor> find_trainer(const process_group& group);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);

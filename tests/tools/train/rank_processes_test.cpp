@@ -1,5 +1,6 @@
 // `ringmaster train` as several processes, each a rank where its device is.
 #include "runtime/text/json_value.hpp"
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -130,5 +131,18 @@ TEST_CASE("a number of ranks that is not the launcher's is refused") {
   launch::launched_program run{training_of(three_processes, {"--ranks", "2"})};
   CHECK(run.finish() == 2);
   CHECK_MESSAGE(run.error.find("--ranks 2: caf-run has started 3 ranks: leave it away") != std::string::npos,
+                run.error);
+}
+
+TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {
+  test::temporary_directory dir;
+  training::checkpoint_directory taken{dir.path(), 1};
+  REQUIRE(!taken.claim());
+  launch::launched_program run{training_of(three_processes, {"--checkpoint", dir.path().string()})};
+  CHECK(run.finish() == 1); // within its limit
+  CHECK_MESSAGE(run.error.find(": another run writes its checkpoints there, and has not ended") != std::string::npos,
+                run.error);
+  CHECK_MESSAGE(run.error.find("ringmaster train: rank 0 is gone, and had not begun to train: it says why")
+                  != std::string::npos,
                 run.error);
 }
