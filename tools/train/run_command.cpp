@@ -160,7 +160,7 @@ class run_call final : public configured_call {
     };
     result.note = [this, &to, &line](const std::string& x) {
       notes_.push_back(x);
-      if (!opts_.json)
+      if (!opts_.json && leads()) // the others have read the same checkpoint
         line.print(to.out, "  " + x + "\n");
     };
     result.broken_off = [this, &to, &what](const run_outcome& x) { tell_part(to, what, x); };
