@@ -63,6 +63,7 @@ struct exchange_ended {
   uint64_t attempt = 0;
   uint64_t number = 0;
   value_tag result;
+  double ended = 0; ///< By the clock of the trainer's process, in seconds.
 };
 
 /// RANK -> TRAINER: I have no part like this, of what the step begins with. The answer is a part_found.
@@ -192,7 +193,7 @@ typename Inspector::result_type inspect(Inspector& f, room_found& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, exchange_ended& x) {
-  return f(caf::meta::type_name("exchange_ended"), x.attempt, x.number, x.result);
+  return f(caf::meta::type_name("exchange_ended"), x.attempt, x.number, x.result, x.ended);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, part_wanted& x) {

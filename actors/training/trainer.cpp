@@ -15,7 +15,7 @@ void trainer_state::start(trainer_settings settings) {
   settings_ = std::move(settings);
   wanted_ = static_cast<uint32_t>(settings_.devices.size());
   image_ = std::move(settings_.from);
-  step_ = image_.step;
+  step_ = shown_ = image_.step;
   self->set_down_handler([this](const caf::down_msg& x) { rank_down(x); });
   for (auto device : settings_.devices)
     add(device);
@@ -201,8 +201,9 @@ void trainer_state::run(exchange_desk::exchange all) {
     if (problem)
       return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), counted(shared->size(), "rank"),
                                  render(problem)));
+    const auto ended = seconds_now();
     for (auto& each : *shared)
-      self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0]});
+      self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0], ended});
   };
   if (shared->front().count == 0 && shared->front().about.what != op::broadcast)
     done(caf::none); // of replicated parameters, where a layer has none
@@ -215,9 +216,38 @@ void trainer_state::failed(const rank_failed& x) {
     end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, x.why)));
 }
 
+void trainer_state::told_to_end() {
+  const auto told = make_error(errc::aborted, "the run was told to end");
+  if (now_ == phase::over)
+    return;
+  const bool is_new = settings_.image_every != 0 && shown_ != step_ && now_ != phase::gathering;
+  if (!is_new)
+    return end_run(told);
+  auto end_without = [this, told](const std::string& why) {
+    settings_.watcher.note(fmt::format("the model as of step {} cannot be kept: {}", step_, why));
+    end_run(told);
+  };
+  if (std::exchange(ending_, true))
+    return end_without(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
+  if (now_ == phase::recovering)
+    return end_without("a rank was lost just then");
+  self->delayed_send(self, ending_limit, atom::expire_v);
+  if (step_ == settings_.steps)
+    return; // its image is under way
+  take_image([this, told, end_without](const caf::expected<model_image>& x) {
+    if (now_ == phase::over)
+      return;
+    if (!x)
+      return end_without(render(x.error()));
+    show(*x);
+    end_run(told);
+  });
+}
+
 void trainer_state::end_run(const caf::error& problem) {
   if (std::exchange(now_, phase::over) == phase::over)
     return;
+  tell_missing();
   ++attempt_;
   auto over = [this, problem](const caf::error& unended) { // no stream touches the ranks' memory any more
     if (unended)
@@ -247,7 +277,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const part_wanted& x) { state.part_wanted(x); },
           [&state](const rank_ended& x) { state.ended(x); },
           [&state](const rank_failed& x) { state.failed(x); },
-          [&state](atom::expire) { state.end_run(make_error(errc::aborted, "the run was told to end")); },
+          [&state](atom::expire) { state.told_to_end(); },
           [&state](atom::tick) { state.tick(); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }

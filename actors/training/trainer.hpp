@@ -35,7 +35,7 @@ struct training_watcher {
   std::function<void(const std::string&)> note = [](auto&) {};
   /// A step that was profiled: its events, from time 0 on, and how long it took in all.
   std::function<void(const std::vector<event>&, double seconds)> profiled = [](auto&, double) {};
-  /// Every `image_every` steps, beside the next one. May let the trainer wait.
+  /// Every `image_every` steps, beside the next one, and where it ends. May let the trainer wait.
   std::function<void(const model_image&)> image = [](auto&) {};
   /// Once: the model behind the last step, or why there is none.
   std::function<void(const caf::expected<model_image>&)> ended = [](auto&) {};
@@ -83,6 +83,8 @@ public:
   void failed(const rank_failed& x);
   void rank_down(const caf::down_msg& x);
   void tick();
+  /// Ends before the end, with the model as it is before this step as the last image; the second time at once.
+  void told_to_end();
   /// `problem`: none, where all steps are done.
   void end_run(const caf::error& problem);
   /// The attempt of that number has been given up by all.
@@ -90,6 +92,8 @@ public:
 
 private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
+  /// For the last image of a run that is told to end.
+  static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
   /// So that whoever has failed is known to be lost before the next attempt, or most often.
   static constexpr caf::timespan breath = std::chrono::milliseconds{20};
 
@@ -134,7 +138,11 @@ private:
   void keep_model();
   void show(const model_image& x);
   void put_on_record();
+  /// Which steps the journal lacks at the end.
+  void tell_missing();
   void on_record(uint64_t step, const caf::error& problem);
+  /// What becomes of it: when it begins, changes or ends.
+  void tell_journal(uint64_t step, const caf::error& problem);
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
@@ -174,10 +182,13 @@ private:
   size_t abandoning_ = 0;
   std::string latest_problem_;
   model_image image_;        ///< The latest. Where it is of the step, what ranks miss may come from it.
+  uint64_t shown_ = 0;       ///< The step of the latest that the watcher has, or had.
   bool joins_ = false;       ///< New ranks are ready: they come in behind this step.
   bool looking_ = false;     ///< For devices.
+  bool ending_ = false;      ///< Was told to: no step is committed any more.
   bool recording_ = false;   ///< The journal has not confirmed the latest step that was committed.
   std::string journal_says_; ///< Why it cannot, as it was told.
+  range missing_;            ///< Steps that it may lack meanwhile.
 };
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);

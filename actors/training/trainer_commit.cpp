@@ -46,7 +46,7 @@ void trainer_state::commit() {
     return;
   const bool all_ended = std::all_of(members_.begin(), members_.begin() + world_,
                                      [](auto& x) { return x.losses.has_value(); });
-  if (!all_ended || recording_) // the step before comes first: on_record goes on
+  if (!all_ended || recording_ || ending_) // the step before comes first: on_record goes on
     return;
   if (auto why = refusal_of_step(); !why.empty())
     return end_run(make_error(errc::invalid_argument, why));
@@ -101,6 +101,8 @@ void trainer_state::keep_model() {
 }
 
 void trainer_state::show(const model_image& x) {
+  if (x.step != 0 && std::exchange(shown_, x.step) == x.step)
+    return; // by who asked for it for another reason
   settings_.watcher.image(x);
   news_ = self->clock().now(); // whoever takes it may let this wait
 }
@@ -123,15 +125,32 @@ void trainer_state::put_on_record() {
 
 void trainer_state::on_record(uint64_t step, const caf::error& problem) {
   recording_ = false;
-  if (code_of(problem) == errc::refused) { // there is no journal
+  if (code_of(problem) == errc::refused) // there is no journal
     settings_.record = nullptr;
-  } else if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(journal_says_, why)) {
+  else
+    tell_journal(step, problem);
+  if (now_ == phase::stepping)
+    commit();
+}
+
+void trainer_state::tell_journal(uint64_t step, const caf::error& problem) {
+  if (problem)
+    missing_ = {journal_says_.empty() ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
+  else
+    missing_ = {};
+  if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(journal_says_, why))
     settings_.watcher.note(why.empty()
                              ? "the journal has the steps again"
                              : fmt::format("the journal may lack step {}, and training goes on: {}", step, why));
-  }
-  if (now_ == phase::stepping)
-    commit();
+}
+
+void trainer_state::tell_missing() {
+  if (journal_says_.empty())
+    return;
+  const auto end = std::max(missing_.end, recording_ ? step_ : 0);
+  const auto which = missing_.begin + 1 == end ? fmt::format("step {}", missing_.begin)
+                                               : fmt::format("steps {} to {}", missing_.begin, end - 1);
+  settings_.watcher.note(fmt::format("the journal lacks {} so far: {}", which, journal_says_));
 }
 
 } // namespace ringmaster::training

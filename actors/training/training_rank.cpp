@@ -8,13 +8,9 @@
 
 namespace ringmaster::training {
 
-namespace {
-
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-} // namespace
 
 training_rank_state::~training_rank_state() {
   stop();
@@ -157,16 +153,16 @@ bool training_rank_state::begin(pending& x) {
     fail(x.rank, refused(x, render(problem)));
     return false;
   }
-  note(x, begun, held);
+  note(x, begun, seconds_now(), held);
   x.ended = true;
   return true;
 }
 
-void training_rank_state::note(const pending& x, double begun, uint64_t held) {
+void training_rank_state::note(const pending& x, double begun, double ended, uint64_t held) {
   const bool is_collective = is_communication(x.what) && x.what != op::send && x.what != op::receive;
   if (order_.profiles)
     events_.push_back({x.what, x.aside, x.rank, is_collective ? x.among.first : x.peer, x.argument.layer,
-                       x.argument.samples.first(), begun, seconds_now() - begun, held});
+                       x.argument.samples.first(), begun, ended - begun, held});
 }
 
 bool training_rank_state::await(pending& x) {
@@ -197,7 +193,7 @@ bool training_rank_state::exchange(pending& x) {
   open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data), begun, held};
   self->send(settings_.trainer, std::move(mine));
   if (x.ended)
-    note(x, begun, held);
+    note(x, begun, seconds_now(), held);
   return x.ended;
 }
 
@@ -223,7 +219,9 @@ void training_rank_state::exchanged(const exchange_ended& x) {
   if (of->what == op::receive)
     of->argument = x.result;
   computation_->complete(*of, std::move(node.mapped().data.output));
-  note(*of, node.mapped().begun, node.mapped().held);
+  // Who computes meanwhile hears late of it, and knows the clock only of its own process.
+  const bool is_ours = self->current_sender() && self->current_sender()->node() == self->node();
+  note(*of, node.mapped().begun, is_ours && of->aside ? x.ended : seconds_now(), node.mapped().held);
   end(*of);
 }
 

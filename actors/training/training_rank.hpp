@@ -9,6 +9,9 @@
 
 namespace ringmaster::training {
 
+/// Of the steady clock, which processes do not share.
+double seconds_now();
+
 struct rank_settings {
   std::shared_ptr<const training_job> job;
   coordinator_actor coordinator;
@@ -59,7 +62,7 @@ private:
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);
   void stop();
-  void note(const pending& x, double begun, uint64_t held);
+  void note(const pending& x, double begun, double ended, uint64_t held);
 
   rank_settings settings_;
   std::shared_ptr<mapped_memory> memory_;

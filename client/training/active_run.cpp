@@ -19,6 +19,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr caf::timespan find_limit = std::chrono::seconds{60};
+/// For the trainer to have this rank's part of the model, where all processes are told to end.
+constexpr std::chrono::seconds leave_limit{6};
 
 std::string notice_of(const process_group& group) {
   return fmt::format("training over communicator {}", group.ranks().front().id());
@@ -35,7 +37,7 @@ void profile_some(trainer_settings& its, uint64_t second_epoch) {
 
 } // namespace
 
-caf::error active_run::prepare() {
+caf::error active_run::prepare(bool leads) {
   if (auto problem = check(settings_))
     return problem;
   auto& job = settings_.job;
@@ -45,11 +47,27 @@ caf::error active_run::prepare() {
   job.labels_each = settings_.data.training->labels_each();
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
-  return settings_.resume ? resume() : caf::none;
+  return settings_.checkpoints.empty() ? caf::none : begin_in_folder(leads);
+}
+
+caf::error active_run::begin_in_folder(bool leads) {
+  if (auto problem = leads ? directory_.claim() : caf::none)
+    return problem;
+  if (settings_.resume)
+    return resume();
+  auto there = directory_.steps();
+  if (!there)
+    return std::move(there.error());
+  if (there->empty())
+    return caf::none;
+  return make_error(errc::invalid_argument,
+                    fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume goes on from there, and "
+                                "a new run needs another folder",
+                                settings_.checkpoints.string(), there->back()));
 }
 
 caf::error active_run::resume() {
-  auto found = load_checkpoint(directory_, *job_);
+  auto found = load_checkpoint(directory_, *job_, *settings_.data.training);
   if (!found)
     return std::move(found.error());
   if (!*found) {
@@ -60,7 +78,7 @@ caf::error active_run::resume() {
   for (auto& why : (*found)->torn)
     watcher_.note(why);
   from_ = std::move((*found)->image);
-  outcome_.began_at = from_.step;
+  outcome_.began_at = outcome_.steps_done = from_.step;
   watcher_.note(fmt::format("goes on at step {} of {}, from {}", from_.step, outcome_.steps,
                             directory_.file_of(from_.step).string()));
   if (from_.step >= outcome_.steps)
@@ -103,14 +121,23 @@ caf::actor active_run::start_rank(const process_group& group, trainer_actor with
   return caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
 }
 
-caf::expected<trainer_actor> active_run::find_trainer(const std::string& by) {
+caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
   caf::scoped_actor self{system_};
+  client user{system_, coordinator_};
+  const auto by = notice_of(group);
+  auto first_member = [&]() -> uint64_t { // rank 0's device, as long as it lives
+    auto members = user.status(group.ranks().front().id());
+    return members && members->devices_size() > 0 ? members->devices(0).deviceid().value() : 0;
+  };
+  const auto leader = first_member();
   for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
     caf::strong_actor_ptr found;
     self->request(coordinator_, std::chrono::seconds{10}, by)
       .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
     if (found)
       return caf::actor_cast<trainer_actor>(found);
+    if (first_member() != leader)
+      return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
   }
   return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}",
@@ -118,7 +145,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const std::string& by) {
 }
 
 caf::error active_run::play(process_group& group) {
-  auto with = find_trainer(notice_of(group));
+  auto with = find_trainer(group);
   if (!with)
     return std::move(with.error());
   caf::scoped_actor self{system_};
@@ -132,12 +159,15 @@ caf::error active_run::play(process_group& group) {
     (x.source == mine.address() ? ended : trainer_ended) = true;
     (x.source == mine.address() ? problem : trainer_problem) = reason;
   };
-  while (!ended)
+  std::optional<clock::time_point> leave_at;
+  while (!ended) {
     self->receive(
-      down, caf::after(std::chrono::milliseconds{100}) >> [&] {
-        if (watcher_.stops())
-          self->send_exit(mine, caf::exit_reason::user_shutdown);
-      });
+      down, caf::after(std::chrono::milliseconds{100}) >> [] {});
+    if (!leave_at && watcher_.stops())
+      leave_at = clock::now() + leave_limit;
+    if (leave_at && (trainer_ended || clock::now() >= *leave_at))
+      self->send_exit(mine, caf::exit_reason::user_shutdown);
+  }
   if (problem && !trainer_ended) // the rank may have heard of it first
     self->receive(
       down, caf::after(std::chrono::seconds{1}) >> [] {});
@@ -152,7 +182,7 @@ caf::error active_run::play(process_group& group) {
 void active_run::follow(const trainer_actor& handle) {
   caf::scoped_actor self{system_};
   self->monitor(handle);
-  bool stopped = false, down = false;
+  bool down = false;
   while (!ended_) {
     auto event = events_.take();
     try {
@@ -161,8 +191,8 @@ void active_run::follow(const trainer_actor& handle) {
     } catch (const std::exception& what) {
       problem_ = make_error(errc::invalid_argument, what.what());
     }
-    if (!stopped && !ended_ && (problem_ || watcher_.stops())) {
-      stopped = true;
+    if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
+      stopped_ = true;
       caf::anon_send(handle, atom::expire_v);
     }
     if (down && !event && !ended_)
@@ -205,16 +235,20 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     start_rank(*group, handle);
   }
   follow(handle);
-  if (problem_)
-    return std::move(problem_);
-  if (!*ended_)
-    return std::move(ended_->error());
+  sum_up();
+  if (problem_ || !*ended_) {
+    watcher_.broken_off(outcome_);
+    return problem_ ? std::move(problem_) : std::move(ended_->error());
+  }
   outcome_.image = std::move(**ended_);
+  return std::move(outcome_);
+}
+
+void active_run::sum_up() {
   outcome_.job = job_;
   auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
   std::ranges::sort(seconds);
   outcome_.step_seconds = seconds.empty() ? 0 : seconds[seconds.size() / 2];
-  return std::move(outcome_);
 }
 
 } // namespace ringmaster::training

@@ -19,26 +19,34 @@ public:
     : system_(system), coordinator_(std::move(coordinator)), settings_(std::move(settings)), watcher_(watcher),
       directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
 
-  caf::error prepare();
+  /// `leads`: the trainer is to be in this process, which alone writes the checkpoints.
+  caf::error prepare(bool leads);
   /// `group`: of those who play the ranks, each in a process of its own; null: all are played here.
   caf::expected<run_outcome> run(process_group* group);
   /// Plays the rank of this process until there is no more to do.
   caf::error play(process_group& group);
 
 private:
+  /// With the folder of checkpoints: this run's alone, and of no other one unless it goes on with that.
+  caf::error begin_in_folder(bool leads);
   caf::error resume();
   caf::error find_devices(trainer_settings& to, process_group* group);
   caf::actor start_rank(const process_group& group, trainer_actor with);
-  caf::expected<trainer_actor> find_trainer(const std::string& by);
+  caf::expected<trainer_actor> find_trainer(const process_group& group);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
   /// Does what the trainer has to say, until it has ended.
   void follow(const trainer_actor& handle);
+  /// What has been measured by now.
+  void sum_up();
   void image_taken(const model_image& x);
-  /// Where the checkpoint behind that epoch could not be written.
-  std::string advice_for(uint64_t epoch) const;
+  void tell_epoch(const model_image& x);
+  /// `next`: when another one comes, in the words of a sentence's end.
+  void save(const model_image& x, const std::string& next);
+  /// Nothing, and problem_, where the model gives no numbers.
+  std::optional<loss_sums> tried(const model_image& x, uint32_t samples_max);
 
   caf::actor_system& system_;
   coordinator_actor coordinator_;
@@ -55,6 +63,7 @@ private:
   std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
   caf::error problem_;                          ///< Why the run ends before its end.
+  bool stopped_ = false;                        ///< The trainer has been told to end.
 };
 
 } // namespace ringmaster::training

@@ -1,6 +1,8 @@
 #include "client/training/model_checkpoint.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/links/link_checksum.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -49,6 +51,35 @@ std::string described(const training_job& job) {
   return result;
 }
 
+/// Of some samples all over the set; one that cannot be read counts as zeros.
+uint64_t fingerprint_of(const data_set& x) {
+  constexpr uint32_t samples_max = 16;
+  const auto count = std::min(samples_max, x.count());
+  std::vector<float> inputs(count * x.shape().elements());
+  std::vector<uint32_t> labels(count * x.labels_each());
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto sample = static_cast<uint32_t>(uint64_t{i} * x.count() / count);
+    [[maybe_unused]] auto unread = x.fill({&sample, 1},
+                                          std::span{inputs}.subspan(i * x.shape().elements(), x.shape().elements()),
+                                          std::span{labels}.subspan(i * x.labels_each(), x.labels_each()));
+  }
+  const uint64_t both[] = {link_checksum(std::as_bytes(std::span{inputs})),
+                           link_checksum(std::as_bytes(std::span{labels}))};
+  return link_checksum(std::as_bytes(std::span{both}));
+}
+
+std::string described(const data_set& x) {
+  return fmt::format("{} of {}, fingerprint {:016x}", counted(x.count(), "sample"), x.name(), fingerprint_of(x));
+}
+
+/// What a step's samples, and what comes of them, follow from, beside the model: by its name in the metadata.
+tensor_metadata circumstances_of(const training_job& job, const data_set& data) {
+  return {{"optimizer", std::string{name_of(job.update.kind)}},
+          {"seed", std::to_string(job.seed)},
+          {"global_batch", std::to_string(job.shape.global_batch)},
+          {"data", described(data)}};
+}
+
 } // namespace
 
 std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x) {
@@ -62,23 +93,22 @@ std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job,
   return whole;
 }
 
-caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const model_image& x) {
+caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
+                           const model_image& x) {
   auto whole = whole_parts(job, x);
   std::vector<stored_tensor> tensors;
   for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {
     const auto bytes = std::span<const std::byte>{whole[part]}.subspan(at, its.elements() * bytes_of(job.as));
     tensors.push_back({std::move(name), std::string{type_of(job.as)}, shape_of(its), bytes});
   });
-  return to.save(x.step, std::move(tensors),
-                 {{"step", std::to_string(x.step)},
-                  {"model", described(job)},
-                  {"optimizer", std::string{name_of(job.update.kind)}},
-                  {"seed", std::to_string(job.seed)},
-                  {"global_batch", std::to_string(job.shape.global_batch)}});
+  auto said = circumstances_of(job, data);
+  said["step"] = std::to_string(x.step);
+  said["model"] = described(job);
+  return to.save(x.step, std::move(tensors), said);
 }
 
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
-                                                               const training_job& job) {
+                                                               const training_job& job, const data_set& data) {
   auto newest = from.newest();
   if (!newest)
     return std::move(newest.error());
@@ -89,14 +119,11 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   auto said = content.metadata().find("model");
   if (said != content.metadata().end() && said->second != described(job))
     return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, described(job)));
-  for (auto& [name, mine] :
-       std::map<std::string, std::string>{{"optimizer", std::string{name_of(job.update.kind)}},
-                                          {"seed", std::to_string(job.seed)},
-                                          {"global_batch", std::to_string(job.shape.global_batch)}})
+  for (auto& [name, mine] : circumstances_of(job, data))
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != mine)
       return malformed(
-        fmt::format("{} was trained with the {} {}, and this run has {}: which samples a step takes, and "
-                    "what comes of them, would be others",
+        fmt::format("{}: its {} is {}, and this run's {}: which samples a step takes, and what comes of them, would be "
+                    "others",
                     file, name, its->second, mine));
   found_checkpoint result;
   result.torn = (*newest)->torn;

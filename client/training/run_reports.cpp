@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 
 namespace ringmaster::training {
 
@@ -16,13 +19,16 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-} // namespace
+/// Of the samples held out, of a model that is kept because the run ends.
+constexpr uint32_t early_tries_max = 64;
 
-std::string active_run::advice_for(uint64_t epoch) const {
-  if (epoch < settings_.epochs)
-    return fmt::format("Make room on the disk: the next one is due behind epoch {}", epoch + 1);
-  return "It was the last one";
+/// Whether more room would have helped.
+bool is_of_room(const std::string& sentence) {
+  return std::ranges::any_of(std::array{ENOSPC, EDQUOT, EFBIG},
+                             [&](int x) { return sentence.find(std::strerror(x)) != sentence.npos; });
 }
+
+} // namespace
 
 proto::TrainingStep active_run::record(uint64_t step) const {
   proto::TrainingStep result;
@@ -38,6 +44,7 @@ proto::TrainingStep active_run::record(uint64_t step) const {
 
 void active_run::step_done(const step_report& x) {
   latest_ = x;
+  outcome_.steps_done = x.step + 1;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
   (x.step < outcome_.began_at + outcome_.steps_an_epoch ? first_seconds_ : seconds_).push_back(x.seconds);
   epoch_steps_[x.step] = x; // the latest, where it was done again
@@ -65,6 +72,28 @@ void active_run::kill_one() {
 }
 
 void active_run::image_taken(const model_image& x) {
+  if (x.step % outcome_.steps_an_epoch == 0)
+    tell_epoch(x);
+  else if (!settings_.checkpoints.empty() && tried(x, early_tries_max)) // the run was told to end
+    save(x, "it was the last one");
+}
+
+std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t samples_max) {
+  auto whole = whole_parts(*job_, x);
+  std::vector<std::span<const std::byte>> views;
+  for (uint32_t l = 0; l < job_->layers.size(); ++l)
+    views.push_back(whole[whole_part(value_kind::weight, l)]); // empty, where it has no parameters
+  auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max);
+  if (std::isfinite(result.loss))
+    return result;
+  problem_ = make_error(errc::invalid_argument,
+                        fmt::format("the model behind step {} gives no numbers any more, and is not kept: a lower "
+                                    "learning rate would help",
+                                    x.step));
+  return std::nullopt;
+}
+
+void active_run::tell_epoch(const model_image& x) {
   epoch_report report;
   report.epoch = x.step / outcome_.steps_an_epoch;
   report.steps = x.step;
@@ -82,26 +111,30 @@ void active_run::image_taken(const model_image& x) {
   report.loss /= static_cast<double>(std::max<uint64_t>(steps, 1));
   report.accuracy /= static_cast<double>(std::max<uint64_t>(steps, 1));
   report.samples_a_second = static_cast<double>(steps * job_->shape.global_batch) / std::max(took.count(), 1e-9);
-  auto whole = whole_parts(*job_, x);
-  std::vector<std::span<const std::byte>> views;
-  for (uint32_t l = 0; l < job_->layers.size(); ++l)
-    views.push_back(whole[whole_part(value_kind::weight, l)]); // empty, where it has no parameters
-  report.held_out = evaluate(*job_, views, *settings_.data.held_out, settings_.held_out_max);
-  if (!std::isfinite(report.held_out.loss)) {
-    problem_ = make_error(errc::invalid_argument,
-                          fmt::format("the model behind step {} gives no numbers any more, and is not kept: a lower "
-                                      "learning rate would help",
-                                      x.step));
+  auto held_out = tried(x, settings_.held_out_max);
+  if (!held_out)
     return;
-  }
-  if (!settings_.checkpoints.empty())
-    if (auto problem = save_checkpoint(directory_, *job_, x))
-      watcher_.note(fmt::format("no checkpoint of step {}, and training goes on: {}. {}", x.step, render(problem),
-                                advice_for(report.epoch)));
+  report.held_out = *held_out;
+  save(x, report.epoch == settings_.epochs ? "it was the last one"
+                                           : fmt::format("the next one is due behind epoch {}", report.epoch + 1));
   epoch_steps_.erase(epoch_steps_.begin(), epoch_steps_.lower_bound(x.step - 1)); // none goes back behind its model
   std::erase_if(outcome_.epochs, [&](auto& y) { return y.epoch == report.epoch; });
   outcome_.epochs.push_back(report);
   watcher_.epoch_done(report);
+}
+
+void active_run::save(const model_image& x, const std::string& next) {
+  if (settings_.checkpoints.empty())
+    return;
+  auto problem = save_checkpoint(directory_, *job_, *settings_.data.training, x);
+  if (!problem && stopped_)
+    watcher_.note(fmt::format("the model as of step {} is in {}", x.step, directory_.file_of(x.step).string()));
+  if (!problem)
+    return;
+  const auto why = render(problem);
+  watcher_.note(fmt::format("no checkpoint of step {}, and {}: {}; {}{}", x.step,
+                            stopped_ ? "the run ends" : "training goes on", why,
+                            is_of_room(why) ? "make room on the disk: " : "", next));
 }
 
 } // namespace ringmaster::training

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ringmaster::training {
 
 caf::expected<sampler> order_of(const run_settings& x) {
@@ -14,6 +16,34 @@ caf::expected<sampler> order_of(const run_settings& x) {
   order.seed = x.job.seed;
   return sampler::of(order);
 }
+
+namespace {
+
+/// Of a rank's, the fewest samples that it works on at once.
+uint64_t fewest_at_once(const run_settings& x) {
+  auto result = x.job.shape.global_batch;
+  const auto parts = x.job.strategy->shape(x.job.shape, x.ranks).data;
+  for (uint32_t part = 0; part < parts; ++part)
+    for (auto& each : micro_batches(x.job.shape, part, parts))
+      result = std::min(result, each.count());
+  return result;
+}
+
+/// For layers that cannot learn of a single sample.
+caf::error check_samples_at_once(const run_settings& x) {
+  const auto found = fewest_at_once(x);
+  for (size_t l = 0; l < x.job.layers.size(); ++l)
+    if (const auto least = x.job.layers[l]->samples_min(); found < least)
+      return make_error(
+        errc::invalid_argument,
+        fmt::format("layer {}, {}, learns of {} at once at least, and {} on {} has {}: {}", l, x.job.layers[l]->name(),
+                    counted(least, "sample"), x.job.strategy->name, counted(x.ranks, "rank"), found,
+                    x.job.shape.micro_batch < least ? fmt::format("--micro-batch {} would do", least)
+                                                    : "a larger --global-batch, or fewer ranks, would do"));
+  return caf::none;
+}
+
+} // namespace
 
 caf::error check(const run_settings& x) {
   if (auto order = order_of(x); !order)
@@ -44,6 +74,8 @@ caf::error check(const run_settings& x) {
                                   data.name(), data.label_count()));
   if (auto problem = x.job.strategy->check(x.job.shape, x.ranks))
     return problem;
+  if (auto problem = check_samples_at_once(x))
+    return problem;
   const auto tensor = x.job.strategy->shape(x.job.shape, x.ranks).tensor;
   for (size_t l = 0; tensor > 1 && l < x.job.layers.size(); ++l)
     if (auto why = x.job.layers[l]->cannot_share(tensor); !why.empty())
@@ -55,7 +87,7 @@ caf::error check(const run_settings& x) {
 caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
                                  const run_watcher& watcher) {
   active_run mine{system, std::move(coordinator), std::move(settings), watcher};
-  if (auto problem = mine.prepare())
+  if (auto problem = mine.prepare(true))
     return problem;
   return mine.run(nullptr);
 }
@@ -63,9 +95,10 @@ caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor co
 caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,
                                                          run_settings settings, const run_watcher& watcher) {
   active_run mine{system, group.coordinator(), std::move(settings), watcher};
-  if (auto problem = mine.prepare())
+  const bool leads = group.plays(0);
+  if (auto problem = mine.prepare(leads))
     return problem;
-  if (!group.plays(0)) {
+  if (!leads) {
     if (auto problem = mine.play(group))
       return problem;
     return std::optional<run_outcome>{};

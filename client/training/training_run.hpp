@@ -23,7 +23,7 @@ struct run_settings {
   uint64_t epochs = 1;
   bool deterministic = false;
   bool mirror = false;               ///< See trainer_settings.
-  std::filesystem::path checkpoints; ///< A directory; empty: none are written.
+  std::filesystem::path checkpoints; ///< A directory, of this run alone; empty: none are written.
   uint32_t checkpoints_kept = 3;
   bool resume = false;                                    ///< From the newest of them.
   uint32_t held_out_max = UINT32_MAX;                     ///< Samples that an epoch is tried on.
@@ -44,10 +44,14 @@ struct epoch_report {
   uint32_t ranks = 0;
 };
 
+struct run_outcome;
+
 struct run_watcher {
   std::function<void(const step_report&)> step_done = [](auto&) {};
   std::function<void(const epoch_report&)> epoch_done = [](auto&) {};
   std::function<void(const std::string&)> note = [](auto&) {};
+  /// Of a run that ends before its end, before it returns why: what was done of it.
+  std::function<void(const run_outcome&)> broken_off = [](auto&) {};
   /// Asked some ten times a second: whether to end before the end.
   std::function<bool()> stops = [] { return false; };
 };
@@ -61,7 +65,8 @@ struct step_profiles {
 
 struct run_outcome {
   uint64_t steps = 0, steps_an_epoch = 0;
-  uint64_t began_at = 0; ///< The step that it was resumed at.
+  uint64_t began_at = 0;   ///< The step that it was resumed at.
+  uint64_t steps_done = 0; ///< Since the beginning of the first run: the next one's number.
   std::vector<epoch_report> epochs;
   uint64_t bytes_peak = 0; ///< Of a rank.
   step_profiles profiles;
@@ -81,8 +86,10 @@ caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& syst
 
 /// Trains on free devices of a cluster, and returns when that is done; the watcher is called in this thread. Every wait
 /// has a limit: a rank that does not answer is replaced, or the run ends and says why.
-/// Errors: invalid_argument for a model that does not go with the data or the strategy; too_few_devices; those of the
-/// checkpoints; aborted where the watcher stops it; what the trainer ends with.
+/// Errors: invalid_argument for a model that does not go with the data or the strategy, or for checkpoints of an
+/// earlier run where it is not to resume; in_use, where another run writes there; too_few_devices; those of the
+/// checkpoints; aborted where the watcher stops it, which has the latest model written first; what the trainer ends
+/// with.
 caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
                                  const run_watcher& watcher = {});
 

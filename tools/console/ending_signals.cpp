@@ -1,6 +1,7 @@
 #include "tools/console/ending_signals.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <ctime>
 
@@ -8,10 +9,15 @@ namespace ringmaster {
 
 namespace {
 
+constexpr int signals_that_end[] = {SIGTERM, SIGINT, SIGHUP};
+
+std::atomic<int> caught{0}; // by the handler
+static_assert(std::atomic<int>::is_always_lock_free);
+
 sigset_t ending_signals() {
   sigset_t result;
   sigemptyset(&result);
-  for (auto x : {SIGTERM, SIGINT, SIGHUP})
+  for (auto x : signals_that_end)
     sigaddset(&result, x);
   return result;
 }
@@ -21,12 +27,19 @@ sigset_t ending_signals() {
 void block_ending_signals() {
   auto signals = ending_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  struct sigaction action {};
+  action.sa_handler = [](int number) { caught = number; };
+  action.sa_mask = signals;
+  action.sa_flags = SA_RESTART;
+  for (auto x : signals_that_end)
+    sigaction(x, &action, nullptr);
 }
 
 int ending_signal() {
   auto signals = ending_signals();
   timespec now{0, 0};
-  return std::max(sigtimedwait(&signals, nullptr, &now), 0);
+  const auto blocked = std::max(sigtimedwait(&signals, nullptr, &now), 0);
+  return blocked != 0 ? blocked : caught.exchange(0);
 }
 
 } // namespace ringmaster

@@ -11,10 +11,16 @@
 
 namespace ringmaster {
 
+namespace {
+
+caf::error cannot_write(const std::string& file, const char* what) {
+  return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, std::strerror(errno)));
+}
+
+} // namespace
+
 caf::error write_output_file(const std::string& file, const std::string& text, const char* what) {
-  auto failed = [&] {
-    return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, std::strerror(errno)));
-  };
+  auto failed = [&] { return cannot_write(file, what); };
   auto* stream = std::fopen(file.c_str(), "wb");
   if (stream == nullptr)
     return failed();
@@ -41,6 +47,21 @@ caf::error replace_file(const std::string& file, const std::string& text, const 
   std::error_code ignored;
   fs::remove(draft, ignored);
   return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, failure.message()));
+}
+
+caf::error try_output_file(const std::string& file, const char* what) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto before = fs::status(file, ignored).type();
+  if (before != fs::file_type::not_found && before != fs::file_type::regular && before != fs::file_type::directory)
+    return caf::none; // opening a pipe would begin something
+  auto* stream = std::fopen(file.c_str(), "ab");
+  if (stream == nullptr)
+    return cannot_write(file, what);
+  std::fclose(stream);
+  if (before == fs::file_type::not_found)
+    fs::remove(file, ignored);
+  return caf::none;
 }
 
 } // namespace ringmaster

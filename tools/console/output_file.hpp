@@ -13,4 +13,7 @@ caf::error write_output_file(const std::string& file, const std::string& text, c
 /// file, which it then replaces. The file's permissions stay; a symbolic link does, too.
 caf::error replace_file(const std::string& file, const std::string& text, const char* what);
 
+/// Whether it could be written now: before much work is done for it. Leaves what is there as it is. Errors: io_error.
+caf::error try_output_file(const std::string& file, const char* what);
+
 } // namespace ringmaster

@@ -38,7 +38,7 @@ progress::~progress() {
   clear();
 }
 
-void progress::at(double part) {
+void progress::at(double part, std::string_view more) {
   if (err_ == nullptr)
     return;
   const auto now = now_();
@@ -48,8 +48,10 @@ void progress::at(double part) {
   part = std::clamp(part, 0.0, 1.0);
   const auto passed = std::chrono::duration<double>(now - start_).count();
   auto line = fmt::format("{}: {:.0f} % done", what_, std::floor(100 * part));
-  if (part >= part_min)
-    line += fmt::format(", about {} left", rounded(passed * (1 - part) / part));
+  if (const auto done = part - begun_at_; done >= part_min)
+    line += fmt::format(", about {} left", rounded(passed * (1 - part) / done));
+  if (!more.empty())
+    line += fmt::format(", {}", more);
   fmt::print(err_, "\r\033[K{}", line);
   std::fflush(err_);
   shown_ = true;

@@ -176,7 +176,8 @@ bool cluster_launch::run_program() {
   }
   while (program_.running() && now() < kill_at_) {
     look_for_lost();
-    step(std::min(kill_at_, next_report()));
+    end_left_standing();
+    step(std::min({kill_at_, next_report(), end_standing_at_}));
     report_failed_ranks();
   }
   look_for_lost();
@@ -192,6 +193,25 @@ void cluster_launch::report_failed_ranks() {
   for (auto& x : program_.failures())
     if (!ranks_.empty() && stop_signal_ == 0)
       say(x);
+}
+
+/// The others have taken it for lost, or waited for it; who stopped it may still let it go on for a while.
+void cluster_launch::end_left_standing() {
+  const auto left = program_.left_standing();
+  if (left.empty()) {
+    end_standing_at_ = time_point::max();
+    return;
+  }
+  if (end_standing_at_ == time_point::max())
+    end_standing_at_ = now() + grace;
+  if (now() < end_standing_at_)
+    return;
+  end_standing_at_ = time_point::max();
+  for (auto* each : left) {
+    say(fmt::format("{} is stopped by a signal, and all others ended {} ago: killing it", each->name(),
+                    in_seconds(grace)));
+    each->signal(SIGKILL);
+  }
 }
 
 /// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows

@@ -49,6 +49,7 @@ private:
   void report_missing(const std::string& listed);
   bool run_program();
   void report_failed_ranks();
+  void end_left_standing();
   void look_for_lost();
   void report_lost(size_t node);
   time_point next_report() const;
@@ -84,8 +85,9 @@ private:
   };
   std::map<size_t, lost_node> lost_; ///< By the node's place.
   bool coordinator_reported_ = false;
-  std::vector<pid_t> not_the_programs_; ///< Processes that were left behind before it ran.
-  int stop_signal_ = 0;                 ///< The first that came; 0: none.
+  time_point end_standing_at_ = time_point::max(); ///< Ranks that are stopped, when the others have ended.
+  std::vector<pid_t> not_the_programs_;            ///< Processes that were left behind before it ran.
+  int stop_signal_ = 0;                            ///< The first that came; 0: none.
   bool stopping_ = false;
   time_point kill_at_ = time_point::max(); ///< Set by the second: when patience ends.
 };

@@ -86,10 +86,15 @@ std::vector<process_watch::received_signal> process_watch::read_signals() {
 
 void process_watch::reap() {
   int raw = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &raw, WNOHANG)) > 0;)
-    for (auto& process : processes_)
-      if (process->running() && process->child().pid() == pid)
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &raw, WNOHANG | WUNTRACED | WCONTINUED)) > 0;)
+    for (auto& process : processes_) {
+      if (!process->running() || process->child().pid() != pid)
+        continue;
+      if (WIFSTOPPED(raw) || WIFCONTINUED(raw))
+        process->on_stop(WIFSTOPPED(raw));
+      else
         process->on_exit(exit_status{raw});
+    }
 }
 
 std::vector<pid_t> process_watch::strays() const {

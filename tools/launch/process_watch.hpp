@@ -27,8 +27,8 @@ public:
   /// Starts a process; it is valid as long as the watch. `spec.signal_mask` is set to what was blocked before us.
   caf::expected<watched_process*> start(std::string name, child_spec spec, watched_process::output_use use);
 
-  /// Waits until something happens, at most until `deadline`: output is passed on, ended children get their status.
-  /// Returns the signals that came, oldest first.
+  /// Waits until something happens, at most until `deadline`: output is passed on, ended children get their status, and
+  /// stopped ones are known. Returns the signals that came, oldest first.
   std::vector<received_signal> step(clock::time_point deadline);
 
   /// What children have left behind when they ended, or when they became daemons.

@@ -89,6 +89,15 @@ void program_processes::kill() {
     x.what->signal(SIGKILL);
 }
 
+std::vector<watched_process*> program_processes::left_standing() const {
+  std::vector<watched_process*> result;
+  for (auto& x : processes_)
+    if (x.what->stands_still())
+      result.push_back(x.what);
+  return result.size() == running_count() && result.size() < processes_.size() ? result
+                                                                               : std::vector<watched_process*>{};
+}
+
 std::vector<std::string> program_processes::failures() {
   std::vector<std::string> result;
   auto others = running_count();

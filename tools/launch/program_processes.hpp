@@ -26,6 +26,10 @@ public:
   /// SIGKILL.
   void kill();
 
+  /// Those that somebody has stopped, where all the others have ended: nobody waits for them any more, and they would
+  /// never end. None: there are others that run, or no others.
+  std::vector<watched_process*> left_standing() const;
+
   /// Of those that have ended and failed since the last time: "rank 1 exited with status 3; 2 others go on". To be
   /// asked whenever one may have, as `status` goes by it.
   std::vector<std::string> failures();

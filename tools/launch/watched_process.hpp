@@ -25,6 +25,8 @@ public:
   const std::string& name() const { return name_; }
   const std::optional<exit_status>& status() const { return status_; }
   bool running() const { return !status_; }
+  /// Somebody has stopped it (SIGSTOP), and nobody has let it go on.
+  bool stands_still() const { return running() && stands_still_; }
 
   /// Standard output so far, if kept.
   const std::string& kept_output() const { return kept_; }
@@ -45,6 +47,7 @@ public:
   child_process& child() { return child_; }
   void read_output();
   void on_exit(exit_status status);
+  void on_stop(bool stopped) { stands_still_ = stopped; }
 
 private:
   void read_stream(unique_fd& fd, line_prefixer& lines, int own_stream);
@@ -57,6 +60,7 @@ private:
   line_prefixer error_lines_;
   std::string kept_;
   std::optional<exit_status> status_;
+  bool stands_still_ = false;
 };
 
 /// Writes all of `text` to one of our standard streams, in one write where the system lets us.

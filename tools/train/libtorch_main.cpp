@@ -45,7 +45,7 @@ caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes&
 } // namespace
 
 int main(int argc, char** argv) {
-  register_trained_model({"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron});
+  register_trained_model({"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron, false, true});
   register_trained_model({"lenet", "LeNet-5, of digits of 28x28", make_lenet});
   register_trained_model({"resnet9", "convolutions with batch norm, two of them residual, of CIFAR-10's images",
                           make_resnet9});

@@ -30,16 +30,16 @@ class run_call final : public configured_call {
   }
 
   caf::error check() override {
-    if (is_told("device.count") && cfg_.values().device.count < opts_.ranks)
-      return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
-                                 counted(opts_.ranks, "rank")));
     auto launched = launched_process_of(process_environment(), cfg_.values().coordinator.port);
     if (!launched)
       return std::move(launched.error());
     launched_ = std::move(*launched);
-    if (launched_)
-      opts_.ranks = launched_->world_size;
-    return opts_.check();
+    if (auto problem = opts_.check(launched_))
+      return problem;
+    if (!launched_ && is_told("device.count") && cfg_.values().device.count < opts_.ranks)
+      return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
+                                 counted(opts_.ranks, "rank")));
+    return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
@@ -49,8 +49,12 @@ class run_call final : public configured_call {
     what->devices_limit = cfg_.values().node.join_timeout;
     if (auto problem = training::check(*what))
       return problem;
-    if (!opts_.json && (!launched_ || launched_->rank == 0))
+    if (leads())
+      if (auto problem = try_files())
+        return problem;
+    if (!opts_.json && leads())
       fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(*what));
+    std::fflush(to.out); // whoever follows a file sees what is trained
     for (auto& each : what->data.remarks)
       fmt::print(to.err, "ringmaster train: {}\n", each);
     block_ending_signals();
@@ -68,6 +72,16 @@ class run_call final : public configured_call {
     if (!found)
       return std::move(found.error());
     return *found ? tell(to, *what, **found) : exit_ok;
+  }
+
+  /// Whether this process has the trainer, and tells.
+  bool leads() const { return !launched_ || launched_->rank == 0; }
+
+  /// What is written in the end, before it is computed.
+  caf::error try_files() const {
+    if (auto problem = opts_.svg.empty() ? caf::error{} : try_output_file(opts_.svg, "the picture"))
+      return problem;
+    return opts_.trace.empty() ? caf::error{} : try_output_file(opts_.trace, "the trace");
   }
 
   using outcome = caf::expected<std::optional<run_outcome>>;
@@ -96,33 +110,49 @@ class run_call final : public configured_call {
     return found;
   }
 
+  double seconds_taken() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
   caf::expected<int> tell(const console& to, const run_settings& what, const run_outcome& found) {
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
-    if (auto problem = draw(found))
-      return problem;
     std::optional<predicted_step> predicted;
     if (const auto& its = found.profiles; !its.steps.empty()) {
       auto made = predict(*found.job, its.ranks, its.steps);
       if (!made)
         return std::move(made.error());
       predicted = std::move(*made);
-      if (auto problem = trace(found, *predicted))
-        return problem;
     }
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, took.count()));
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken()));
     else
-      fmt::print(to.out, "{}{}", ending_text(found, took.count()), predicted ? prediction_text(found, *predicted) : "");
+      fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
+                 predicted ? prediction_text(found, *predicted) : "");
+    std::fflush(to.out); // whatever becomes of the files
+    if (auto problem = draw(found))
+      return problem;
+    if (auto problem = predicted ? trace(found, *predicted) : caf::error{})
+      return problem;
     return exit_ok;
+  }
+
+  /// Of a run that has ended before its end; why is told behind it.
+  void tell_part(const console& to, const run_settings& what, const run_outcome& found) {
+    steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
+    if (opts_.json)
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken()));
+    if (auto problem = draw(found))
+      fmt::print(to.err, "ringmaster train: {}\n", render(problem));
   }
 
   run_watcher watcher(const console& to, progress& line, const run_settings& what) {
     run_watcher result;
-    const auto an_epoch = what.data.training->count() / what.job.shape.global_batch;
+    const auto batch = what.job.shape.global_batch, an_epoch = what.data.training->count() / batch;
     const auto whole = static_cast<double>(std::max<uint64_t>(an_epoch * what.epochs, 1));
-    result.step_done = [this, &line, whole](const step_report& x) {
+    result.step_done = [this, &line, whole, batch](const step_report& x) {
+      if (steps_.empty())
+        line.begin_at(static_cast<double>(x.step) / whole);
       steps_[x.step] = x; // the latest, where it was done again
-      line.at(static_cast<double>(x.step + 1) / whole);
+      line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch));
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
       if (!opts_.json)
@@ -130,9 +160,10 @@ class run_call final : public configured_call {
     };
     result.note = [this, &to, &line](const std::string& x) {
       notes_.push_back(x);
-      if (!opts_.json)
+      if (!opts_.json && leads()) // the others have read the same checkpoint
         line.print(to.out, "  " + x + "\n");
     };
+    result.broken_off = [this, &to, &what](const run_outcome& x) { tell_part(to, what, x); };
     result.stops = [] { return ending_signal() != 0; };
     return result;
   }
@@ -154,7 +185,7 @@ class run_call final : public configured_call {
     loss_curve curve;
     curve.title = fmt::format("{} by {}, {}", opts_.model->name, opts_.which->name, counted(opts_.ranks, "rank"));
     curve.first = found.began_at;
-    curve.steps.resize(found.steps - found.began_at);
+    curve.steps.resize(found.steps_done - found.began_at);
     for (auto& [step, each] : steps_) {
       curve.steps[step - found.began_at] = each.loss;
       if (each.attempts > 1)

@@ -22,7 +22,8 @@ namespace {
 
 using namespace training;
 
-constexpr uint32_t ranks_max = 64;
+constexpr uint32_t ranks_max = 64, ranks_alone = 2;
+constexpr uint32_t samples_drawn = 8000, window_bytes = 64;
 constexpr uint64_t size_max = 1 << 20;
 constexpr uint32_t held_out_max = 10'000; ///< Samples that an epoch is tried on.
 
@@ -72,10 +73,14 @@ std::vector<std::string> model_names() {
   return result;
 }
 
+caf::expected<opened_data> drawn_digits(uint64_t seed, uint32_t count) {
+  return make_synthetic_digits(seed, count, std::max(count / 6, 1u));
+}
+
 } // namespace
 
 void run_options::add_to(option_table& table) {
-  ranks = 2;
+  ranks = 0; // not told
   trained.global_batch = 64;
   data_option = "--data-ranks";
   table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
@@ -95,18 +100,29 @@ void run_options::add_to(option_table& table) {
     .offers(model_names())
     .otherwise(std::string{model->name});
   strategy_options::add_to(table, ranks_max);
+  table.option_named("--ranks").otherwise(fmt::format("{}; of a launcher, as many as it has started", ranks_alone));
+  table.option_named("--micro-batch").otherwise("1 in pipelines, else all that it has");
   table.option_named("--strategy").says("S", "one of these").otherwise("ddp; with --virtual-ranks ddp-ordered");
-  table.parsed("--sizes", wishes.sizes, parse_sizes)
+  table.parsed("--sizes", sizes, parse_sizes)
     .says("N-N", "of the layers between input and output, of mlp")
     .otherwise("128");
   table.file("--data", data)
     .says("DIR", "a folder with MNIST's files or CIFAR-10's; of bytes, with texts")
     .otherwise("digits that a seeded generator draws; this program's sources and documents");
-  table.number("--samples", samples, 10, 1 << 24).says("N", "of drawn digits; a sixth as many are held out");
+  table.number("--samples", samples, 10, 1 << 24)
+    .says("N", "of drawn digits; a sixth as many are held out")
+    .otherwise(std::to_string(samples_drawn));
   if (std::ranges::any_of(trained_models(), &trained_model::of_text)) {
-    table.number("--window", window, 2, 4096).says("N", "bytes of a text that a sample has");
-    table.number("--width", wishes.width, 4, 4096).says("N", "of a transformer's positions, a multiple of 4 heads");
-    table.number("--blocks", wishes.blocks, 1, 256).says("N", "of a transformer: attention and feed-forward");
+    const model_wishes others;
+    table.number("--window", window, 2, 4096)
+      .says("N", "bytes of a text that a sample has")
+      .otherwise(std::to_string(window_bytes));
+    table.number("--width", width, 4, 4096)
+      .says("N", "of a transformer's positions, a multiple of 4 heads")
+      .otherwise(std::to_string(others.width));
+    table.number("--blocks", blocks, 1, 256)
+      .says("N", "of a transformer: attention and feed-forward")
+      .otherwise(std::to_string(others.blocks));
   }
   table.number("--epochs", epochs, 1, 1'000'000).says("E", "how often each sample is learned from");
   table
@@ -142,13 +158,46 @@ void run_options::add_to(option_table& table) {
   table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
 }
 
-caf::error run_options::check() {
-  if (all)
-    return invalid("--strategy all is of simulate train: here it is one, such as ddp");
-  if (which == nullptr)
-    which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
+caf::error run_options::check_ranks(const std::optional<launched_process>& started) {
+  if (started && ranks != 0 && ranks != started->world_size)
+    return invalid(fmt::format("--ranks {}: {} has started {}: leave it away", ranks, started->launcher,
+                               counted(started->world_size, "rank")));
+  if (ranks == 0)
+    ranks = started ? started->world_size : ranks_alone;
   if (ranks > ranks_max)
     return invalid(fmt::format("{} ranks are more than can train together, {}", ranks, ranks_max));
+  return caf::none;
+}
+
+caf::error run_options::unused_option() const {
+  auto refused = [&](std::string_view option, const std::string& why) {
+    return invalid(fmt::format("{}: {}", option, why));
+  };
+  if (samples && !data.empty())
+    return refused("--samples", "of drawn digits, and --data has as many as its files hold");
+  if (samples && model->of_text)
+    return refused("--samples",
+                   fmt::format("of drawn digits, and {} learns from all windows of its texts", model->name));
+  if (sizes && !model->takes_sizes)
+    return refused("--sizes", fmt::format("{} has layers of its own; those of mlp are told", model->name));
+  if (model->of_text)
+    return caf::none;
+  if (window)
+    return refused("--window", fmt::format("{} learns from images, which have none", model->name));
+  if (width || blocks)
+    return refused(width ? "--width" : "--blocks", fmt::format("{} is no transformer; bytes is", model->name));
+  return caf::none;
+}
+
+caf::error run_options::check(const std::optional<launched_process>& started) {
+  if (all)
+    return invalid("--strategy all is of simulate train: here it is one, such as ddp");
+  if (auto problem = check_ranks(started))
+    return problem;
+  if (auto problem = unused_option())
+    return problem;
+  if (which == nullptr)
+    which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
   if (resume && checkpoint.empty())
     return invalid("--resume needs --checkpoint DIR, where it is to go on from");
   if (trained.global_batch < ranks && which->shares == sharing::none)
@@ -159,11 +208,11 @@ caf::error run_options::check() {
 
 caf::expected<opened_data> run_options::open_data() const {
   if (!model->of_text)
-    return data.empty() ? make_synthetic_digits(seed, samples, std::max(samples / 6, 1u)) : open_data_folder(data);
+    return data.empty() ? drawn_digits(seed, samples.value_or(samples_drawn)) : open_data_folder(data);
   auto folder = data.empty() ? own_texts() : std::optional{std::filesystem::path{data}};
   if (!folder)
     return invalid(fmt::format("{} needs --data DIR, a folder of texts: this program's own are not here", model->name));
-  return open_data_folder(*folder, {.window = window, .seed = seed});
+  return open_data_folder(*folder, {.window = window.value_or(window_bytes), .seed = seed});
 }
 
 caf::expected<run_settings> run_options::settings() {
@@ -176,6 +225,10 @@ caf::expected<run_settings> run_options::settings() {
     result.data.training = std::make_shared<remembered_data>(result.data.training);
     result.data.held_out = std::make_shared<remembered_data>(result.data.held_out);
   }
+  model_wishes wishes;
+  wishes.sizes = sizes.value_or(wishes.sizes);
+  wishes.width = width.value_or(wishes.width);
+  wishes.blocks = blocks.value_or(wishes.blocks);
   auto layers = model->make(*result.data.training, wishes);
   if (!layers)
     return std::move(layers.error());
@@ -185,6 +238,9 @@ caf::expected<run_settings> run_options::settings() {
   trained.for_real = true;
   if (auto problem = which->check(trained, ranks))
     return problem;
+  // Stages work on one sample while others go through the next; who shares a layer only has more to begin.
+  if (!micro_batch && which->cut == batch_cut::always && which->shares != sharing::stages)
+    micro_batch = (trained.global_batch - 1) / which->shape(trained, ranks).data + 1;
   if (auto problem = choose())
     return problem;
   for (auto& each : *layers)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client/training/training_run.hpp"
+#include "runtime/launchers/launched_process.hpp"
 #include "tools/train/trained_models.hpp"
 #include "tools/training/strategy_options.hpp"
 
@@ -9,10 +10,11 @@ namespace ringmaster {
 /// What `ringmaster train` is told. Must not move once it has been added to a table.
 struct run_options : strategy_options {
   const trained_model* model = &trained_models().front();
-  model_wishes wishes{.sizes = {128}};
-  uint32_t window = 64;    ///< Bytes of a text that a sample has.
-  std::string data;        ///< A folder; empty: drawn digits.
-  uint32_t samples = 8000; ///< Of drawn digits; as many as an epoch has.
+  std::optional<std::vector<uint64_t>> sizes; ///< See model_wishes, as told; the same of those below.
+  std::optional<uint64_t> width, blocks;
+  std::optional<uint32_t> window;  ///< Bytes of a text that a sample has.
+  std::string data;                ///< A folder; empty: drawn digits.
+  std::optional<uint32_t> samples; ///< Of drawn digits; as many as an epoch has.
   uint64_t epochs = 3;
   training::optimizer by{.kind = training::optimizer_kind::adam};
   uint64_t seed = 1234;
@@ -23,13 +25,16 @@ struct run_options : strategy_options {
   std::string precision_name = "float32";
 
   void add_to(option_table& table);
-  /// Errors: invalid_argument.
-  caf::error check();
+  /// `started`: by a launcher, which has said how many ranks there are. Errors: invalid_argument.
+  caf::error check(const std::optional<launched_process>& started);
   /// With the data read, and the model made for it. Errors: those of the data and of the model; invalid_argument where
   /// the strategy cannot train it.
   caf::expected<training::run_settings> settings();
 
 private:
+  caf::error check_ranks(const std::optional<launched_process>& started);
+  /// Options that this model or this data would not go by.
+  caf::error unused_option() const;
   caf::expected<training::opened_data> open_data() const;
 };
 

@@ -1,5 +1,6 @@
 #include "tools/train/run_report.hpp"
 
+#include "client/training/active_run.hpp"
 #include "runtime/text/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/data/byte_windows.hpp"
@@ -36,10 +37,11 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   std::string layers;
   for (auto& each : what.job.layers)
     layers += (layers.empty() ? "" : ", ") + each->name();
-  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out; {} parameters in {}: {}\n\n", x.model->name,
+  const auto remark = order_of(what)->remark(); // checked by now
+  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out; {} parameters in {}: {}\n{}{}\n", x.model->name,
                      x.which->name, counted(x.ranks, "rank"), counted(what.data.training->count(), "sample"),
                      what.data.training->name(), what.data.held_out->count(), parameters_of(what.job.layers),
-                     counted(what.job.layers.size(), "layer"), layers);
+                     counted(what.job.layers.size(), "layer"), layers, remark, remark.empty() ? "" : "\n");
 }
 
 std::string yardstick_text(const run_settings& what) {
@@ -55,6 +57,21 @@ std::string yardstick_text(const run_settings& what) {
     texts.push_back(file.bytes());
   return fmt::format("held out by file; from the two bytes before alone, {:.3f} bits a byte (Witten-Bell)\n\n",
                      bits_per_byte(model, texts));
+}
+
+std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t step, uint64_t batch) {
+  constexpr int latest = 20; // so many smooth it, and a change is soon seen
+  const auto last = steps.find(step);
+  auto first = last;
+  uint64_t count = 0;
+  for (; count < latest && first != steps.begin(); ++count)
+    --first;
+  std::chrono::duration<double> took{last->second.seconds};
+  if (first != last)
+    took = last->second.ended_at - first->second.ended_at;
+  const auto samples = static_cast<double>(std::max<uint64_t>(count, 1) * batch);
+  return fmt::format("loss {:.4f}, {} samples/s", last->second.loss,
+                     count_text(static_cast<uint64_t>(samples / std::max(took.count(), 1e-9))));
 }
 
 std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
@@ -95,8 +112,11 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("strategy", x.which->name)
     .member("ranks", x.ranks)
     .member("data", what.data.training->name())
+    .member("samples", what.data.training->count())
+    .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)
     .member("parameters", parameters_of(what.job.layers))
     .member("steps", found.steps)
+    .member("steps_done", found.steps_done)
     .member("began_at", found.began_at)
     .member("seconds", seconds)
     .member("step_seconds", found.step_seconds)

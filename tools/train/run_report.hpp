@@ -10,6 +10,8 @@ namespace ringmaster {
 std::string beginning_text(const run_options& x, const training::run_settings& what);
 /// Of texts, what simple counts make of those that are held out; else empty.
 std::string yardstick_text(const training::run_settings& what);
+/// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were.
+std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch);
 /// Of an epoch, a line.
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of_text);
 /// What the simulator makes of the steps that were profiled.

@@ -21,7 +21,8 @@ caf::expected<model_layers> make_perceptron(const data_set& data, const model_wi
 }
 
 std::vector<trained_model>& known_models() {
-  static std::vector<trained_model> all{{"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron}};
+  static std::vector<trained_model> all{
+    {"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron, false, true}};
   return all;
 }
 

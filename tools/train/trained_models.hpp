@@ -14,8 +14,8 @@ namespace ringmaster {
 
 /// What somebody has said of a model, for one of them to take.
 struct model_wishes {
-  std::vector<uint64_t> sizes;     ///< Of a perceptron's layers between input and output.
-  uint64_t width = 64, blocks = 2; ///< Of a transformer.
+  std::vector<uint64_t> sizes{128}; ///< Of a perceptron's layers between input and output.
+  uint64_t width = 64, blocks = 2;  ///< Of a transformer.
 };
 
 /// A model that can be trained, by its name.
@@ -24,7 +24,8 @@ struct trained_model {
   std::string_view what; ///< In a line.
   /// Its layers for such data. Errors: invalid_argument for data that it does not take.
   caf::expected<training::model_layers> (*make)(const training::data_set& data, const model_wishes& wishes) = nullptr;
-  bool of_text = false; ///< Its data is a folder of texts.
+  bool of_text = false;     ///< Its data is a folder of texts, and it goes by the wishes of a transformer.
+  bool takes_sizes = false; ///< It goes by those of a perceptron.
 };
 
 /// Of a perceptron for such data, its inputs and outputs among them. Errors: invalid_argument for texts.

@@ -1,6 +1,7 @@
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/memory/open_file.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/training/checkpoints/durable_file.hpp"
 
@@ -8,6 +9,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
 
 namespace ringmaster::training {
 
@@ -16,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view checkpoint_prefix = "step-", checkpoint_suffix = ".safetensors";
+constexpr auto lock_name = "writer.lock"; ///< Stays when nobody writes: who removes it could remove the next one's.
 
 std::string name_of(uint64_t step) {
   return fmt::format("{}{:06}{}", checkpoint_prefix, step, checkpoint_suffix);
@@ -51,6 +56,26 @@ caf::expected<std::vector<std::string>> names_of(const fs::path& directory) {
 
 fs::path checkpoint_directory::file_of(uint64_t step) const {
   return directory_ / name_of(step);
+}
+
+caf::error checkpoint_directory::claim() {
+  std::error_code problem;
+  if (fs::create_directories(directory_, problem); problem)
+    return refused_by_system(directory_, "cannot be made a directory", problem);
+  const auto file = directory_ / lock_name;
+  auto opened = std::make_shared<const open_file>(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (opened->descriptor < 0)
+    return refused_by_system(file, "cannot be made", {errno, std::system_category()});
+  if (::flock(opened->descriptor, LOCK_EX | LOCK_NB) == 0) {
+    lock_ = std::move(opened);
+    return caf::none;
+  }
+  if (errno != EWOULDBLOCK)
+    return refused_by_system(file, "cannot be locked", {errno, std::system_category()});
+  return make_error(errc::in_use,
+                    fmt::format("{}: another run writes its checkpoints there, and has not ended: this one needs "
+                                "another folder, or its end",
+                                directory_.string()));
 }
 
 caf::expected<std::vector<uint64_t>> checkpoint_directory::steps() const {

@@ -6,13 +6,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+namespace ringmaster {
+struct open_file;
+}
+
 namespace ringmaster::training {
 
-/// A directory of checkpoints, a file a step: step-000123.safetensors. One process writes, any number read. A file has
+/// A directory of checkpoints, a file a step: step-000123.safetensors. One run writes, any number read. A file has
 /// its name only when it is whole and on the disk; one that was damaged since is found by its digest.
 class checkpoint_directory {
 public:
@@ -25,6 +30,10 @@ public:
   /// `kept`: how many checkpoints stay, at least one.
   checkpoint_directory(std::filesystem::path directory, uint32_t kept)
     : directory_(std::move(directory)), kept_(kept) {}
+
+  /// Makes the directory where it is not there, and locks a file in it: no other run writes there as long as this one
+  /// or a copy of it lives, however its process ends. Errors: in_use, where another one does; io_error.
+  caf::error claim();
 
   /// Writes the checkpoint of a step, in place of an earlier one of that step, and then removes all but the newest of
   /// this step and of those before; what later steps have left stays. Makes the directory where it is not there.
@@ -46,6 +55,7 @@ private:
 
   std::filesystem::path directory_;
   uint32_t kept_;
+  std::shared_ptr<const open_file> lock_;
 };
 
 } // namespace ringmaster::training

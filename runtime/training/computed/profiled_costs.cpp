@@ -10,14 +10,35 @@ double end_of(const event& x) {
   return x.start + x.duration;
 }
 
-/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two.
+/// When what each rank had aside was over, ascending.
+std::map<uint32_t, std::vector<double>> aside_ends(const std::vector<event>& all) {
+  std::map<uint32_t, std::vector<double>> result;
+  for (auto& x : all)
+    if (x.aside)
+      result[x.rank].push_back(end_of(x));
+  for (auto& [rank, ends] : result)
+    std::ranges::sort(ends);
+  return result;
+}
+
+/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two,
+/// but for what was waited for: until something aside was over.
 std::vector<event> with_what_prepares(std::vector<event> all) {
   std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
+  auto ends = aside_ends(all);
+  auto prepared_from = [&](uint32_t rank, double busy_until, double next) {
+    const auto& its = ends[rank];
+    const auto later = std::ranges::upper_bound(its, next);
+    return later == its.begin() ? busy_until : std::max(busy_until, *std::prev(later));
+  };
   std::vector<event> result;
+  double busy_until = 0;
   for (auto& x : all) {
     auto* before = result.empty() || result.back().rank != x.rank ? nullptr : &result.back();
     if (before != nullptr && !is_communication(before->what))
-      before->duration = std::max(before->duration, x.start - before->start + (takes_time(x.what) ? 0 : x.duration));
+      before->duration += std::max(x.start - prepared_from(x.rank, busy_until, x.start), 0.)
+                          + (takes_time(x.what) ? 0 : x.duration);
+    busy_until = x.aside ? std::max(busy_until, x.start) : end_of(x);
     if (takes_time(x.what) && !x.aside)
       result.push_back(x);
   }
@@ -31,14 +52,23 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
 /// time.
 using place = std::tuple<op, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>;
 
-struct meeting_time {
-  double all_there = 0, ended = 0;
+struct meeting {
+  double begun = 0, ended = 0; ///< When the last one came; when it was over.
+  std::vector<place> before{}; ///< What its ranks did aside before it.
 };
 
-/// From when all were there to when the last one could go on.
-std::map<place, meeting_time> meetings_of(const std::vector<event>& step) {
-  std::map<place, meeting_time> result;
+/// When a communication was over, as one more of its ranks has it. What is aside ends for all ranks at once, and is
+/// noticed by those that compute when they have done so: the first one tells. In any other all wait, and who has moved
+/// its data last is the last.
+double over_at(const event& x, const meeting& its) {
+  const auto end = end_of(x);
+  return !x.aside || its.ended == 0 ? std::max(its.ended, end) : std::min(its.ended, end);
+}
+
+std::map<place, meeting> meetings_of(const std::vector<event>& step) {
+  std::map<place, meeting> result;
   std::map<std::pair<uint32_t, place>, uint64_t> turns; // of each rank
+  std::map<uint32_t, place> latest_aside;               // the same
   for (auto& x : step) {
     if (!is_communication(x.what))
       continue;
@@ -48,10 +78,25 @@ std::map<place, meeting_time> meetings_of(const std::vector<event>& step) {
              is_pair ? x.samples.begin : 0,         0};
     std::get<5>(at) = turns[{x.rank, at}]++;
     auto& its = result[at];
-    its.all_there = std::max(its.all_there, sends ? end_of(x) : x.start);
-    its.ended = std::max(its.ended, end_of(x));
+    its.begun = std::max(its.begun, sends ? end_of(x) : x.start);
+    if (!sends)
+      its.ended = over_at(x, its);
+    if (!x.aside)
+      continue;
+    if (auto before = latest_aside.find(x.rank); before != latest_aside.end())
+      its.before.push_back(before->second);
+    latest_aside[x.rank] = at;
   }
   return result;
+}
+
+/// From when all were there to when it was over. A rank does what is aside one after the other, as the simulator has
+/// it: it is there when the one before is over, though it waits for several at once.
+double seconds_of(const meeting& x, const std::map<place, meeting>& all) {
+  auto there = x.begun;
+  for (auto& each : x.before)
+    there = std::max(there, all.at(each).ended);
+  return std::max(x.ended - there, 0.);
 }
 
 } // namespace
@@ -66,8 +111,9 @@ profiled_costs::profiled_costs(const training_job& job, const std::vector<event>
   for (auto& x : all)
     if (!is_communication(x.what))
       add({x.what, x.rank, x.layer, x.samples.count()}, x.duration);
-  for (auto& [where, its] : meetings_of(all))
-    add({std::get<0>(where), 0, std::get<3>(where), 0}, its.ended - its.all_there);
+  const auto meetings = meetings_of(all);
+  for (auto& [where, its] : meetings)
+    add({std::get<0>(where), 0, std::get<3>(where), 0}, seconds_of(its, meetings));
   for (auto& [which, seconds] : seconds_)
     seconds /= static_cast<double>(counts[which]);
 }

@@ -77,6 +77,8 @@ public:
   virtual std::span<const parameter> parameters() const = 0;
   /// Whether so many ranks can share it; else why not.
   virtual std::string cannot_share(uint32_t ranks) const;
+  /// Of how many samples at once it can learn at the fewest.
+  virtual uint64_t samples_min() const { return 1; }
 
   /// Both may throw a std::exception with a sentence, which ends the step with an error.
   virtual void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const = 0;

@@ -4,6 +4,7 @@
 
 #include <torch/autograd.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace ringmaster::training {
@@ -33,11 +34,14 @@ public:
     torch::NoGradGuard none;
     made.module->eval();
     outputs_ = made.forward(torch::zeros(sizes(1), torch::kFloat32)).numel();
+    made.module->train();
+    samples_min_ = std::ranges::any_of(parameters_, &parameter::is_statistic) && !takes_one(made) ? 2 : 1;
   }
 
   std::string name() const override { return plan().name; }
   uint64_t inputs() const override { return static_cast<uint64_t>(inputs_); }
   uint64_t outputs() const override { return static_cast<uint64_t>(outputs_); }
+  uint64_t samples_min() const override { return samples_min_; }
   std::span<const parameter> parameters() const override { return parameters_; }
   std::string cannot_share(uint32_t ranks) const override {
     if (ranks == 1)
@@ -78,6 +82,15 @@ public:
 
 private:
   const module_plan& plan() const { return instances_->plan(); }
+  /// Whether its norms have more than one number a channel in a single sample.
+  bool takes_one(const made_module& made) const {
+    try {
+      made.forward(torch::zeros(sizes(1), torch::kFloat32));
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
   std::vector<int64_t> sizes(uint64_t samples) const {
     std::vector<int64_t> result{static_cast<int64_t>(samples)};
     result.insert(result.end(), plan().sample.begin(), plan().sample.end());
@@ -135,6 +148,7 @@ private:
   std::shared_ptr<module_instances> instances_;
   std::vector<parameter> parameters_;
   int64_t inputs_ = 0, outputs_ = 0;
+  uint64_t samples_min_ = 1;
 };
 
 } // namespace

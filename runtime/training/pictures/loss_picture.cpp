@@ -47,33 +47,54 @@ void draw_axes(svg_canvas& to, const loss_frame& at) {
   to.text((left + width - right) / 2, height - 12, 13, "step", svg_canvas::anchor::middle, svg_canvas::ink, false);
 }
 
+/// No more lines than there are pixels: of several steps in one the largest and the smallest, joined.
+void draw_steps(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
+  const auto stride = std::max<size_t>(x.steps.size() / 700, 1);
+  double before = 0;
+  for (size_t i = 0; i < x.steps.size(); i += stride) {
+    const auto begin = x.steps.begin() + static_cast<ptrdiff_t>(i);
+    const auto [low, high] = std::minmax_element(begin,
+                                                 begin + static_cast<ptrdiff_t>(std::min(stride, x.steps.size() - i)));
+    const auto place = at.x(static_cast<double>(x.first + i));
+    if (i > 0)
+      to.line(at.x(static_cast<double>(x.first + i - stride)), at.y(before), place, at.y(*begin), {each_colour, 1});
+    if (stride > 1)
+      to.line(place, at.y(*low), place, at.y(*high), {each_colour, 1});
+    before = x.steps[std::min(i + stride, x.steps.size()) - 1];
+  }
+}
+
+/// Over the latest fiftieth of the steps: it follows the curve, however short the run was.
+void draw_mean(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
+  const auto window = std::max<size_t>(x.steps.size() / 50, 1), stride = std::max<size_t>(x.steps.size() / 700, 1);
+  double sum = 0, before = 0;
+  for (size_t i = 0; i < x.steps.size(); ++i) {
+    sum += x.steps[i] - (i < window ? 0 : x.steps[i - window]);
+    if (i % stride != 0)
+      continue;
+    const auto mean = sum / static_cast<double>(std::min(i + 1, window));
+    if (i > 0)
+      to.line(at.x(static_cast<double>(x.first + i - stride)), at.y(before), at.x(static_cast<double>(x.first + i)),
+              at.y(mean), {mean_colour, 2});
+    before = mean;
+  }
+}
+
 } // namespace
 
 std::string picture_of(const loss_curve& x) {
   svg_canvas to;
   const auto at = frame_of(x);
   to.text(left, 20, 15, x.title, svg_canvas::anchor::start, svg_canvas::ink, true);
-  to.text(left, 40, 12, "loss: each step, their running mean; dots: on what was held out; red: a step was begun again",
+  to.text(left, 40, 12,
+          "loss: each step, thin; their running mean, thick; dots: on what was held out; red: a step was begun again",
           svg_canvas::anchor::start, svg_canvas::ink, false);
   draw_axes(to, at);
   for (auto step : x.given_up)
     to.line(at.x(static_cast<double>(step)), top, at.x(static_cast<double>(step)), height - bottom,
             {lost_colour, 1.5, "4 3"});
-  // No more lines than there are pixels: of several steps in one the largest and the smallest.
-  const auto stride = std::max<size_t>(x.steps.size() / 700, 1);
-  double mean = x.steps.empty() ? 0 : x.steps.front(), before = mean;
-  for (size_t i = 0; i < x.steps.size(); i += stride) {
-    const auto end = std::min(i + stride, x.steps.size());
-    const auto [low, high] = std::minmax_element(x.steps.begin() + static_cast<ptrdiff_t>(i),
-                                                 x.steps.begin() + static_cast<ptrdiff_t>(end));
-    const auto place = at.x(static_cast<double>(x.first + i));
-    to.line(place, at.y(*low), place, at.y(*high) - 1, {each_colour, 1});
-    before = mean;
-    for (size_t j = i; j < end; ++j)
-      mean += (x.steps[j] - mean) / std::min<double>(static_cast<double>(j + 1), 20);
-    to.line(at.x(static_cast<double>(x.first + (i < stride ? 0 : i - stride))), at.y(before), place, at.y(mean),
-            {mean_colour, 2});
-  }
+  draw_steps(to, at, x);
+  draw_mean(to, at, x);
   for (auto& each : x.held_out)
     to.circle(at.x(static_cast<double>(each.step)), at.y(each.loss), 4, held_colour, {"none", 0});
   return to.finish(width, height);

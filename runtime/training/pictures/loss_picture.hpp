@@ -19,8 +19,8 @@ struct loss_curve {
   std::vector<uint64_t> given_up; ///< Steps that had to be begun again.
 };
 
-/// The loss over the steps as SVG: each step's, their running mean, what was held out as dots, and a line where a step
-/// was given up.
+/// The loss over the steps as SVG: each step's, joined, the mean of their latest fiftieth, what was held out as dots,
+/// and a line where a step was given up.
 std::string picture_of(const loss_curve& x);
 
 } // namespace ringmaster::training

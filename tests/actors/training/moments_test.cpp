@@ -229,4 +229,47 @@ TEST_CASE("a journal that fails is told once, and training goes on") {
   CHECK(run.problem() == "");
   CHECK(run.reports.size() == 6);
   CHECK(run.notes_with("the journal may lack step ") == 1);
+  CHECK(run.notes_with("the journal lacks steps ") == 1);
+  CHECK(run.notes.back().find(" to 5 so far: ") != std::string::npos); // from the step at which it failed
+}
+
+TEST_CASE("a run that is told to end at whichever moment shows the model as of the step that it is in") {
+  constexpr uint64_t steps = 5;
+  const auto alone = models_alone(steps);
+  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+    CAPTURE(strategy);
+    auto begun = [&](momentary_run& x) {
+      x.run.settings.image_every = 100;
+      x.run.start();
+      x.run.run_steps(2);
+    };
+    momentary_run undisturbed{strategy, 3, 4, steps};
+    begun(undisturbed);
+    const auto moments = undisturbed.count_until([&] { return undisturbed.run.reports.size() == 4; });
+    undisturbed.run.finish();
+    REQUIRE(moments > 3);
+    for (uint64_t at = 0; at < moments; at += 3)
+      for (bool dies : {false, true}) {
+        CAPTURE(at);
+        CAPTURE(dies);
+        momentary_run x{strategy, 3, 4, steps};
+        begun(x);
+        x.run.run_messages(at);
+        x.cluster.self->send(x.run.handle, atom::expire_v);
+        if (dies) {
+          x.run.run_messages(at % 7);
+          x.run.kill(at % 3);
+        }
+        x.run.finish();
+        CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+        CHECK(x.images.size() + x.run.notes_with("the model as of step ") == 1);
+        if (!dies)
+          REQUIRE(x.images.size() == 1);
+        for (auto& image : x.images) {
+          CHECK(image.step == x.run.reports.size());
+          for (uint32_t layer = 0; layer < moments_layers; ++layer)
+            CHECK(distance(x.run.weights_in(image, layer), alone[image.step][layer]) < 1e-12);
+        }
+      }
+  }
 }

@@ -30,6 +30,28 @@ private:
   std::shared_ptr<const data_set> of_;
 };
 
+/// A layer that learns of two samples at once at least.
+class sociable_layer final : public layer {
+public:
+  explicit sociable_layer(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
+
+  std::string name() const override { return "sociable " + of_->name(); }
+  uint64_t inputs() const override { return of_->inputs(); }
+  uint64_t outputs() const override { return of_->outputs(); }
+  std::span<const parameter> parameters() const override { return of_->parameters(); }
+  uint64_t samples_min() const override { return 2; }
+  void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
+    of_->forward(at, x, w, y);
+  }
+  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                std::byte* by_weight, std::byte* by_input) const override {
+    of_->backward(at, x, w, by_output, by_weight, by_input);
+  }
+
+private:
+  std::shared_ptr<const layer> of_;
+};
+
 std::string sentence_of(run_settings settings) {
   threaded_cluster on{settings.ranks};
   auto found = train(on.system(), on.coordinator(), std::move(settings));
@@ -68,11 +90,11 @@ TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one
   CHECK(losses == undisturbed);
   check_found(said, "no checkpoint of step 40, and training goes on: ");
   check_found(said, "step-000040.safetensors: cannot be written: File too large after 1000 of ");
-  check_found(said, "; what was there before stays. Make room on the disk: the next one is due behind epoch 3\n");
+  check_found(said, "; what was there before stays; make room on the disk: the next one is due behind epoch 3\n");
   const checkpoint_directory there{settings.checkpoints, 3};
   CHECK(*there.steps() == std::vector<uint64_t>{20, 60});
   std::filesystem::remove(there.file_of(60));
-  auto before = load_checkpoint(there, *found->job);
+  auto before = load_checkpoint(there, *found->job, *settings.data.training);
   REQUIRE(before);
   REQUIRE(before->has_value());
   CHECK((*before)->image.step == 20);
@@ -92,4 +114,20 @@ TEST_CASE("a device with too little memory is told with the layer and the bytes"
   const auto found = sentence_of(std::move(settings));
   check_found(found, ", load_weights: 200960 bytes for the optimizer state of layer 0, step 0 are not there: ");
   check_found(found, " bytes in use; out of memory");
+}
+
+TEST_CASE("a layer that learns of two samples at once is given as many, or the run is refused with what would do") {
+  auto with = [](std::string_view strategy, uint64_t micro_batch, uint64_t batch) {
+    auto result = digits_by(strategy, 2);
+    auto& job = result.job;
+    job.layers[2] = std::make_shared<sociable_layer>(job.layers[2]);
+    job.shape.micro_batch = micro_batch;
+    job.shape.global_batch = batch;
+    return check(result);
+  };
+  check_found(render(with("1f1b", 1, 24)), "layer 2, sociable tanh linear 16x16, learns of 2 samples at once at least, "
+                                           "and 1f1b on 2 ranks has 1: --micro-batch 2 would do");
+  CHECK(!with("1f1b", 2, 24));
+  check_found(render(with("ddp", 2, 3)), "and ddp on 2 ranks has 1: a larger --global-batch, or fewer ranks, would do");
+  check_found(render(with("1f1b", 2, 25)), "has 1: ");
 }

@@ -76,3 +76,12 @@ TEST_CASE("progress: a row takes the line's place, and the line comes back behin
         == line_of("prove: 50 % done, about 2 s left") + take_away + line_of("prove: 75 % done, about 2 s left")
              + take_away);
 }
+
+TEST_CASE("progress: what was done before takes no time, and what else there is to say comes last") {
+  auto end = told([](progress& line, auto& now, std::FILE*) {
+    now += 2s;
+    line.begin_at(0.5);
+    line.at(0.75, "loss 0.5");
+  });
+  CHECK(end.err == line_of("prove: 75 % done, about 2 s left, loss 0.5") + take_away);
+}

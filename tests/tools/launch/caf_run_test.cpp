@@ -372,3 +372,21 @@ TEST_CASE("caf_run: takes its hosts from SLURM where nobody names others") {
                  "[node-2] up: node --join alpha.example:4711 --devices 2 --name node-2 --listen-host auto\n"));
   CHECK(cluster.scripts.read("ssh.log") == "n2\n"); // the other one is this host
 }
+
+TEST_CASE("caf_run: a rank that somebody has stopped does not outlast the others by long") {
+  fake_cluster cluster;
+  launched_program run(cluster.as_ranks("[ $RINGMASTER_RANK != 1 ] || kill -STOP $$"));
+  CHECK(run.finish() == 128 + SIGKILL);
+  CHECK_MESSAGE(contains(run.error,
+                         "caf-run: rank 1 is stopped by a signal, and all others ended 3 s ago: killing it\n"),
+                run.error);
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: a rank that is stopped and goes on again ends as it likes") {
+  fake_cluster cluster;
+  launched_program run(cluster.as_ranks("[ $RINGMASTER_RANK != 1 ] || { (until grep -q '^State:.T' /proc/$$/status; do "
+                                        "sleep 0.01; done; kill -CONT $$) & kill -STOP $$; exit 5; }"));
+  CHECK(run.finish() == 5);
+  CHECK_FALSE(contains(run.error, "killing it"));
+}

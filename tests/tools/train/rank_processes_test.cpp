@@ -1,5 +1,6 @@
 // `ringmaster train` as several processes, each a rank where its device is.
 #include "runtime/text/json_value.hpp"
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -102,4 +103,46 @@ TEST_CASE("with the process of rank 0 the run ends, and the others say so") {
   const auto one = run.error.find(sentence), other = run.error.find(sentence, one + 1);
   CHECK_MESSAGE(other != std::string::npos, run.error);
   CHECK(run.error.find("another run goes on (--checkpoint DIR --resume)") != std::string::npos);
+}
+
+TEST_CASE("a run that is told to end keeps its model, tells what was done, and another one goes on from there") {
+  test::temporary_directory dir;
+  const auto model = (dir.path() / "model").string(), picture = (dir.path() / "loss.svg").string();
+  for (auto& before : {std::vector<std::string>{RINGMASTER_PROGRAM}, three_processes}) {
+    std::filesystem::remove_all(dir.path() / "model");
+    const std::vector<std::string> how{"--strategy", "zero3", "--epochs", "4000", "--checkpoint", model, "--json"};
+    auto more = how;
+    more.insert(more.end(), {"--svg", picture});
+    launch::launched_program run{training_of(before, more)};
+    REQUIRE(run.wait_until([&] { return std::filesystem::exists(dir.path() / "model" / "step-000009.safetensors"); }));
+    ::kill(run.child.pid(), SIGTERM);
+    CHECK(run.finish() == 1);
+    CHECK_MESSAGE(run.error.find("ringmaster train: the run was told to end") != std::string::npos, run.error);
+    const auto done = losses_of(run.output).size();
+    CHECK(done >= 9);
+    CHECK_MESSAGE(std::filesystem::exists(dir.path() / "model" / fmt::format("step-{:06}.safetensors", done)),
+                  run.output);
+    CHECK(std::filesystem::exists(picture));
+    std::filesystem::remove(picture);
+  }
+}
+
+TEST_CASE("a number of ranks that is not the launcher's is refused") {
+  launch::launched_program run{training_of(three_processes, {"--ranks", "2"})};
+  CHECK(run.finish() == 2);
+  CHECK_MESSAGE(run.error.find("--ranks 2: caf-run has started 3 ranks: leave it away") != std::string::npos,
+                run.error);
+}
+
+TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {
+  test::temporary_directory dir;
+  training::checkpoint_directory taken{dir.path(), 1};
+  REQUIRE(!taken.claim());
+  launch::launched_program run{training_of(three_processes, {"--checkpoint", dir.path().string()})};
+  CHECK(run.finish() == 1); // within its limit
+  CHECK_MESSAGE(run.error.find(": another run writes its checkpoints there, and has not ended") != std::string::npos,
+                run.error);
+  CHECK_MESSAGE(run.error.find("ringmaster train: rank 0 is gone, and had not begun to train: it says why")
+                  != std::string::npos,
+                run.error);
 }

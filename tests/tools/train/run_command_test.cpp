@@ -41,6 +41,8 @@ TEST_CASE("a model learns, and says how well") {
   CHECK(
     found.out.find("Training mlp by ddp on 2 ranks: 600 samples of synthetic digits\n100 held out; 25450 parameters")
     == 0);
+  CHECK(found.out.find("\n24 samples of each epoch, others each time, are left out: they fill no batch of 64\n\n")
+        != std::string::npos);
   CHECK(found.out.find("\nepoch 4/4  loss 0.") != std::string::npos);
   CHECK(found.out.find("36 steps in ") != std::string::npos);
 }
@@ -100,9 +102,35 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
           "step-000036.safetensors is of another model: linear 784x128, relu linear 128x10; this one is linear "
           "784x16, relu linear 16x10")
         != std::string::npos);
+  auto elsewhere = run_command(train_for_real_command(), {"--samples", "640", "--precision", "float64", "--checkpoint",
+                                                          place, "--epochs", "9", "--resume"});
+  CHECK(elsewhere.code == exit_failed);
+  CHECK_MESSAGE(elsewhere.err.find("step-000036.safetensors: its data is 600 samples of synthetic digits, fingerprint ")
+                  != std::string::npos,
+                elsewhere.err);
+  CHECK_MESSAGE(elsewhere.err.find(", and this run's 640 samples of synthetic digits, fingerprint ")
+                  != std::string::npos,
+                elsewhere.err);
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
   CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);
+}
+
+TEST_CASE("a folder with an earlier run's checkpoints is refused, and stays as it was") {
+  temporary_directory dir;
+  const auto place = dir.path() / "model";
+  const auto first = place / "step-000009.safetensors";
+  CHECK(train_digits({"--epochs", "1", "--checkpoint", place.string()}).code == exit_ok);
+  const auto written = std::filesystem::last_write_time(first);
+  auto again = train_digits({"--epochs", "2", "--checkpoint", place.string()});
+  CHECK(again.code == exit_usage);
+  CHECK_MESSAGE(again.err.find(place.string()
+                               + " has checkpoints of an earlier run, up to step 9: --resume goes on from there, and a "
+                                 "new run needs another folder")
+                  != std::string::npos,
+                again.err);
+  CHECK(std::filesystem::last_write_time(first) == written);
+  CHECK(!std::filesystem::exists(place / "step-000018.safetensors"));
 }
 
 TEST_CASE("a torn checkpoint is named, and the one before is taken") {
@@ -150,8 +178,12 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
   says({"--data", "/nowhere"}, "/nowhere");
   says({"--strategy", "tensor", "--tensor", "2", "--ranks", "4", "--data", "/nowhere"}, "/nowhere");
+  says({"--svg", "/nowhere/loss.svg"}, "cannot write the picture '/nowhere/loss.svg': No such file or directory");
+  says({"--profile", "--trace", "/dev"}, "cannot write the trace '/dev': Is a directory");
+  says({"--samples", "600", "--data", "/nowhere"},
+       "--samples: of drawn digits, and --data has as many as its files hold");
   says({"--global-batch", "1"}, "there is none for each of 2 ranks");
-  says({"--samples", "20"}, "64");
+  says({"--samples", "20"}, "there are 20 samples, which never fill a batch of 64: take smaller batches\n");
 }
 
 TEST_CASE("a loss that is no number ends the run") {

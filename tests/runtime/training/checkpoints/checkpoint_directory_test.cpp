@@ -158,3 +158,17 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: a directory that cannot be one is a
   CHECK(contains(render(problem), "/file: cannot be made a directory"));
   CHECK(code_of(wrong.newest().error()) == errc::io_error);
 }
+
+TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes, and another one is told so until it has ended") {
+  {
+    auto first = kept;
+    REQUIRE(!first.claim());
+    auto second = kept;
+    auto refused = second.claim();
+    CHECK(code_of(refused) == errc::in_use);
+    CHECK(contains(render(refused), "run/one: another run writes its checkpoints there, and has not ended"));
+    CHECK(steps().empty());
+  }
+  auto third = kept;
+  CHECK(!third.claim());
+}

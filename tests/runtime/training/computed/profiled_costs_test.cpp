@@ -113,3 +113,45 @@ TEST_CASE("profiled costs: an operation takes what it took its rank, a collectiv
   CHECK(time_of(op::forward, 1, 8) == 12);
   CHECK(time_of(op::backward, 0, 2) == 0);
 }
+
+TEST_CASE("profiled costs: what waits aside for what was begun before it takes no longer for that") {
+  const auto job = small_job("ddp-overlap", 3, 8, 4);
+  std::vector<event> measured;
+  for (uint32_t rank = 0; rank < 2; ++rank)
+    for (uint32_t i = 0; i < 3; ++i) { // all begun at once, rank 1's a second later; done after 5 s each
+      const double began = rank + 0.1 * i,
+                   ended = 6 + 5. * i + (rank == 0 ? 0.5 : 0); // rank 0 is busy, and hears later
+      measured.push_back({.what = op::all_reduce,
+                          .aside = true,
+                          .rank = rank,
+                          .layer = 2 - i,
+                          .samples = {},
+                          .start = began,
+                          .duration = ended - began});
+    }
+  const profiled_costs costs{job, measured};
+  for (uint32_t layer = 0; layer < 3; ++layer) {
+    pending x;
+    x.what = op::all_reduce;
+    x.argument.layer = layer;
+    x.argument.samples.add(range_set{range{0, 8}});
+    CHECK(costs.time_of(x, 2) == doctest::Approx(5));
+  }
+}
+
+TEST_CASE("profiled costs: who waits for something aside computes no longer for that, and prepares from then on") {
+  const auto job = small_job("fsdp", 3, 8, 4);
+  const profiled_costs costs{
+    job,
+    {{.what = op::all_gather, .aside = true, .rank = 0, .layer = 1, .samples = {}, .start = 0, .duration = 5},
+     {.what = op::forward, .rank = 0, .layer = 0, .samples = {0, 8}, .start = 0, .duration = 2},
+     {.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 8}, .start = 5.5, .duration = 1},
+     {.what = op::forward, .rank = 0, .layer = 2, .samples = {0, 8}, .start = 7, .duration = 1}}};
+  for (auto [layer, seconds] : {std::pair{0u, 2.5}, {1u, 1.5}, {2u, 1.}}) {
+    pending x;
+    x.what = op::forward;
+    x.argument.layer = layer;
+    x.argument.samples.add(range_set{range{0, 8}});
+    CHECK(costs.time_of(x, 1) == seconds);
+  }
+}

@@ -224,3 +224,11 @@ TEST_CASE("libtorch: what it refuses comes out with the layer's name") {
   const layer_trial trial{*all[0], 1, {0, 1, 256, 3, 4}};
   CHECK_THROWS_WITH(forward(*all[0], 1, {}, trial.x, trial.w), "bytes 5x8: index out of range in self");
 }
+
+TEST_CASE("libtorch: a norm with one number a channel learns of two samples at once at least") {
+  const auto all = resnet9();
+  for (size_t i = 0; i < all.size(); ++i)
+    CHECK(all[i]->samples_min() == (i == 4 || i == 5 ? 2 : 1)); // of 128x1x1
+  for (auto& each : lenet())
+    CHECK(each->samples_min() == 1);
+}
