@@ -47,8 +47,8 @@ public:
   static constexpr std::chrono::seconds limit{20};
 
   explicit launched_program(std::vector<std::string> arguments)
-    : child(
-      std::move(*child_process::start({.arguments = std::move(arguments), .input = child_spec::input_kind::pipe}))) {}
+    : child(started(child_process::start({.arguments = std::move(arguments), .input = child_spec::input_kind::pipe}))) {
+  }
 
   ~launched_program() {
     if (status)
@@ -81,6 +81,11 @@ public:
   std::optional<exit_status> status;
 
 private:
+  static child_process started(caf::expected<child_process> x) {
+    REQUIRE_MESSAGE(x.engaged(), render(x.error()));
+    return std::move(*x);
+  }
+
   void look(int wait_ms) {
     pollfd fds[] = {{child.standard_output().get(), POLLIN, 0}, {child.standard_error().get(), POLLIN, 0}};
     ::poll(fds, 2, wait_ms);
