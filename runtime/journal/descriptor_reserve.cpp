@@ -1,0 +1,23 @@
+#include "runtime/journal/descriptor_reserve.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace ringmaster {
+
+bool descriptor_reserve::fill() {
+  for (auto& each : held_)
+    if (each < 0 && (each = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+      return false;
+  return true;
+}
+
+void descriptor_reserve::release() {
+  for (auto& each : held_)
+    if (each >= 0)
+      ::close(std::exchange(each, -1));
+}
+
+} // namespace ringmaster
