@@ -96,6 +96,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.suspect = opts.suspicion;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
+  result.route = opts.route.use;
   result.communicators.share_memory = shares_memory(opts);
   result.communicators.must_share = opts.route.use == "memory";
   result.communicators.must_link = opts.route.use == "link";

@@ -85,6 +85,14 @@ bool goes_by_link(const offer& x, const stream_options& ours) {
 
 } // namespace
 
+void stream_options::force(const std::string& use) {
+  route = use;
+  if (use != "auto" && use != "memory")
+    neighbours = nullptr;
+  if (use != "auto" && use != "link")
+    link = nullptr;
+}
+
 std::unique_ptr<route> make_fold(const folded_lanes& what) {
   return std::make_unique<fold_route>(what);
 }
