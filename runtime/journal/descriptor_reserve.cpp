@@ -14,6 +14,16 @@ bool descriptor_reserve::fill() {
   return true;
 }
 
+bool descriptor_reserve::has_more() const {
+  std::array<int, 4> more;
+  for (auto& each : more)
+    each = ::fcntl(held_.front(), F_DUPFD_CLOEXEC, 0);
+  for (auto each : more)
+    if (each >= 0)
+      ::close(each);
+  return more.back() >= 0;
+}
+
 void descriptor_reserve::release() {
   for (auto& each : held_)
     if (each >= 0)

@@ -4,8 +4,8 @@
 
 namespace ringmaster {
 
-/// Descriptors that are kept for a moment in which others have taken all: RocksDB ends the process where it is opened
-/// and gets none.
+/// Descriptors that are kept for a moment in which others have taken all. Where RocksDB gets none for the next file of
+/// its log, closing it ends the process, and so does opening it: it must not be touched then.
 class descriptor_reserve {
 public:
   static constexpr int count = 48; ///< Its log, manifest, lock and mark, and the tables that it keeps between merges.
@@ -17,6 +17,8 @@ public:
 
   /// Takes those that it does not hold. Returns whether it holds all.
   bool fill();
+  /// Whether there are some beside these, now.
+  bool has_more() const;
   void release();
 
 private:

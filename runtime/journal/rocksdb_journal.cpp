@@ -130,13 +130,15 @@ caf::error rocksdb_journal::recover() {
   if (options_.retain_records == 0)
     return make_error(errc::invalid_argument,
                       fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+  if (!reserve_.fill() || !reserve_.has_more()) {
+    reserve_.release(); // for what RocksDB has under way
+    return make_error(errc::io_error,
+                      fmt::format("journal '{}' is left alone while this process has fewer than {} "
+                                  "descriptors left: raise the limit on open files, or see who connects",
+                                  options_.dir.string(), descriptor_reserve::count));
+  }
   if (!failure_)
     return caf::none;
-  if (!reserve_.fill())
-    return failure_ = make_error(
-             errc::io_error, fmt::format("journal '{}' is not opened again while this process has no {} descriptors "
-                                         "left: raise the limit on open files, or see who connects",
-                                         options_.dir.string(), descriptor_reserve::count));
   reserve_.release();
   tables_.reset();
   auto found = open_for_writing(options_.dir, options_.now_ns);

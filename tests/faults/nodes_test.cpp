@@ -72,6 +72,7 @@ TEST_CASE("nodes: the memory of a device that is lost is let go of by all proces
       result += line.find(name) != std::string::npos ? 1 : 0;
     return result;
   };
+  CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
   CHECK(mappings() == 2); // its process's, and the coordinator's
   cluster.inject(victim, proto::FaultRequest{});
   cluster.run_for(3s);

@@ -160,6 +160,8 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   REQUIRE(!no_answer);
   CHECK(code_of(no_answer.error()) == errc::timed_out);
   CHECK(contains(render(no_answer.error()), "accepts connections and does not answer"));
+  CHECK(render(caf::make_error(caf::sec::connection_timeout))
+        == "nothing came from there for middleman.connection-timeout");
 }
 
 TEST_CASE("connections: who cannot listen says whether it is the host") {
