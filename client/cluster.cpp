@@ -5,6 +5,7 @@
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/journal.hpp"
 #include "client/client.hpp"
+#include "runtime/coordination/common_route.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"
 
@@ -24,6 +25,7 @@ struct handles {
   journal_actor journal;
   coordinator_actor coordinator;
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>();
+  std::shared_ptr<journal_health> records = std::make_shared<journal_health>();
 };
 
 /// Ids go on where the journal ends, and the first mark is in it before any is given.
@@ -49,6 +51,7 @@ journal_store::options store_options(const options& opts) {
 child_spec journal_child(const options& opts, std::shared_ptr<handles> found, std::shared_ptr<journal_store> first) {
   return {"journal", [=](caf::event_based_actor* parent) mutable -> caf::actor {
             journal_options settings;
+            settings.health = found->records;
             settings.sync_interval = opts.journal.sync_interval;
             settings.batch_records_max = opts.journal.batch_records;
             settings.store = std::exchange(first, nullptr);
@@ -73,6 +76,7 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
   return {"coordinator", [=](caf::event_based_actor* parent) {
             auto settings = coordinator_settings(opts);
             settings.ids = found->ids;
+            settings.records = found->records;
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             found->coordinator = parent->spawn(coordinator, std::move(settings));
@@ -89,12 +93,18 @@ child_spec node_child(const options& opts, const std::filesystem::path& memory_d
           }};
 }
 
+caf::error check_route_at(caf::actor_system& system, const coordinator_actor& coordinator, const std::string& ours) {
+  auto there = client{system, coordinator}.devices();
+  return there ? check_route("this program", ours, there->route()) : std::move(there.error());
+}
+
 } // namespace
 
 caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node) {
   start_log(opts);
   std::unique_ptr<cluster> result{new cluster{system}};
   auto found = std::make_shared<handles>();
+  result->records_ = found->records;
   supervisor_options root;
   root.name = "cluster";
   root.strategy = restart_strategy::rest_for_one;
@@ -131,6 +141,9 @@ caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system,
   auto coordinator = connect(system, elsewhere, opts.node.join_timeout);
   if (!coordinator)
     return std::move(coordinator.error());
+  if (opts.route.use != "auto")
+    if (auto problem = check_route_at(system, *coordinator, opts.route.use))
+      return problem;
   return of(system, std::move(*coordinator));
 }
 

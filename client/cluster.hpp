@@ -2,6 +2,7 @@
 
 #include "messages/interfaces.hpp"
 #include "runtime/configuration/options.hpp"
+#include "runtime/journal/journal_health.hpp"
 #include "runtime/memory/memory_directory.hpp"
 
 #include <caf/actor.hpp>
@@ -41,6 +42,9 @@ public:
   const coordinator_actor& coordinator() const noexcept { return coordinator_; }
   /// The supervisor of what is hosted here; invalid where the cluster is elsewhere.
   const caf::actor& root() const noexcept { return root_; }
+  /// What is not in the journal of this cluster; null where it is elsewhere. It may be looked at when the cluster has
+  /// ended.
+  const std::shared_ptr<const journal_health>& records() const noexcept { return records_; }
 
 private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
@@ -52,6 +56,7 @@ private:
   caf::actor_system& system_;
   std::optional<memory_directory> memory_; ///< Of the node's devices.
   caf::actor root_;
+  std::shared_ptr<const journal_health> records_;
   coordinator_actor coordinator_;
 };
 

@@ -56,7 +56,8 @@ std::string listen_host(const options& opts, const endpoint& where) {
 
 caf::expected<std::unique_ptr<process_group>> process_group::init(caf::actor_system& system, const options& opts,
                                                                   uint32_t ranks_alone) {
-  auto launched = launched_process_of(process_environment(), opts.coordinator.port);
+  auto launched = launched_process_of(process_environment(),
+                                      {opts.coordinator.port, opts.coordinator.port != options{}.coordinator.port});
   if (!launched)
     return std::move(launched.error());
   start_log(opts);
@@ -101,7 +102,8 @@ caf::error process_group::play_one() {
   name_ = us.job.empty() ? "world" : "world of " + us.job;
   options_.device.count = 1;
   if (options_.node.name.empty())
-    options_.node.name = fmt::format("rank-{}", us.rank);
+    options_.node.name = us.job.empty() ? fmt::format("rank-{}", us.rank)
+                                        : fmt::format("rank-{}-of-{}", us.rank, us.job);
   if (auto problem = open_cluster())
     return problem;
   options_.node.join = text_of(us.coordinator);
@@ -135,6 +137,8 @@ caf::error process_group::open_cluster() {
   auto port = listen_for(coordinator(), system_, host, us.coordinator.port);
   if (port)
     return caf::none;
+  if (code_of(port.error()) == errc::invalid_argument)
+    return std::move(port.error());
   return make_error(
     errc::io_error,
     fmt::format("cannot listen at {}:{} ({}) for the other ranks; another program may have the port: "

@@ -100,6 +100,8 @@ std::string render(const caf::error& err) {
     return "the port cannot be opened";
   if (err == caf::sec::request_timeout)
     return "no answer in time";
+  if (err == caf::sec::connection_timeout)
+    return "nothing came from there for middleman.connection-timeout";
   if (err && err.category() == caf::atom("exit"))
     return render_exit(static_cast<caf::exit_reason>(err.code()));
   if (!err || err.category() != caf::atom("ringmaster"))

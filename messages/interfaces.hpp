@@ -139,6 +139,8 @@ using node_actor = caf::typed_actor<
 using relay_actor = caf::typed_actor<
   // DEVICE of this process: I am ready.
   caf::reacts_to<proto::DeviceReady, device_handle>,
+  // COMMUNICATOR, COORDINATOR: tell these devices.
+  caf::reacts_to<membership, std::vector<device_id>>,
   // COMMUNICATOR: tell the streams of these devices. Of a progress request the answers are ProgressReport messages.
   caf::reacts_to<operation_orders, std::vector<device_id>>, caf::reacts_to<proto::Release, std::vector<device_id>>,
   caf::reacts_to<proto::Quiesce, std::vector<device_id>>,

@@ -7,16 +7,18 @@
 
 namespace ringmaster {
 
-/// Streams that a COMMUNICATOR has something to say to: those of its own process one by one, those of another by that
-/// one's relay, in one message.
+/// Streams, or devices, that an actor has something to say to: those of its own process one by one, those of another by
+/// that one's relay, in one message.
 class audience {
 public:
-  explicit audience(communicator_actor::pointer self) : self_(self) {}
+  enum class who { streams, devices };
 
-  /// `by_relay`: also where the stream is in this process.
+  explicit audience(caf::scheduled_actor* self, who whom = who::streams) : self_(self), whom_(whom) {}
+
+  /// `by_relay`: also where it is in this process.
   void add(device_id device, const device_handle& handle, bool by_relay) {
     if (!handle.relay || (!by_relay && handle.stream->node() == self_->node()))
-      return near_.push_back(handle.stream);
+      return near_.push_back(whom_ == who::streams ? handle.stream : handle.device);
     auto its = std::find_if(relayed_.rbegin(), relayed_.rend(), [&](auto& x) { return x.relay == handle.relay; });
     if (its != relayed_.rend()) // ranks of a process are neighbours: the last one
       return its->devices.push_back(device);
@@ -27,10 +29,10 @@ public:
   template <class T>
   size_t tell(const T& what) const {
     auto message = caf::make_message(what); // one for all
-    for (auto& stream : near_)
-      stream->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
+    for (auto& each : near_)
+      each->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
     for (auto& x : relayed_)
-      self_->send(caf::actor_cast<relay_actor>(x.relay), what, x.devices);
+      x.relay->enqueue(self_->ctrl(), caf::make_message_id(), caf::make_message(what, x.devices), self_->context());
     return relayed_.size();
   }
 
@@ -40,7 +42,8 @@ private:
     std::vector<device_id> devices;
   };
 
-  communicator_actor::pointer self_;
+  caf::scheduled_actor* self_;
+  who whom_;
   std::vector<caf::strong_actor_ptr> near_;
   std::vector<company> relayed_;
 };

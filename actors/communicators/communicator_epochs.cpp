@@ -40,10 +40,10 @@ void communicator_state::announce_members() {
   if (!epochs_->gone())
     for (auto& rank : epochs_->ranks())
       *x.add_devices() = rank.metadata;
-  auto members = handles();
-  auto news = caf::make_message(membership::of(std::move(x), epochs_->gone() ? device_handles{} : members));
-  for (auto& rank : members)
-    outbox_->tell(rank.device, news);
+  audience devices{self, audience::who::devices};
+  for (auto device : ranks())
+    devices.add(device, handle_of(device), options.speak_by_relays);
+  devices.tell(membership::of(std::move(x), epochs_->gone() ? device_handles{} : handles()));
 }
 
 void communicator_state::on_down(const caf::down_msg& x) {

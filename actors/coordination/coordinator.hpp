@@ -9,6 +9,7 @@
 #include "runtime/coordination/pending_calls.hpp"
 #include "runtime/coordination/rendezvous_desk.hpp"
 #include "runtime/coordination/spare_desk.hpp"
+#include "runtime/journal/journal_health.hpp"
 #include "runtime/memory/host_copies.hpp"
 
 #include <deque>
@@ -28,7 +29,9 @@ struct coordinator_options {
   uint64_t meet_bytes = 0;        ///< The largest input for which ranks of processes meet in memory; 0: none.
   bool own_nodes_may_end = false; ///< Drained, those of this process; for tests.
   wall_clock clock;
-  journal_actor journal; ///< May be invalid.
+  std::string route = "auto";              ///< The configuration's route.use, which is all nodes'.
+  journal_actor journal;                   ///< May be invalid.
+  std::shared_ptr<journal_health> records; ///< What is not in the journal; may be null.
 };
 
 /// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what

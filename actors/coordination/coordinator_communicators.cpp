@@ -1,4 +1,5 @@
 // The COORDINATOR's communicators: how they are made, of free devices and of each other, and how they end.
+#include "actors/communicators/audience.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/coordination/derived_groups.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -54,8 +55,8 @@ caf::error coordinator_state::check_links(const device_ids& ranks) const {
     if (place == nullptr || place->link.process == 0)
       return make_error(
         errc::unreachable,
-        fmt::format("{}: its process takes no bulk connections; route.use is \"link\": take \"auto\", or "
-                    "start its node with route.use \"auto\" or \"link\"",
+        fmt::format("{}: its process takes no bulk connections, as its log says with the reason; route.use is "
+                    "\"link\": take \"auto\", or name addresses at which it can (link.addresses)",
                     text_of(id)));
   }
   return caf::none;
@@ -85,9 +86,10 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   members.set_comm_id(opts.id.value);
   members.set_epoch(1);
   *members.mutable_devices() = response.devices();
-  auto news = caf::make_message(membership::of(std::move(members), handles));
-  for (auto& handle : handles)
-    handle.device->enqueue(self->ctrl(), caf::make_message_id(), news, self->context());
+  audience all{self, audience::who::devices};
+  for (size_t i = 0; i < ranks.size(); ++i)
+    all.add(ranks[i], handles[i], opts.speak_by_relays);
+  all.tell(membership::of(std::move(members), handles));
   auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
   like.handle = caf::actor_cast<caf::strong_actor_ptr>(handle);
   like.lost.clear();

@@ -1,6 +1,7 @@
 // The COORDINATOR's devices and nodes: how they come and how they go.
 #include "actors/coordination/coordinator.hpp"
 
+#include "runtime/coordination/common_route.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@ namespace ringmaster {
 proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequest& x,
                                                        const caf::strong_actor_ptr& node) {
   if (auto problem = check_protocol(fmt::format("node {}", x.name()), x.protocol(), "the coordinator"))
+    return refusal<proto::NodeJoinResponse>(problem);
+  if (auto problem = check_route(fmt::format("node {}", x.name()), x.route(), options.route))
     return refusal<proto::NodeJoinResponse>(problem);
   mark_ids();
   // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
@@ -33,6 +36,7 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   proto::NodeJoinResponse answer;
   answer.set_node_id(id->value);
   answer.set_time_ns(now_ns());
+  answer.set_route(options.route);
   return answer;
 }
 
@@ -153,6 +157,8 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
   note_gone(std::move(gone));
   owned_.gone(id);
   forget_idle_clients();
+  if (auto& mapped = options.communicators.neighbours; mapped && device->handle.memory)
+    mapped->forget(*device->handle.memory);
   if (device->communicators.empty() || !communicators.all_replace(device->communicators))
     copies.forget(id);
   else

@@ -43,6 +43,7 @@ void describe(proto::ClusterInfo::Device& to, const known_device& x) {
 
 proto::ClusterInfo coordinator_state::free_info(uint32_t devices_max) const {
   proto::ClusterInfo result;
+  result.set_route(options.route);
   for (auto& [id, device] : devices.devices()) {
     if (static_cast<uint32_t>(result.devices_size()) == devices_max)
       break;
@@ -54,6 +55,9 @@ proto::ClusterInfo coordinator_state::free_info(uint32_t devices_max) const {
 
 proto::ClusterInfo coordinator_state::info() const {
   proto::ClusterInfo result;
+  result.set_route(options.route);
+  if (options.records)
+    result.set_journal_trouble(options.records->trouble());
   for (auto& [id, device] : devices.devices())
     describe(*result.add_devices(), device);
   for (auto& [id, node] : devices.nodes()) {

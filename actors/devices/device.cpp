@@ -24,6 +24,11 @@ gpu_sim::DeviceMetadata metadata_of(const device_state& state) {
 
 } // namespace
 
+device_state::~device_state() {
+  if (memory)
+    memory->remove_file();
+}
+
 void device_state::start(device_id given) {
   if (memory)
     return;

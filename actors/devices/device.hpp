@@ -63,7 +63,9 @@ public:
   std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
 
-  /// Opens the memory, starts the streams, tells the coordinator.
+  /// Nobody maps the memory of a device that has ended, whoever still reads it.
+  ~device_state();
+  /// Makes the memory, starts the streams, tells the coordinator.
   void start(device_id given);
   stream_actor add_stream(bool ends_when_idle, stream_id& made);
 

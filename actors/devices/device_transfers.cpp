@@ -166,10 +166,16 @@ void device_state::members_changed(const membership& now) {
                make_error(errc::device_lost,
                           fmt::format("device 0x{:x}, the other end of transfer {}, has left communicator {}",
                                       moving.peer, transfer, communicator)));
-  if (x.devices_size() == 0)
+  if (x.devices_size() == 0) {
     communicators.erase(communicator);
-  else
-    communicators[communicator] = now;
+    return;
+  }
+  auto& known = communicators[communicator];
+  if (auto& mapped = options.streams_options.neighbours; mapped && known.handles)
+    for (auto& former : *known.handles)
+      if (former.memory && gone(former.memory->device))
+        mapped->forget(*former.memory);
+  known = now;
 }
 
 } // namespace ringmaster

@@ -1,5 +1,6 @@
 #include "actors/hosts/connections.hpp"
 
+#include "actors/hosts/doorman.hpp"
 #include "actors/hosts/open_connection.hpp"
 #include "messages/errc.hpp"
 #include "messages/version.hpp"
@@ -9,52 +10,22 @@
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
-#include <caf/io/network/doorman_impl.hpp>
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <mutex>
+#include <fmt/ranges.h>
+#include <memory>
+#include <netdb.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
 
-/// Gives the socket a number that none has had lately.
-int renumbered(int fd) {
-  static std::mutex guard;
-  static int next = 0;
-  std::scoped_lock lock{guard};
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  auto lowest = static_cast<int>(std::min<rlim_t>(files.rlim_cur / 2, 1024)); // below are those of everybody else
-  auto made = ::fcntl(fd, F_DUPFD_CLOEXEC, std::max(next, lowest));
-  if (made < 0)
-    made = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest); // once around
-  if (made < 0)
-    return fd;
-  next = made + 1;
-  ::close(fd);
-  return made;
-}
-
 using multiplexer = caf::io::network::default_multiplexer;
-
-class numbering_doorman final : public caf::io::network::doorman_impl {
-public:
-  using doorman_impl::doorman_impl;
-
-  bool new_connection() override {
-    if (!detached())
-      acceptor_.accepted_socket() = renumbered(acceptor_.accepted_socket());
-    return doorman_impl::new_connection();
-  }
-};
 
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
@@ -74,7 +45,7 @@ protected:
     auto fd = caf::io::network::new_tcp_acceptor_impl(port, address, reuse);
     if (!fd)
       return std::move(fd.error());
-    return caf::io::doorman_ptr{caf::make_counted<numbering_doorman>(backend(), renumbered(*fd))};
+    return make_doorman(backend(), renumbered(*fd));
   }
 
 private:
@@ -154,8 +125,48 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   }
 }
 
+namespace {
+
+/// CAF says of an address that nobody can listen at, whatever the reason, that the port cannot be opened.
+caf::error check_own(const std::string& host) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  if (auto unknown = ::getaddrinfo(host.c_str(), "0", &wanted, &found); unknown != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give "
+                                  "an address of this host, or 0.0.0.0 for all",
+                                  host, ::gai_strerror(unknown)));
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{found, ::freeaddrinfo};
+  for (auto* each = found; each != nullptr; each = each->ai_next) {
+    open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0
+        || errno != EADDRNOTAVAIL)
+      return caf::none; // whatever else is wrong, it is not the address
+  }
+  return make_error(
+    errc::invalid_argument,
+    fmt::format("cannot listen at {}, which is no address of this host; it has {}, and 0.0.0.0 stands for "
+                "all",
+                host, fmt::join(addresses_of_host(), ", ")));
+}
+
+} // namespace
+
+void raise_descriptor_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max)
+    return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port) {
+  if (!host.empty())
+    if (auto problem = check_own(host))
+      return problem;
+  raise_descriptor_limit();
   auto listens = make_connector(system);
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};

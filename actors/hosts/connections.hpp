@@ -20,6 +20,7 @@ namespace ringmaster {
 //   are taken apart. If a new connection has got the number meanwhile, that one is forgotten: its peer, whom nothing
 //   has happened to, is told to be gone, and what is asked over it is never answered. Here numbers rise, and come again
 //   only after hundreds of others.
+// And whoever connects is limited: see doorman.hpp.
 
 /// What answers at an endpoint.
 struct published_actor {
@@ -46,8 +47,12 @@ caf::expected<Handle> taken_as(const published_actor& found, const caf::actor_sy
 /// name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit);
 
+/// Lets this process have as many descriptors as the system allows it: by default 1,024 of some 100,000, and each other
+/// process takes some.
+void raise_descriptor_limit();
+
 /// Lets others connect to `whom`, and know our protocol, at `host` (empty: any address) and `port` (0: any that is
-/// free). Returns the port. Errors: io_error.
+/// free). Returns the port. Errors: invalid_argument, where the host is unknown or no address of this one; io_error.
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port);
 

@@ -47,6 +47,7 @@ void enqueue(self_pointer self, proto::Record record) {
   auto& state = self->state;
   if (state.queue.size() >= state.options.queue_records_max) {
     ++state.lost;
+    state.options.health->lost(1);
   } else {
     state.queue.push_back(std::move(record));
     if (state.write_failure.empty() && state.queue.size() >= state.options.batch_records_max)
@@ -127,7 +128,9 @@ void leave(self_pointer self, caf::error reason) {
 journal_state::~journal_state() {
   if (!options.store || (queue.empty() && synced == written))
     return;
-  sync();
+  if (!leaving || write_failure.empty()) // else it has just been tried, which may take seconds
+    sync();
+  options.health->lost(queue.size());
   if (!queue.empty())
     spdlog::error("journal: ends, {} records were never written", queue.size());
 }
@@ -137,6 +140,7 @@ caf::error journal_state::write() {
     return caf::none;
   auto err = options.store->append(queue);
   report(write_failure, err, "write");
+  options.health->failing(write_failure);
   if (!err) {
     written += queue.size();
     queue.clear();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/interfaces.hpp"
+#include "runtime/journal/journal_health.hpp"
 #include "runtime/journal/journal_store.hpp"
 
 #include <caf/actor_clock.hpp>
@@ -14,6 +15,7 @@
 namespace ringmaster {
 
 struct journal_options {
+  std::shared_ptr<journal_health> health = std::make_shared<journal_health>();
   std::shared_ptr<journal_store> store; ///< Not null, and handed over: the actor is its only user from now on.
   caf::timespan sync_interval = std::chrono::milliseconds{100}; ///< With journal_sync::interval; between retries, too.
   caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one

@@ -28,6 +28,7 @@ void node_state::join(const proto::Adopt& x) {
   request.set_devices(options.devices);
   request.set_hostname(options.hostname);
   request.set_protocol(protocol_version);
+  request.set_route(options.device.streams_options.route);
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
     wanted.push_back(device_id{id});
@@ -41,6 +42,7 @@ void node_state::join(const proto::Adopt& x) {
           return self->quit(std::move(problem));
         id_ = node_id{y.node_id()};
         note_clock(asked_ns, y.time_ns());
+        options.device.streams_options.force(y.route());
         host(id_, wanted);
       },
       [this](const caf::error& problem) {

@@ -12,14 +12,20 @@ namespace ringmaster {
 
 void relay_directory::add(const proto::DeviceReady& x, const device_handle& handle) {
   std::lock_guard guard{mutex_};
-  std::erase_if(streams_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second); });
-  streams_[id_of(x.metadata())] = handle.stream->address();
+  std::erase_if(devices_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second.stream); });
+  devices_[id_of(x.metadata())] = {handle.device->address(), handle.stream->address()};
 }
 
-caf::strong_actor_ptr relay_directory::stream_of(device_id device) const {
+caf::strong_actor_ptr relay_directory::device(device_id id) const {
   std::lock_guard guard{mutex_};
-  auto known = streams_.find(device);
-  return known == streams_.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(known->second);
+  auto known = devices_.find(id);
+  return known == devices_.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(known->second.device);
+}
+
+caf::strong_actor_ptr relay_directory::stream_of(device_id id) const {
+  std::lock_guard guard{mutex_};
+  auto known = devices_.find(id);
+  return known == devices_.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(known->second.stream);
 }
 
 namespace {
@@ -38,21 +44,25 @@ public:
     auto what = x->move_content_to_message();
     if (what.match_elements<proto::DeviceReady, device_handle>())
       return streams_->add(what.get_as<proto::DeviceReady>(0), what.get_as<device_handle>(1));
+    if (pass_on<membership>(what, x->sender, &relay_directory::device, context))
+      return;
     behind_->enqueue(x->sender, x->mid, what, context); // first: what the streams answer comes behind it
-    pass_on<operation_orders>(what, context) || pass_on<proto::Release>(what, context)
-      || pass_on<proto::Quiesce>(what, context);
+    pass_on<operation_orders>(what, behind_, &relay_directory::stream_of, context)
+      || pass_on<proto::Release>(what, behind_, &relay_directory::stream_of, context)
+      || pass_on<proto::Quiesce>(what, behind_, &relay_directory::stream_of, context);
   }
 
 private:
-  /// To the streams of the devices that stand beside it.
+  /// To those whom `whose` finds for the devices that stand beside it.
   template <class T>
-  bool pass_on(const caf::message& what, caf::execution_unit* context) {
+  bool pass_on(const caf::message& what, const caf::strong_actor_ptr& sender,
+               caf::strong_actor_ptr (relay_directory::*whose)(device_id) const, caf::execution_unit* context) {
     if (!what.match_elements<T, device_ids>())
       return false;
     auto message = caf::make_message(what.get_as<T>(0)); // one for all
     for (auto device : what.get_as<device_ids>(1))
-      if (auto stream = streams_->stream_of(device)) // else it has died, and its monitor says so
-        stream->enqueue(behind_, caf::make_message_id(), message, context);
+      if (auto receiver = (*streams_.*whose)(device))
+        receiver->enqueue(sender, caf::make_message_id(), message, context);
     return true;
   }
 
@@ -189,6 +199,7 @@ relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_s
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   return {
     [](const proto::DeviceReady&, const device_handle&) {}, // at the entrance
+    [](const membership&, const device_ids&) {},            // the same
     [&state](const operation_orders& x, const device_ids& devices) { state.expect(x, devices); },
     [](const proto::Release&, const device_ids&) {},
     [&state](const proto::Quiesce& x, const device_ids&) { state.stop(x); },

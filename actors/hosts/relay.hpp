@@ -27,17 +27,24 @@ namespace ringmaster {
 /// `node`, `clock`: whose relay it is, and its clock on the wall, for whoever compares it with his own.
 relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {});
 
-/// Where the streams are, which the entrance and the actor behind it look up on different threads.
+/// Where the devices and their streams are, which the entrance and the actor behind it look up on different threads.
 class relay_directory {
 public:
   void add(const proto::DeviceReady& x, const device_handle& handle);
-  caf::strong_actor_ptr stream_of(device_id device) const;
+  /// Null: it has died, and its monitor says so.
+  caf::strong_actor_ptr device(device_id id) const;
+  caf::strong_actor_ptr stream_of(device_id id) const;
 
   caf::actor_addr entrance; ///< Set before the first message.
 
 private:
+  struct known_device {
+    caf::actor_addr device;
+    caf::actor_addr stream;
+  };
+
   mutable std::mutex mutex_;
-  std::map<device_id, caf::actor_addr> streams_; ///< Of the devices that live, and of some that did.
+  std::map<device_id, known_device> devices_; ///< Those that live, and some that did.
 };
 
 /// The state of the RELAY behind the entrance.

@@ -34,7 +34,9 @@ void link_sender::close() {
 
 void link_sender::refuse(const std::string& why) {
   ++counts_.strangers_refused;
-  spdlog::warn("a bulk connection of {} was closed: {}", other_end_text(socket_.descriptor), why);
+  if (auto number = counts_.stranger_warnings.happened(std::chrono::steady_clock::now()); number > 0)
+    spdlog::warn("a bulk connection of {} was closed: {}{}", other_end_text(socket_.descriptor), why,
+                 number == 1 ? "" : fmt::format("; so were {} others since the last such warning", number - 1));
   close();
 }
 

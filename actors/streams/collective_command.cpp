@@ -442,6 +442,8 @@ void collective_command::note_received(std::string_view route, uint64_t bytes) {
 }
 
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
+  if (stream.ends_by_damage())
+    return; // the result is not there
   proto::RankReport x;
   x.set_comm_id(plan_->comm_id());
   x.set_epoch(plan_->epoch());

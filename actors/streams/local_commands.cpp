@@ -67,8 +67,9 @@ public:
       return;
     }
     auto bytes = block_.size();
-    answer({});
-    stream.done(bytes);
+    auto damage = stream.memory->damage();
+    answer(damage);
+    stream.done(bytes, damage);
   }
 
 private:
@@ -135,6 +136,8 @@ public:
       stream.memory->expect_bytes(*destination);
     if (!error && request_.bytes() > 0)
       std::memmove(destination->data(), source->data(), request_.bytes());
+    if (!error)
+      error = stream.memory->damage();
     answer(error);
     stream.done(error ? 0 : request_.bytes(), error);
   }

@@ -102,6 +102,14 @@ static_assert(known_routes.back().make != nullptr, "each row of route_table has 
 
 } // namespace
 
+void stream_options::force(const std::string& use) {
+  route = use;
+  if (use != "auto" && use != "memory")
+    neighbours = nullptr;
+  if (use != "auto" && use != "link")
+    link = nullptr;
+}
+
 std::unique_ptr<route> make_fold(const folded_lanes& what) {
   return std::make_unique<fold_route>(what);
 }

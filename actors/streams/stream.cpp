@@ -54,7 +54,17 @@ void stream_state::done(uint64_t bytes, const caf::error& error, bool journaled)
     entry.set_error(error ? render(error) : std::string{});
     journal(std::move(record));
   }
-  begin_head();
+  if (!ends_by_damage())
+    begin_head();
+}
+
+bool stream_state::ends_by_damage() {
+  auto damage = memory->damage();
+  if (!damage)
+    return false;
+  stopped = true;
+  self->quit(std::move(damage));
+  return true;
 }
 
 void stream_state::remove_if(const std::function<bool(const command&)>& condition) {

@@ -37,6 +37,9 @@ struct stream_options {
   std::shared_ptr<link_hub> link; ///< The bulk connections of this process; null: it has none.
   wall_clock clock;
   journal_actor journal; ///< May be invalid.
+
+  /// Blocks come by this route: what others need goes.
+  void force(const std::string& use);
 };
 
 /// A block on offer, which is read from where it lies.
@@ -68,6 +71,8 @@ public:
   bool full() const { return queue.size() >= options.commands_max; }
   /// The head has ended; `bytes` and `error` go to the journal. Deletes the head and begins the next command.
   void done(uint64_t bytes = 0, const caf::error& error = {}, bool journaled = true);
+  /// Whether the memory is not what it should be: then the stream ends, and the device with it.
+  bool ends_by_damage();
   /// Removes commands that will not run.
   void remove_if(const std::function<bool(const command&)>& condition);
   /// Calls the head's `resume` after everything that is in the mailbox now, or after `delay`.

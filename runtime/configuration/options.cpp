@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <concepts>
 #include <set>
@@ -302,6 +303,8 @@ caf::error validate(const options& opts) {
     return refuse("coordinator.host", "empty", "an address such as \"127.0.0.1\"");
   if (opts.node.listen_host.empty())
     return refuse("node.listen-host", "empty", "an address such as \"127.0.0.1\"");
+  if (std::ranges::any_of(opts.node.name, [](unsigned char x) { return std::iscntrl(x) != 0; }))
+    return refuse("node.name", "a name with control characters", "a name without control characters, in one line");
   if (!opts.node.join.empty() && !parse_endpoint(opts.node.join))
     return refuse("node.join", text_of(opts.node.join), "\"host:port\" with a port from 1 to 65535, or empty");
   return validate_cluster(opts.cluster.devices);

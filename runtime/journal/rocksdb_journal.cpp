@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_journal.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/journal/descriptor_reserve.hpp"
 #include "runtime/journal/journal_batch.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
 
@@ -62,7 +63,10 @@ public:
   // For reading only where `opts.retain_records` is 0.
   rocksdb_journal(const options& opts, contents found)
     : journal_store(opts.sync), options_(opts), tables_(std::move(found.tables)), state_(std::move(found.state)),
-      acknowledged_(state_.last_index()) {}
+      acknowledged_(state_.last_index()) {
+    if (opts.retain_records != 0)
+      reserve_.fill();
+  }
 
   ~rocksdb_journal() override;
 
@@ -87,6 +91,7 @@ private:
   proto::JournalState state_;
   uint64_t acknowledged_; // the last record whose append succeeded; less than what is there after a recovery
   caf::error failure_;    // of the last write or sync
+  descriptor_reserve reserve_;
 };
 
 rocksdb_journal::~rocksdb_journal() {
@@ -125,10 +130,19 @@ caf::error rocksdb_journal::recover() {
   if (options_.retain_records == 0)
     return make_error(errc::invalid_argument,
                       fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+  if (!reserve_.fill() || !reserve_.has_more()) {
+    reserve_.release(); // for what RocksDB has under way
+    return make_error(errc::io_error,
+                      fmt::format("journal '{}' is left alone while this process has fewer than {} "
+                                  "descriptors left: raise the limit on open files, or see who connects",
+                                  options_.dir.string(), descriptor_reserve::count));
+  }
   if (!failure_)
     return caf::none;
+  reserve_.release();
   tables_.reset();
   auto found = open_for_writing(options_.dir, options_.now_ns);
+  reserve_.fill();
   if (!found)
     return failure_ = std::move(found.error());
   tables_ = std::move(found->tables);

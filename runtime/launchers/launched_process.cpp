@@ -149,7 +149,25 @@ caf::expected<std::string> first_host(const environment& variables, const known_
   return *here == 0 ? "127.0.0.1" : std::string{};
 }
 
-caf::error read_coordinator(const environment& variables, const known_launcher& launcher, uint16_t port,
+/// By which the launcher tells its runs apart. SLURM's jobs have steps, and torchrun's "none" is no name.
+std::string job_of(const environment& variables, const known_launcher& launcher) {
+  auto result = value_of(variables, launcher.job);
+  if (auto step = first_set(variables, {"SLURM_STEP_ID", "SLURM_STEPID"});
+      step && &launcher == &slurm && !result.empty())
+    result += "." + value_of(variables, step);
+  return result == "none" ? "" : result;
+}
+
+/// The same on all ranks, and another one for most other jobs. Systems give connections ports from 32768 on.
+uint16_t port_of(const std::string& job) {
+  constexpr uint32_t lowest = 20'000, count = 12'000;
+  uint32_t hash = 2166136261u; // FNV-1a: the same everywhere
+  for (auto x : job)
+    hash = (hash ^ static_cast<unsigned char>(x)) * 16777619u;
+  return static_cast<uint16_t>(lowest + hash % count);
+}
+
+caf::error read_coordinator(const environment& variables, const known_launcher& launcher, const coordinator_port& port,
                             launched_process& result) {
   if (auto name = first_set(variables, {"RINGMASTER_COORDINATOR"})) {
     auto where = parse_endpoint(value_of(variables, name));
@@ -157,12 +175,14 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
       return wrong(fmt::format("{}: {}", name, render(where.error())));
     result.coordinator = std::move(*where);
     result.coordinator_origin = name;
+    result.coordinator_runs = &launcher == &launchers[0]
+                              || value_of(variables, "RINGMASTER_RUNNING_COORDINATOR") == value_of(variables, name);
     return {};
   }
   if (&launcher == &launchers[0])
     return wrong(fmt::format("{} is set, and RINGMASTER_COORDINATOR is not, which says where the coordinator is",
                              launcher.rank));
-  result.coordinator.port = port;
+  result.coordinator.port = port.chosen || result.job.empty() ? port.number : port_of(result.job);
   if (auto name = first_set(variables, {"MASTER_PORT"}); name && !is_master_port_taken(variables)) {
     auto chosen = number_in(variables, name, 1, 65'535);
     if (!chosen)
@@ -178,16 +198,26 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
   if (!host)
     return std::move(host.error());
   if (host->empty())
-    return wrong(
-      fmt::format("{} ranks on several hosts ({} says that {} are here), and nothing says on which rank 0 is: "
-                  "set MASTER_ADDR to that host, and MASTER_PORT unless it is {}; or "
-                  "RINGMASTER_COORDINATOR=HOST:PORT",
-                  result.world_size, launcher.local_size, value_of(variables, launcher.local_size), port));
+    return wrong(fmt::format(
+      "{} ranks on several hosts ({} says that {} are here), and nothing says on which rank 0 is: "
+      "set MASTER_ADDR to that host, and MASTER_PORT unless it is {}; or "
+      "RINGMASTER_COORDINATOR=HOST:PORT",
+      result.world_size, launcher.local_size, value_of(variables, launcher.local_size), result.coordinator.port));
   result.coordinator.host = std::move(*host);
   return {};
 }
 
 } // namespace
+
+std::vector<std::string> rank_variables() {
+  std::vector<std::string> result;
+  for (auto& x : launchers) {
+    result.push_back(x.rank);
+    if (&x != &slurm) // whose size is the allocation's, which srun reads within it
+      result.push_back(x.world_size);
+  }
+  return result;
+}
 
 environment process_environment() {
   return [](const char* name) {
@@ -196,7 +226,8 @@ environment process_environment() {
   };
 }
 
-caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables, uint16_t port) {
+caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables,
+                                                                   const coordinator_port& port) {
   if (variables("RINGMASTER_RANK") == "")
     return std::optional<launched_process>{};
   auto launcher = launcher_of(variables);
@@ -207,7 +238,7 @@ caf::expected<std::optional<launched_process>> launched_process_of(const environ
   }
   launched_process result;
   result.launcher = launcher->name;
-  result.job = value_of(variables, launcher->job);
+  result.job = job_of(variables, *launcher);
   if (auto problem = read_ranks(variables, *launcher, result))
     return problem;
   if (auto problem = read_coordinator(variables, *launcher, port, result))

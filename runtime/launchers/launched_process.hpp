@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -21,9 +22,18 @@ struct launched_process {
   endpoint coordinator;    ///< Rank 0's process listens there; under caf-run it is there already.
   /// Who has said so: a variable's name, or "this host, which nobody has denied".
   std::string coordinator_origin;
+  bool coordinator_runs = false; ///< It is there already: caf-run's.
 
   /// Whether this process has to start the coordinator, so that the others find it.
-  bool hosts_coordinator() const { return rank == 0 && launcher != "caf-run"; }
+  bool hosts_coordinator() const { return rank == 0 && !coordinator_runs; }
+};
+
+/// The port of rank 0's coordinator where neither a variable nor the launcher's name of the job says one.
+struct coordinator_port {
+  coordinator_port(uint16_t its_number, bool is_chosen = false) : number(its_number), chosen(is_chosen) {}
+
+  uint16_t number;
+  bool chosen; ///< By somebody, for this run: it goes before the job's.
 };
 
 /// The value of an environment variable; none where it is not set. See `process_environment`.
@@ -33,10 +43,15 @@ using environment = std::function<std::optional<std::string>(const char* name)>;
 environment process_environment();
 
 /// What the environment says. None: no launcher has started this process, or the variable RINGMASTER_RANK is empty,
-/// which says that it is no rank, whatever another launcher further out has set. `port` is rank 0's where no variable
-/// says one. The launchers are asked from the innermost out: under mpirun in a SLURM allocation, mpirun counts. Rank 0
-/// is where RINGMASTER_COORDINATOR ("host:port") or MASTER_ADDR and MASTER_PORT say, else on SLURM's first host, else
-/// here if all ranks are. Errors: invalid_argument, with the variables that are missing or contradict each other.
-caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables, uint16_t port);
+/// which says that it is no rank, whatever launchers have set. The launchers are asked from the innermost out: under
+/// mpirun in a SLURM allocation, mpirun counts; caf-run's program has no variables of those around caf-run. The port is
+/// drawn from the launcher's name of the job, 20000 to 31999, since two jobs may share a host. Rank 0 is where
+/// RINGMASTER_COORDINATOR ("host:port") or MASTER_ADDR and MASTER_PORT say, else on SLURM's first host, else here if
+/// all ranks are. Errors: invalid_argument, with the variables that are missing or contradict each other.
+caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables,
+                                                                   const coordinator_port& port);
+
+/// The variables by which launchers say that a process is one of their ranks.
+std::vector<std::string> rank_variables();
 
 } // namespace ringmaster

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -38,26 +37,13 @@ caf::error failed(const device_memory::options& opts, std::string_view what, int
                                                 std::strerror(code), advice));
 }
 
-/// Gives the file its length. A file of another length keeps the user's range as far as both have it; a scratch area
-/// never becomes the user's.
-caf::error resize(const device_memory::options& opts, int file, uint64_t old_bytes) {
-  const auto new_bytes = 2 * opts.bytes;
-  if (old_bytes == new_bytes)
-    return caf::none;
-  const auto kept = std::min(old_bytes / 2, opts.bytes);
-  for (auto length : {kept, new_bytes})
-    if (::ftruncate(file, static_cast<off_t>(length)) != 0)
-      return failed(opts, "resize", errno);
-  return caf::none;
-}
-
-/// A mapped file whose disk is full kills the process that writes to it, so a disk that can never hold the file is
-/// refused while it can still be said in words. Devices that fill a disk together are not noticed here.
-caf::error check_space(const device_memory::options& opts, int file, uint64_t held) {
+/// What is written to a mapped file whose disk is full is lost, and the device with it, so a disk that can never hold
+/// the file is refused at once. Devices that fill a disk together are not noticed here.
+caf::error check_space(const device_memory::options& opts, int file) {
   struct statvfs disk;
   if (::fstatvfs(file, &disk) != 0)
     return failed(opts, "ask the size of the disk of", errno);
-  const auto needed = 2 * opts.bytes - std::min(held, 2 * opts.bytes);
+  const auto needed = 2 * opts.bytes;
   const auto available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
   if (needed > available)
     return failed(opts, fmt::format("find {} bytes of disk ({} are available) for", needed, available), ENOSPC);
@@ -90,42 +76,47 @@ caf::error named(std::string_view owner, const caf::error& err) {
 caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options& opts) {
   if (auto err = validate(opts))
     return err;
-  if (opts.file.has_parent_path()) {
-    std::error_code code;
-    std::filesystem::create_directories(opts.file.parent_path(), code);
-    if (code)
-      return failed(opts, "create the directory of", code.value());
-  }
-  open_file file{::open(opts.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  open_file file{::open(opts.file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (file.descriptor < 0)
-    return failed(opts, "open", errno);
-  struct stat before;
-  if (::fstat(file.descriptor, &before) != 0)
-    return failed(opts, "examine", errno);
-  if (!S_ISREG(before.st_mode))
-    return invalid_memory(opts, fmt::format("{} is no regular file", opts.file.string()));
-  if (auto err = check_space(opts, file.descriptor, static_cast<uint64_t>(before.st_blocks) * 512))
-    return err;
-  if (auto err = resize(opts, file.descriptor, static_cast<uint64_t>(before.st_size)))
-    return err;
+    return failed(opts, "make", errno);
+  auto unused = [&](caf::error why) {
+    ::unlink(opts.file.c_str());
+    return why;
+  };
+  if (auto err = check_space(opts, file.descriptor))
+    return unused(std::move(err));
+  struct stat made;
+  if (::ftruncate(file.descriptor, static_cast<off_t>(2 * opts.bytes)) != 0)
+    return unused(failed(opts, "resize", errno));
+  if (::fstat(file.descriptor, &made) != 0)
+    return unused(failed(opts, "examine", errno));
   auto* mapping = huge_pages::map(file.descriptor, 2 * opts.bytes, PROT_READ | PROT_WRITE);
   if (mapping == MAP_FAILED)
-    return failed(opts, "map", errno);
+    return unused(failed(opts, "map", errno));
   std::error_code ignored;
   memory_place place{opts.id,
                      opts.min_address,
                      opts.bytes,
                      std::filesystem::absolute(opts.file, ignored).string(),
                      this_host(),
-                     static_cast<uint64_t>(before.st_dev),
-                     static_cast<uint64_t>(before.st_ino),
+                     static_cast<uint64_t>(made.st_dev),
+                     static_cast<uint64_t>(made.st_ino),
                      opts.link};
   return std::shared_ptr<device_memory>{new device_memory{std::move(place), mapping}};
 }
 
 device_memory::device_memory(memory_place place, std::byte* mapping)
-  : mapped_memory(std::move(place), mapping, false), user_(min_address(), max_address()),
+  : mapped_memory(std::move(place), mapping), user_(min_address(), max_address()),
     scratch_(max_address(), 2 * max_address() - min_address()) {}
+
+device_memory::~device_memory() {
+  remove_file();
+}
+
+void device_memory::remove_file() noexcept {
+  if (!removed_.exchange(true))
+    ::unlink(place()->file.c_str());
+}
 
 caf::expected<uint64_t> device_memory::allocate(uint64_t bytes, uint64_t alignment) {
   std::lock_guard guard{mutex_};

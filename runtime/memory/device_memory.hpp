@@ -3,30 +3,34 @@
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/memory/range_allocator.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 
 namespace ringmaster {
 
-/// The memory of one device of this process: its file, and what of it is in use. The file outlives this object.
-/// Thread-safe, but for the bytes themselves.
+/// The memory of one device of this process: its file, and what of it is in use. The file goes with this object at the
+/// latest, and with the device; what is mapped stays readable for whoever holds it. Thread-safe, but for the bytes
+/// themselves.
 class device_memory : public mapped_memory {
 public:
   struct options {
     device_id id;
-    std::filesystem::path file; ///< Created if missing, with its directories. Of another size, it is resized and keeps
-                                ///< the user's bytes that both sizes have.
+    std::filesystem::path file; ///< Made; one that is there is somebody else's.
     uint64_t min_address = 0;   ///< > 0
-    uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long; the disk must have
-                                ///< room for that, since a mapped file on a full disk ends the process.
+    uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long, and the disk has
+                                ///< room for that when it is made; who else fills it later: see `damage`.
     link_place link = {};       ///< Of this process.
   };
 
-  /// The bytes are those the file held, or 0; allocations are not remembered.
-  /// Errors: invalid_argument, io_error (with the file's name and the system's reason).
+  /// All bytes are 0. Errors: invalid_argument, io_error (with the file's name and the system's reason).
   static caf::expected<std::shared_ptr<device_memory>> open(const options& opts);
 
+  ~device_memory() override;
+
   std::filesystem::path file() const { return place()->file; }
+  /// The device has ended: nobody else is to map it.
+  void remove_file() noexcept;
 
   /// A range of its own in the user's range. Errors: out_of_memory (asked, free, largest block),
   /// invalid_argument (alignment no power of two, zero bytes).
@@ -43,6 +47,7 @@ public:
 private:
   device_memory(memory_place place, std::byte* mapping);
 
+  std::atomic<bool> removed_{false};
   mutable std::mutex mutex_;
   range_allocator user_;
   range_allocator scratch_;

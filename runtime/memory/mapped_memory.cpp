@@ -71,18 +71,15 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
   auto* mapping = huge_pages::map(file.descriptor, 2 * place.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
   if (mapping == MAP_FAILED)
     return cannot_reach(place, std::strerror(errno));
-  return std::shared_ptr<mapped_memory>{new mapped_memory{place, mapping, true}};
+  return std::shared_ptr<mapped_memory>{new mapped_memory{place, mapping}};
 }
 
-mapped_memory::mapped_memory(memory_place place, std::byte* mapping, bool guarded)
+mapped_memory::mapped_memory(memory_place place, std::byte* mapping)
   : place_(std::make_shared<const memory_place>(std::move(place))), mapping_(mapping),
-    pages_(mapping, 2 * place_->bytes) {
-  if (guarded)
-    guard_.emplace(mapping, 2 * place_->bytes);
-}
+    pages_(mapping, 2 * place_->bytes), guard_(mapping, 2 * place_->bytes) {}
 
 mapped_memory::~mapped_memory() {
-  guard_.reset();
+  guard_.end(); // while the mapping is there
   ::munmap(mapping_, 2 * place_->bytes);
 }
 
@@ -119,7 +116,7 @@ void mapped_memory::expect_bytes(std::span<const std::byte> range) const {
 }
 
 caf::error mapped_memory::damage() const {
-  if (!guard_ || !guard_->struck())
+  if (!guard_.struck())
     return caf::none;
   return make_error(errc::device_lost,
                     fmt::format("{}: its memory file {} was cut, or its disk is full", text_of(id()), place_->file));

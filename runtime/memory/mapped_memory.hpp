@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -50,13 +49,13 @@ public:
   /// A range that `at` or `at_runtime` gave is about to be written: puts it on huge pages where nobody has used it yet.
   void expect_bytes(std::span<const std::byte> range) const;
 
-  /// Another process's file was cut, or its disk is full: what is read is not what the device holds.
+  /// The file was cut, or its disk is full: what is here is not what the device holds, and what is written is lost.
   /// Errors: device_lost.
   caf::error damage() const;
 
 protected:
-  /// Takes the mapping over. `guarded`: the file is not ours, and what happens to it must not end this process.
-  mapped_memory(memory_place place, std::byte* mapping, bool guarded);
+  /// Takes the mapping over. What happens to the file must not end this process.
+  mapped_memory(memory_place place, std::byte* mapping);
 
 private:
   caf::expected<std::span<std::byte>> within(uint64_t begin, uint64_t end, uint64_t address, uint64_t bytes) const;
@@ -64,7 +63,7 @@ private:
   std::shared_ptr<const memory_place> place_;
   std::byte* mapping_;
   mutable huge_pages pages_;
-  std::optional<mapping_guard> guard_;
+  mapping_guard guard_;
 };
 
 /// The kernel that runs here, by a number of its own: processes with the same one are on one host. 0: cannot be told.

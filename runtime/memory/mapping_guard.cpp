@@ -18,7 +18,7 @@ struct guarded_range {
   std::atomic<bool> struck{false};
 };
 
-constexpr size_t ranges_max = 1u << 14; // devices of other processes
+constexpr size_t ranges_max = 1u << 14; // devices, also those of other processes
 std::array<guarded_range, ranges_max> ranges;
 std::atomic<size_t> ranges_used{0}; ///< No range at or behind this index was ever taken.
 std::mutex taking;
@@ -76,9 +76,10 @@ mapping_guard::mapping_guard(std::byte* start, uint64_t bytes) : slot_(ranges_ma
     ranges_used = slot_ + 1;
 }
 
-mapping_guard::~mapping_guard() {
+void mapping_guard::end() noexcept {
   if (slot_ < ranges_max)
     ranges[slot_].start = 0;
+  slot_ = ranges_max;
 }
 
 bool mapping_guard::struck() const noexcept {

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string_view>
 #include <sys/file.h>
 #include <unistd.h>
 #include <utility>
@@ -23,13 +24,33 @@ namespace {
 constexpr auto prefix = "ringmaster-memory-";
 constexpr auto lock_name = "lock";
 
-/// Where a fresh directory may be made, the best first.
+/// Where the directory may be made, the best first.
 std::vector<fs::path> bases() {
   std::vector<fs::path> result{"/dev/shm"};
   if (auto temporary = std::getenv("TMPDIR"); temporary != nullptr && *temporary != '\0')
     result.push_back(temporary);
   result.push_back("/tmp");
+  std::erase_if(result, [](auto& x) { return ::access(x.c_str(), W_OK) != 0; });
   return result;
+}
+
+/// A directory that somebody has named and that is not there may be a mount that is missing: what is made in its place
+/// would lie on another disk.
+caf::error check_configured(const fs::path& dir) {
+  std::error_code problem;
+  auto status = fs::status(dir, problem);
+  std::string_view why;
+  if (!fs::exists(status))
+    why = problem && problem.value() != ENOENT ? std::string_view{std::strerror(problem.value())} : "it does not exist";
+  else if (!fs::is_directory(status))
+    why = "it is no directory";
+  else if (::access(dir.c_str(), R_OK | W_OK | X_OK) != 0)
+    why = "this process may not write there";
+  else
+    return caf::none;
+  return make_error(errc::io_error, fmt::format("device.memory-dir is {}: {}; name a directory that is there, or leave "
+                                                "it empty for /dev/shm",
+                                                dir.string(), why));
 }
 
 uint64_t room_in(const fs::path& dir) {
@@ -70,23 +91,12 @@ caf::error system_error(const fs::path& path, const char* what) {
 } // namespace
 
 caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes) {
-  memory_directory result;
-  if (!configured.empty()) {
-    std::error_code problem;
-    fs::create_directories(configured, problem);
-    errno = problem.value();
-    if (problem)
-      return system_error(configured, "make a directory");
-    if (auto room = room_in(configured); room < bytes)
-      return no_room(fmt::format("{} in {}", bytes_text(room), configured.string()), bytes);
-    result.path_ = configured;
-    return result;
-  }
+  if (!configured.empty())
+    if (auto problem = check_configured(configured))
+      return problem;
   fs::path base;
   std::vector<std::string> refused;
-  for (auto& candidate : bases()) {
-    if (::access(candidate.c_str(), W_OK) != 0)
-      continue;
+  for (auto& candidate : configured.empty() ? bases() : std::vector{fs::absolute(configured)}) {
     sweep(candidate);
     if (auto room = room_in(candidate); room < bytes) {
       refused.push_back(fmt::format("{} in {}", bytes_text(room), candidate.string()));
@@ -97,6 +107,7 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
   }
   if (base.empty())
     return no_room(fmt::format("{}", fmt::join(refused, ", ")), bytes);
+  memory_directory result;
   auto pattern = (base / (std::string{prefix} + "XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr)
     return system_error(base, "make a directory");

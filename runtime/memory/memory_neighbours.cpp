@@ -23,6 +23,11 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
   return known->second;
 }
 
+void memory_neighbours::forget(const memory_place& place) {
+  std::lock_guard guard{mutex_};
+  known_.erase(place);
+}
+
 void memory_neighbours::forget_removed() {
   auto now = std::chrono::steady_clock::now();
   if (now - looked_ < look_every_)

@@ -9,18 +9,20 @@
 namespace ringmaster {
 
 /// The memories of other processes' devices, mapped once by a process and kept while there may be somebody to use them:
-/// mapping a file again costs a fault for each of its pages. One whose file has been removed, as its owner does at its
-/// end, is let go of. Thread-safe.
+/// mapping a file again costs a fault for each of its pages. One whose device is gone is let go of: at the word of
+/// those who have noticed, and, where nobody has, when its file is found to be removed. Thread-safe.
 class memory_neighbours {
 public:
   /// For all of them. A communicator's process writes, for it moves data for all ranks at once; all others read.
-  /// `look_every`: who is gone is looked for when another one comes, but not more often than that.
+  /// `look_every`: files that were removed are looked for when another one comes, but not more often than that.
   explicit memory_neighbours(mapped_memory::access what,
                              std::chrono::steady_clock::duration look_every = std::chrono::seconds{1})
     : access_(what), look_every_(look_every) {}
 
   /// Errors: unreachable, with the reason; it is not tried again at once.
   caf::expected<std::shared_ptr<mapped_memory>> find(const memory_place& place);
+  /// Its device is gone. Those that still use the mapping keep it.
+  void forget(const memory_place& place);
 
 private:
   void forget_removed();

@@ -122,6 +122,23 @@ TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as 
   }
 }
 
+TEST_CASE("process_group: two jobs of mpirun share a host, and one may be caf-run's program") {
+  const std::string mpirun = "/usr/bin/mpirun.openmpi";
+  if (!std::filesystem::exists(mpirun)) {
+    MESSAGE("skipped: ", mpirun, " is not there");
+    return;
+  }
+  const std::vector<std::string> job{
+    mpirun, "-np", "2", "--oversubscribe", "--allow-run-as-root", RINGMASTER_RANK_PROGRAM, "sum"};
+  const lines both{"1 of 2: the sum is 3", "2 of 2: the sum is 3"};
+  launched_program one{job}, other{job}, within{under_caf_run(words({"--local", "2"}, job))};
+  for (auto* each : {&one, &other, &within}) {
+    CHECK(each->finish() == 0);
+    CAPTURE(each->error);
+    CHECK(sorted_lines(each->output) == both);
+  }
+}
+
 TEST_CASE("process_group: by torchrun's variables ranks find each other, or say where they have looked") {
   auto port = free_port();
   auto as_rank = [&](const char* rank) {

@@ -4,6 +4,9 @@
 #include "tests/support/trials/collective_trial.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <string>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -43,6 +46,39 @@ nodes_options nodes_of(uint64_t seed, std::vector<uint32_t> devices) {
 }
 
 } // namespace
+
+TEST_CASE("nodes: who has which rank is said to a process once, not to each of its devices") {
+  auto bytes_for = [](uint32_t devices) {
+    simulated_nodes cluster{nodes_of(1, {devices})};
+    auto before = cluster.bytes_said();
+    auto comm = cluster.init(devices);
+    CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
+    return static_cast<double>(cluster.bytes_said() - before);
+  };
+  CHECK(bytes_for(32) / bytes_for(8) < 5); // by the devices, not by their square
+}
+
+TEST_CASE("nodes: the memory of a device that is lost is let go of by all processes, and its file is removed") {
+  auto how = nodes_of(1, {2, 1});
+  how.one_host = true;
+  simulated_nodes cluster{how};
+  auto comm = cluster.init(3);
+  auto victim = comm.devices(0).deviceid().value();
+  auto mappings = [&] {
+    std::ifstream maps{"/proc/self/maps"};
+    auto name = fmt::format("device-{:x}.memory", victim);
+    int result = 0;
+    for (std::string line; std::getline(maps, line);)
+      result += line.find(name) != std::string::npos ? 1 : 0;
+    return result;
+  };
+  CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
+  CHECK(mappings() == 2); // its process's, and the coordinator's
+  cluster.inject(victim, proto::FaultRequest{});
+  cluster.run_for(3s);
+  CHECK_FALSE(cluster.is_there(victim));
+  CHECK(mappings() == 0); // one whose file was removed would be there with its name
+}
 
 TEST_CASE("nodes: two that lose each other, but not the coordinator, do it again by way of the coordinator") {
   for (uint64_t seed = 1; seed <= 3; ++seed) {

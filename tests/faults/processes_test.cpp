@@ -194,6 +194,15 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("processes: a bench whose node is drained meanwhile ends with what has become of its ranks") {
+  auto story = R"("$0" bench -b 4K --max-bytes 4K --samples 10000 2>&1 | { read line; "$0" drain node-2; cat; })";
+  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.output);
+  CHECK(run.output.find("ringmaster bench: a device was lost while it was measured: rank ") != std::string::npos);
+  CHECK(run.output.find("is drained") != std::string::npos);
+}
+
 TEST_CASE("processes: a node that is drained ends well, and nobody takes that for a loss") {
   auto story = R"("$0" drain node-2 && "$0" info; "$0" drain node-2)";
   launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
@@ -277,21 +286,40 @@ TEST_CASE("processes: bulk connections that are wanted and not there are an erro
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--route.use=link"}};
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
-  auto node_that_uses = [&](const std::string& route) {
-    return std::vector<std::string>{RINGMASTER_PROGRAM,    "node", "--join", where, "--devices", "1",
-                                    "--route.use=" + route};
+  auto node_with = [&](const std::string& key) {
+    return std::vector<std::string>{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", key};
   };
-  launched_program with{node_that_uses("link")}, without{node_that_uses("messages")};
+  launched_program with{node_with("--route.use=link")}, without{node_with("--link.addresses=[\"192.0.2.1\"]")};
   launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "2"}};
   REQUIRE(info.finish() == 0);
   launched_program run{{RINGMASTER_PROGRAM, "bench", "--join", where, "--samples", "1", "--max-bytes", "64"}};
   CHECK(run.finish() == 1);
   CAPTURE(run.error);
-  CHECK(run.error.find("its process takes no bulk connections; route.use is \"link\"") != std::string::npos);
+  CHECK(run.error.find("its process takes no bulk connections, as its log says with the reason; route.use is \"link\"")
+        != std::string::npos);
   launched_program nowhere{
     {RINGMASTER_PROGRAM, "node", "--join", where, "--route.use=link", "--link.addresses=[\"192.0.2.1\"]"}};
   CHECK(nowhere.finish() == 1);
   CHECK(nowhere.error.find("cannot take bulk connections at 192.0.2.1:0: ") != std::string::npos);
+}
+
+TEST_CASE("processes: a route of one's own is refused where the cluster has another, by nodes, programs and ranks") {
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  const std::string theirs = "and the coordinator that it goes to \"auto\", which is the whole cluster's: leave it out "
+                             "here, or start the coordinator with --route.use=";
+  for (std::string command : {"node", "bench", "demo", "tune"}) {
+    launched_program run{{RINGMASTER_PROGRAM, command, "--join", where, "--route.use=messages"}};
+    CHECK(run.finish() != 0);
+    CAPTURE(run.error);
+    CHECK(run.error.find(" has route.use \"messages\", " + theirs + "messages") != std::string::npos);
+  }
+  launched_program ranks{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--ranks", "2", RINGMASTER_RANK_PROGRAM,
+                          "sum", "--route.use=link"}};
+  CHECK(ranks.finish() != 0);
+  CAPTURE(ranks.error);
+  CHECK(ranks.error.find("has route.use \"link\", " + theirs + "link") != std::string::npos);
 }
 
 TEST_CASE("processes: a frozen node is noticed by its silence although nothing is asked of it") {

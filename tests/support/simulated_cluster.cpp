@@ -15,6 +15,7 @@ simulation_options with_devices(uint32_t devices, uint64_t seed) {
 simulated_cluster::simulated_cluster(const simulation_options& opts) : simulated_host(opts.seed), options(opts) {
   static int clusters = 0;
   dir = std::filesystem::path{"/dev/shm"} / fmt::format("ringmaster-test-{}-{}", ::getpid(), ++clusters);
+  std::filesystem::create_directories(dir);
   if (opts.journaled)
     start_journal(sys);
   coordinator_options host_options;

@@ -137,15 +137,16 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
 }
 
 caf::error bench::ended() {
-  if (auto problem = user_.finish_calls())
-    return problem;
+  auto problem = user_.finish_calls();
   auto status = user_.wait(id_of(comm_), std::chrono::seconds{120});
+  if (status && status->epoch() != 1) // whatever that did to the calls
+    return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
+  if (problem)
+    return problem;
   if (!status)
     return std::move(status.error());
   if (status->status() != gpu_sim::SUCCESS)
     return error_in(*status);
-  if (status->epoch() != 1)
-    return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
   control_messages_ = status->controlmessages();
   return caf::none;
 }

@@ -107,6 +107,8 @@ class coordinator_call final : public configured_call {
       return std::move(parts.error());
     auto& coordinator = (*parts)->coordinator();
     auto port = listen_for(coordinator, system, opts.coordinator.host, opts.coordinator.port);
+    if (!port && code_of(port.error()) == errc::invalid_argument)
+      return std::move(port.error());
     if (!port)
       return make_error(
         errc::io_error,
@@ -123,6 +125,10 @@ class coordinator_call final : public configured_call {
     auto status = run_until_ended(
       self, coordinator.address(), [&] { nodes.try_missing(); }, [&](const caf::down_msg& x) { nodes.on_down(x); });
     at_the_end.emplace();
+    auto records = (*parts)->records();
+    parts->reset();
+    if (status && records->records_lost() > 0)
+      return make_error(errc::io_error, records->trouble());
     return status;
   }
 

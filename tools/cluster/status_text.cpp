@@ -70,6 +70,8 @@ std::vector<status_line> status_text(const proto::ClusterStatus& x, const std::s
                                      std::chrono::seconds utc_offset) {
   constexpr int gone_told_max = 5;
   std::vector<status_line> result{{tone::plain, first_line(x, coordinator, utc_offset)}};
+  if (!x.cluster().journal_trouble().empty())
+    result.push_back({tone::warning, x.cluster().journal_trouble()});
   for (auto& communicator : x.communicators())
     tell_communicator(communicator, x.cluster(), result);
   for (auto* node : nodes_by_name(x.cluster()))

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -42,17 +43,17 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+std::vector<std::string> environment_of(const child_spec& spec) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
-    auto replaced = false;
-    for (auto& [name, value] : added)
-      replaced |= text.compare(0, name.size() + 1, name + "=") == 0;
-    if (!replaced)
+    auto is_it = [&](const std::string& name) { return text.starts_with(name + "="); };
+    auto replaced = std::any_of(spec.environment.begin(), spec.environment.end(),
+                                [&](auto& x) { return is_it(x.first); });
+    if (!replaced && std::none_of(spec.unset.begin(), spec.unset.end(), is_it))
       result.push_back(std::move(text));
   }
-  for (auto& [name, value] : added)
+  for (auto& [name, value] : spec.environment)
     result.push_back(name + "=" + value);
   return result;
 }
@@ -107,7 +108,7 @@ int exec_failure(int fd) {
 
 caf::expected<child_process> child_process::start(const child_spec& spec) {
   auto argument_words = spec.arguments;
-  auto environment_words = environment_with(spec.environment);
+  auto environment_words = environment_of(spec);
   auto arguments = pointers_to(argument_words);
   auto environment = pointers_to(environment_words);
   auto& program = spec.arguments.front();

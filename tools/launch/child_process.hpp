@@ -18,6 +18,7 @@ struct child_spec {
 
   std::vector<std::string> arguments; ///< The program first: a path, or a name to look up in PATH.
   std::vector<std::pair<std::string, std::string>> environment = {}; ///< Set beside what is inherited.
+  std::vector<std::string> unset = {};                               ///< Not inherited.
   input_kind input = input_kind::none;
   output_kind output = output_kind::pipes;
   bool own_group = true;     ///< A process group of its own, which signals go to as a whole.

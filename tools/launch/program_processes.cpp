@@ -1,5 +1,6 @@
 #include "tools/launch/program_processes.hpp"
 
+#include "runtime/launchers/launched_process.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +14,9 @@ namespace {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
-/// A client is told that it is no rank, whatever variables another launcher has set around us.
+/// The coordinator is there already, whatever else is started within.
 variables environment_of_client(const std::string& address) {
-  return {{"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RANK", ""}};
+  return {{"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}};
 }
 
 variables environment_of(const rank_place& place, size_t world_size, const std::string& address) {
@@ -54,8 +55,9 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
 caf::error program_processes::start(process_watch& watch, const command_line& line,
                                     const std::vector<rank_place>& ranks, const std::string& address) {
   if (ranks.empty()) {
-    auto client = watch.start("program", in_our_group(line.program, environment_of_client(address)),
-                              watched_process::output_use::shown);
+    auto spec = in_our_group(line.program, environment_of_client(address));
+    spec.unset = rank_variables(); // it is no rank of a launcher around us; within it there may be another one
+    auto client = watch.start("program", spec, watched_process::output_use::shown);
     if (!client)
       return std::move(client.error());
     processes_.push_back({*client, false});

@@ -202,7 +202,7 @@ class tune_call final : public configured_call {
     fmt::print(to.out, "{}\n{}\nleft out: what is measured in one process, local-* and joint-*, which stay\n\n",
                ranks.summary(), fmt::join(ranks.nodes(), "\n"));
     progress shown{"tune"};
-    auto measured = ringmaster::measure_joined(user, ranks, may_go(opts.route.use, &route_facts::in_place),
+    auto measured = ringmaster::measure_joined(user, ranks, may_go(cluster->route(), &route_facts::in_place),
                                                opts_.effort, [&](double part) { shown.at(part); });
     if (!measured)
       return std::move(measured.error());

@@ -41,6 +41,15 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   opts.route.use = "messages";
   CHECK(device_settings(opts, "/there").streams_options.route == "messages");
   CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
+  CHECK(coordinator_settings(opts).route == "messages");
+  opts.route.use = "auto";
+  for (std::string forced :
+       {"memory", "link", "messages", "auto"}) { // the cluster's, of which a node hears when it joins
+    auto streams = device_settings(opts, "/there").streams_options;
+    streams.force(forced);
+    CHECK(streams.route == forced);
+    CHECK(static_cast<bool>(streams.neighbours) == (forced == "memory" || forced == "auto"));
+  }
   CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
 }
 

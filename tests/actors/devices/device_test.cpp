@@ -2,6 +2,7 @@
 
 #include "tests/support/simulated_client.hpp"
 
+#include <filesystem>
 #include <fmt/format.h>
 
 using namespace ringmaster;
@@ -198,6 +199,23 @@ TEST_CASE("device: who waits for one that dies is answered at once, and who asks
   });
   CHECK(contains(x.host.status(x.id, 0).error(), "device 0x1 has died: "));
   CHECK(contains(x.host.status(77, 0).error(), "there is no device 0x4d"));
+}
+
+TEST_CASE("device: the file of its memory goes with it, also while the cluster lives") {
+  one_device x;
+  auto file = memory_file(x.cluster.dir, device_id{x.id});
+  CHECK(std::filesystem::exists(file));
+  x.cluster.inject(x.id, proto::FaultRequest{});
+  x.cluster.run_until([&] { return !std::filesystem::exists(file); });
+  CHECK(std::filesystem::exists(memory_file(x.cluster.dir, id_of(x.comm.devices(1)))));
+}
+
+TEST_CASE("device: one whose file is cut, as by a full disk, is lost with a sentence, and its process lives") {
+  one_device x;
+  std::filesystem::resize_file(memory_file(x.cluster.dir, device_id{x.id}), 0);
+  CHECK(contains(x.copy_in_error(x.min, 8), "was cut, or its disk is full"));
+  x.cluster.run_until([&] { return contains(x.host.status(x.id, 0).error(), "device 0x1 has died: "); });
+  CHECK(contains(x.host.status(x.id, 0).error(), "was cut, or its disk is full"));
 }
 
 TEST_CASE("device: one that hangs is not waited for beyond the limit") {

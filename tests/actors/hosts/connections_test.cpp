@@ -160,6 +160,24 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   REQUIRE(!no_answer);
   CHECK(code_of(no_answer.error()) == errc::timed_out);
   CHECK(contains(render(no_answer.error()), "accepts connections and does not answer"));
+  CHECK(render(caf::make_error(caf::sec::connection_timeout))
+        == "nothing came from there for middleman.connection-timeout");
+}
+
+TEST_CASE("connections: who cannot listen says whether it is the host") {
+  listening_process there;
+  auto problem_at = [&](const std::string& host, uint16_t port) {
+    auto listens = listen_for(there.whom, there.system, host, port);
+    return listens ? caf::error{} : listens.error();
+  };
+  auto unknown = problem_at("no-such-host.invalid", 0), elsewhere = problem_at("192.0.2.7", 0);
+  CHECK(code_of(unknown) == errc::invalid_argument);
+  CHECK(contains(render(unknown), "cannot listen at the host \"no-such-host.invalid\", which is unknown ("));
+  CHECK(code_of(elsewhere) == errc::invalid_argument);
+  CHECK(contains(render(elsewhere), "cannot listen at 192.0.2.7, which is no address of this host; it has "));
+  bound_port taken{true};
+  CHECK(code_of(problem_at("127.0.0.1", taken.port)) == errc::io_error);
+  CHECK_FALSE(problem_at("localhost", 0));
 }
 
 TEST_CASE("connections: whoever ends waits neither for an answer nor for a host that drops what is sent to it") {

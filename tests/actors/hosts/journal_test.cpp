@@ -21,6 +21,7 @@ struct account {
   std::vector<proto::Record> records;
   std::vector<size_t> batches; // their sizes
   size_t flushes = 0;
+  size_t attempts = 0; // to append
   caf::error append_error;
   caf::error flush_error;
 };
@@ -30,6 +31,7 @@ public:
   counting_store(account& books, journal_sync sync) : journal_store(sync), books_(books) {}
 
   caf::error append(std::span<const proto::Record> records) override {
+    ++books_.attempts;
     if (books_.append_error)
       return books_.append_error;
     books_.records.insert(books_.records.end(), records.begin(), records.end());
@@ -290,6 +292,24 @@ TEST_CASE("journal: whatever the order of sends, ticks and flushes, records stay
     for (uint64_t i = 0; i < sent; ++i)
       CHECK(f.books.records[i].device_died().device_id() == i + 1);
   }
+}
+
+TEST_CASE("journal: what cannot be written at its end is tried once, which may take long, and told as lost") {
+  journal_options opts;
+  opts.queue_records_max = 5;
+  auto health = opts.health;
+  fixture f{journal_sync::never, opts};
+  f.books.append_error = make_error(errc::io_error, "full");
+  for (uint64_t device = 1; device <= 7; ++device)
+    f.send(device_died(device, "x"));
+  f.system.deliver_all();
+  f.system.advance(1ms);
+  CHECK(health->records_lost() == 2); // the queue has room for five
+  CHECK(health->trouble() == "the journal lacks 2 records, and cannot be written: full");
+  auto before = f.books.attempts;
+  f.system.stop(f.actor);
+  CHECK(f.books.attempts == before + 1);
+  CHECK(health->records_lost() == 7);
 }
 
 TEST_CASE("journal: on a thread of its own, what it reports durable is on disk") {

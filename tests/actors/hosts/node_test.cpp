@@ -142,6 +142,26 @@ TEST_CASE("node: one that nobody lets join gives up, and says for how long it ha
   caf::anon_send_exit(silent, caf::exit_reason::kill);
 }
 
+TEST_CASE("node: one that wants another route than the cluster has is not let in, any other hears the cluster's") {
+  one_node x;
+  simulated_client host{x.cluster};
+  auto answer_to = [&](const std::string& route) {
+    proto::NodeJoinRequest request;
+    request.set_name("two");
+    request.set_protocol(protocol_version);
+    request.set_route(route);
+    auto handle = caf::actor_cast<caf::strong_actor_ptr>(x.cluster.host_node);
+    return host.wait_for(host.ask<proto::NodeJoinResponse, caf::strong_actor_ptr>(x.cluster.host, request, handle));
+  };
+  auto refused = answer_to("link");
+  CHECK(refused.code() == static_cast<uint32_t>(errc::invalid_argument));
+  CHECK(contains(refused.error(), "node two has route.use \"link\", and the coordinator that it goes to \"auto\""));
+  CHECK(x.info().nodes_size() == 0);
+  CHECK(x.info().route() == "auto");
+  CHECK(answer_to("").route() == "auto");
+  CHECK(x.info().nodes_size() == 1);
+}
+
 TEST_CASE("node: one of another protocol is not let in, and hears both") {
   one_node x;
   simulated_client host{x.cluster};

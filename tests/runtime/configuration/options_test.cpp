@@ -93,6 +93,9 @@ TEST_CASE("options: a refusal names the key, the value and what is allowed") {
   CHECK(refusal([](options& x) { x.coordinator.host = ""; })
         == "coordinator.host is empty; it must be an address such as \"127.0.0.1\"");
   CHECK(refusal([](options& x) { x.node.listen_host = ""; }) != "");
+  for (auto name : {"two\nlines", "bell\a", "\x1b[31mred", "deleted\x7f"})
+    CHECK(refusal([&](options& x) { x.node.name = name; }).starts_with("node.name is a name with control characters"));
+  CHECK(refusal([](options& x) { x.node.name = "gerät-7 (oben)"; }) == "");
 }
 
 TEST_CASE("options: the devices of a cluster are read, and each id is unique") {

@@ -10,6 +10,9 @@
 #include <functional>
 #include <random>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 namespace fs = std::filesystem;
@@ -164,7 +167,56 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
   }
 }
 
-namespace {} // namespace
+namespace {
+
+/// As long as it lives, nothing in this process gets a descriptor.
+class no_descriptors {
+public:
+  no_descriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    auto fewer = before_;
+    fewer.rlim_cur = 512;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &fewer) == 0);
+    for (int each; (each = ::dup(STDIN_FILENO)) >= 0;)
+      held_.push_back(each);
+  }
+  ~no_descriptors() {
+    for (auto each : held_)
+      ::close(each);
+    ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+private:
+  rlimit before_{};
+  std::vector<int> held_;
+};
+
+} // namespace
+
+TEST_CASE("journal damage: without descriptors it is not opened again, which ends the process, but tried later") {
+  temporary_directory dir;
+  std::vector<proto::Record> history;
+  auto journal = open_journal(dir.path());
+  REQUIRE(journal);
+  caf::error err;
+  auto add = [&](std::vector<proto::Record> records) {
+    history.insert(history.end(), records.begin(), records.end());
+    err = (*journal)->append(records);
+  };
+  {
+    no_descriptors left;
+    for (uint64_t count = 0; !err && count < 400; ++count)
+      add({device_died(1, std::string(64 << 10, 'x'))}); // until its log is to go on in another file
+    CHECK_MESSAGE(code_of(err) == errc::io_error, render(err));
+    auto last = history.back();
+    for (int again = 0; again < 3; ++again)
+      CHECK(code_of((*journal)->append({&last, 1})) == errc::io_error);
+  }
+  auto last = history.back();
+  err = (*journal)->append({&last, 1});
+  REQUIRE_MESSAGE(!err, render(err));
+  CHECK(*(*journal)->digest() == digest_of(history));
+}
 
 TEST_CASE("journal damage: a full disk is an error until there is room, and then every record is there once") {
   temporary_directory dir;

@@ -23,6 +23,10 @@ caf::expected<std::optional<launched_process>> read(const settings& variables) {
     7077);
 }
 
+uint16_t port_of_rank_0(const settings& variables) {
+  return (*read(variables))->coordinator.port;
+}
+
 /// "mpirun 1/4 local 1, 127.0.0.1:7077", what is wrong, or "nobody".
 std::string told(const settings& variables) {
   auto result = read(variables);
@@ -74,7 +78,7 @@ TEST_CASE("launched_process: each launcher says who this is, and where rank 0") 
   CHECK(told(torchrun) == "torchrun 5/8 local 1, alpha:29500");
   CHECK(told(open_mpi) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
   CHECK(told(mpich) == "MPICH 3/4 local 3, 127.0.0.1:7077");
-  CHECK(told(srun) == "SLURM 3/4 local 1, n07:7077");
+  CHECK(told(srun) == fmt::format("SLURM 3/4 local 1, n07:{}", port_of_rank_0(srun)));
 }
 
 TEST_CASE("launched_process: rank 0 hosts the coordinator, but caf-run has started one") {
@@ -89,7 +93,40 @@ TEST_CASE("launched_process: the innermost launcher counts") {
   CHECK(told(with(srun, open_mpi)) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
   CHECK(told(with(with(srun, mpich), torchrun)) == "torchrun 5/8 local 1, alpha:29500");
   CHECK(told(with(torchrun, caf_run)) == "caf-run 2/4 local 1, 10.0.0.1:4711");
-  CHECK(told(with(srun, {{"RINGMASTER_RANK", ""}})) == "nobody"); // as caf-run says to its clients
+  CHECK(told(with(srun, {{"RINGMASTER_RANK", ""}})) == "nobody");
+}
+
+TEST_CASE("launched_process: under a launcher within caf-run's program, ranks go to caf-run's coordinator") {
+  auto within = with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"},
+                                {"RINGMASTER_COORDINATOR", "127.0.0.1:4711"},
+                                {"RINGMASTER_RUNNING_COORDINATOR", "127.0.0.1:4711"}});
+  CHECK(told(within) == "Open MPI 0/2 local 1, 127.0.0.1:4711");
+  CHECK_FALSE((*read(within))->hosts_coordinator());
+  CHECK((*read(with(within, {{"RINGMASTER_COORDINATOR", "alpha:5"}})))->hosts_coordinator()); // the user's own
+  auto around = with(with(with(torchrun, open_mpi), with(mpich, srun)), caf_run);
+  for (auto& name : rank_variables())
+    around.erase(name);
+  CHECK(told(around) == "nobody");
+}
+
+TEST_CASE("launched_process: two jobs on one host have two ports, all ranks of one the same") {
+  auto job = [](std::string name) { return with(open_mpi, {{"PMIX_NAMESPACE", std::move(name)}}); };
+  auto port = port_of_rank_0(job("123@1"));
+  CHECK(port >= 20'000);
+  CHECK(port < 32'000);
+  CHECK(port_of_rank_0(with(job("123@1"), {{"OMPI_COMM_WORLD_RANK", "0"}})) == port);
+  CHECK(port_of_rank_0(job("124@1")) != port);
+  CHECK(port_of_rank_0(with(srun, {{"SLURM_STEP_ID", "1"}})) != port_of_rank_0(srun));
+  CHECK(port_of_rank_0(with(job("123@1"), {{"MASTER_PORT", "9"}})) == 9);
+  CHECK(port_of_rank_0(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RUN_ID", "none"}}))
+        == 7077);
+  auto chosen = launched_process_of(
+    [x = job("123@1")](const char* name) {
+      auto found = x.find(name);
+      return found == x.end() ? std::nullopt : std::optional{found->second};
+    },
+    {7078, true});
+  CHECK((*chosen)->coordinator.port == 7078);
 }
 
 TEST_CASE("launched_process: what the user sets goes before what is guessed") {
@@ -102,11 +139,12 @@ TEST_CASE("launched_process: what the user sets goes before what is guessed") {
 }
 
 TEST_CASE("launched_process: SLURM's tasks are told from its batch scripts, and from an allocation without tasks") {
+  const auto port = port_of_rank_0(srun);
   CHECK(told(without(srun, "SLURM_STEP_ID")) == "nobody");
   CHECK(told(without(srun, "SLURM_PROCID")) == "nobody");
-  CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n3"}})) == "SLURM 3/4 local 1, 127.0.0.1:7077");
-  CHECK(told(without(srun, "SLURM_STEP_NODELIST")) == "SLURM 3/4 local 1, n01:7077");
-  CHECK(told(with(srun, {{"SLURM_STEP_NUM_TASKS", "9"}})) == "SLURM 3/9 local 1, n07:7077");
+  CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n3"}})) == fmt::format("SLURM 3/4 local 1, 127.0.0.1:{}", port));
+  CHECK(told(without(srun, "SLURM_STEP_NODELIST")) == fmt::format("SLURM 3/4 local 1, n01:{}", port));
+  CHECK(told(with(srun, {{"SLURM_STEP_NUM_TASKS", "9"}})) == fmt::format("SLURM 3/9 local 1, n07:{}", port));
   CHECK(told({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"}})
         == "SLURM 0/2 local 0, 10.0.0.9:7077");
   auto spread = with(with(srun, mpich), {{"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}});

@@ -26,7 +26,7 @@ constexpr auto highest = std::numeric_limits<uint64_t>::max();
 /// One page of memory at [0x10000, 0x11000) on device 3.
 struct one_page {
   temporary_directory directory;
-  device_memory::options opts{device_id{3}, directory.path() / "a" / "b" / "3.mem", 0x10000, 0x1000};
+  device_memory::options opts{device_id{3}, directory.path() / "3.mem", 0x10000, 0x1000};
 
   std::shared_ptr<device_memory> open() const {
     auto memory = device_memory::open(opts);
@@ -147,35 +147,39 @@ TEST_CASE_FIXTURE(one_page, "device_memory: allocates within the user's range") 
   CHECK(code_of(memory->free(*second + 1)) == errc::invalid_argument);
 }
 
-TEST_CASE_FIXTURE(one_page, "device_memory: what was written is there when the file is opened again") {
-  fill(*open()->at(0x10010, 0x20), 0x5a);
-  auto again = open();
-  CHECK(holds(*again->at(0x10010, 0x20), 0x5a));
-  CHECK(holds(*again->at(0x10000, 0x10), 0));
-  CHECK(holds(*again->at(0x10030, 0xfd0), 0));
+TEST_CASE_FIXTURE(one_page, "device_memory: a file that is there is another device's, and left as it is") {
+  auto memory = open();
+  fill(*memory->at(0x10000, 0x1000), 7);
+  auto err = refused();
+  CHECK(code_of(err) == errc::io_error);
+  CHECK(contains(render(err), "device 0x3: cannot make " + opts.file.string() + ": File exists"));
+  CHECK(fs::file_size(opts.file) == 0x2000);
+  CHECK(holds(*memory->at(0x10000, 0x1000), 7));
 }
 
-TEST_CASE_FIXTURE(one_page, "device_memory: two objects on one file see the same bytes") {
-  auto one = open();
-  auto two = open();
-  fill(*one->at(0x10100, 8), 7);
-  CHECK(holds(*two->at(0x10100, 8), 7));
+TEST_CASE_FIXTURE(one_page, "device_memory: its file goes with the device, or with the memory, and only once") {
+  auto memory = open();
+  fill(*memory->at(0x10000, 0x1000), 7);
+  memory->remove_file();
+  CHECK_FALSE(fs::exists(opts.file));
+  CHECK(holds(*memory->at(0x10000, 0x1000), 7)); // for those that still read it
+  auto next = open();
+  CHECK(holds(*next->at(0x10000, 0x1000), 0));
+  memory = nullptr;
+  CHECK(fs::exists(opts.file));
+  next = nullptr;
+  CHECK_FALSE(fs::exists(opts.file));
 }
 
-TEST_CASE_FIXTURE(one_page, "device_memory: a file of another size keeps the user's bytes, and no scratch") {
-  {
-    auto memory = open();
-    fill(*memory->at(0x10000, 0x1000), 1);
-    fill(*memory->at_runtime(0x11000, 0x1000), 2);
-  }
-  opts.bytes = 0x2000;
-  CHECK(holds(*open()->at(0x10000, 0x1000), 1));
-  CHECK(holds(*open()->at(0x11000, 0x1000), 0));
-  CHECK(fs::file_size(opts.file) == 0x4000);
-  opts.bytes = 0x800;
-  CHECK(holds(*open()->at(0x10000, 0x800), 1));
-  CHECK(holds(*open()->at_runtime(0x10800, 0x800), 0));
-  CHECK(fs::file_size(opts.file) == 0x1000);
+TEST_CASE_FIXTURE(one_page, "device_memory: a file that is cut, or whose disk is full, ends nobody, and is said") {
+  auto memory = open();
+  fill(*memory->at(0x10000, 0x1000), 7);
+  CHECK_FALSE(memory->damage());
+  fs::resize_file(opts.file, 0);
+  fill(*memory->at(0x10000, 0x1000), 8);
+  CHECK(code_of(memory->damage()) == errc::device_lost);
+  CHECK(render(memory->damage())
+        == "device 0x3: its memory file " + opts.file.string() + " was cut, or its disk is full");
 }
 
 TEST_CASE_FIXTURE(one_page, "device_memory: takes little of the disk until it is written to") {
@@ -207,19 +211,17 @@ TEST_CASE_FIXTURE(one_page, "device_memory: refuses options that make no sense")
     opts.min_address = highest - 0x1fff;
     opts.bytes = 0x1001;
   }
-  SUBCASE("not a file") {
-    opts.file = "/dev/null";
-  }
   CHECK(code_of(refused()) == errc::invalid_argument);
 }
 
 TEST_CASE_FIXTURE(one_page, "device_memory: names the file and the reason where the system refuses") {
   SUBCASE("a directory has its name") {
     opts.file = directory.path();
-    CHECK(contains(render(refused()), "Is a directory"));
+    CHECK(contains(render(refused()), "File exists"));
   }
   SUBCASE("a file stands where a directory should be") {
     std::ofstream{directory.path() / "a"} << "in the way";
+    opts.file = directory.path() / "a" / "3.mem";
     CHECK(contains(render(refused()), "Not a directory"));
   }
   CHECK(code_of(refused()) == errc::io_error);
@@ -235,4 +237,5 @@ TEST_CASE_FIXTURE(one_page, "device_memory: refuses what the disk cannot hold, a
   CHECK(contains(render(err), opts.file.string()));
   CHECK(contains(render(err), "No space left on device"));
   CHECK(contains(render(err), "give the devices less memory"));
+  CHECK_FALSE(fs::exists(opts.file));
 }

@@ -87,20 +87,39 @@ TEST_CASE("memory directory: what killed processes left goes when the next one i
   CHECK(fs::is_directory(made->path()));
 }
 
-TEST_CASE("memory directory: a configured one is made, and kept") {
+TEST_CASE("memory directory: within a configured one each process has its own, and sweeps what others have left") {
   test::temporary_directory dir;
-  const auto path = dir.path() / "of" / "devices";
+  left_behind dead{dir.path(), "dead", false}, living{dir.path(), "living", true};
+  std::ofstream{dir.path() / "somebody's"} << "bytes";
+  fs::path paths[2];
   {
-    auto made = memory_directory::open(path, 1 << 20);
-    REQUIRE_MESSAGE(made, render(made.error()));
-    CHECK(made->path() == path);
-    std::ofstream{path / "device-1"} << "bytes";
+    auto one = memory_directory::open(dir.path(), 1 << 20), other = memory_directory::open(dir.path(), 1 << 20);
+    REQUIRE_MESSAGE(one, render(one.error()));
+    REQUIRE_MESSAGE(other, render(other.error()));
+    paths[0] = one->path(), paths[1] = other->path();
+    CHECK(paths[0] != paths[1]);
+    for (auto& path : paths) {
+      CHECK(path.parent_path() == dir.path());
+      std::ofstream{path / "device-1.memory"} << "bytes";
+    }
+    CHECK_FALSE(fs::exists(dead.path));
+    CHECK(fs::exists(living.path / "device-1"));
   }
-  CHECK(fs::exists(path / "device-1"));
+  for (auto& path : paths)
+    CHECK_FALSE(fs::exists(path));
+  CHECK(fs::exists(dir.path() / "somebody's"));
+}
+
+TEST_CASE("memory directory: a configured one that cannot be used is refused, and not made") {
+  test::temporary_directory dir;
+  const auto missing = dir.path() / "of" / "devices";
+  CHECK(refusal(missing, 0)
+        == "device.memory-dir is " + missing.string()
+             + ": it does not exist; name a directory that is there, or leave it empty for /dev/shm");
+  CHECK_FALSE(fs::exists(dir.path() / "of"));
   std::ofstream{dir.path() / "file"};
-  auto text = refusal(dir.path() / "file" / "below", 0);
-  CHECK(contains(text, (dir.path() / "file" / "below").string() + ": cannot make a directory for device memory: "));
-  CHECK(contains(text, "device.memory-dir names another directory"));
+  CHECK(contains(refusal(dir.path() / "file", 0), "it is no directory"));
+  CHECK(contains(refusal(dir.path() / "file" / "below", 0), "Not a directory"));
 }
 
 TEST_CASE("memory directory: more than there is room for is refused, with the room and what to do") {
@@ -113,8 +132,8 @@ TEST_CASE("memory directory: more than there is room for is refused, with the ro
     most = std::max<uint64_t>(most, fs::space(base).available);
   for (auto bytes : {most + most / 2, uint64_t{1} << 62}) {
     CAPTURE(bytes);
-    auto text = refusal(dir.path() / "devices", bytes);
-    CHECK(contains(text, " in " + (dir.path() / "devices").string() + "; fewer devices (device.count)"));
+    auto text = refusal(dir.path(), bytes);
+    CHECK(contains(text, " in " + dir.path().string() + "; fewer devices (device.count)"));
     text = refusal({}, bytes);
     CHECK(contains(text, " in /tmp"));
     CHECK(contains(text, "device.memory-dir names another directory"));

@@ -111,6 +111,19 @@ TEST_CASE("neighbours: a file that is removed can still be read, and is let go o
   CHECK(seen.expired());
 }
 
+TEST_CASE("neighbours: whose device is said to be gone is let go of at once, while those that read it go on") {
+  owned_memory x;
+  memory_neighbours readers{mapped_memory::access::read};
+  std::weak_ptr<mapped_memory> seen = *readers.find(x.place());
+  auto in_use = seen.lock();
+  readers.forget(x.place());
+  CHECK((*in_use->at(base, 1))[0] == std::byte{7});
+  in_use = nullptr;
+  CHECK(seen.expired());
+  readers.forget(x.place()); // nothing to do
+  CHECK(readers.find(x.place()));
+}
+
 TEST_CASE("neighbours: a file that is cut ends nobody, and says so") {
   for (auto access : {mapped_memory::access::read, mapped_memory::access::write}) {
     owned_memory x;

@@ -41,6 +41,7 @@ caf::timespan simulated_network::draw_delay() {
 
 void simulated_network::send(end& to, time_point now, std::vector<char> bytes, bool last) {
   auto arrives = now + draw_delay();
+  bytes_ += bytes.size();
   if (!to.coming.empty())
     arrives = std::max(arrives, to.coming.back().arrives);
   to.coming.push_back({arrives, std::move(bytes), last});

@@ -51,6 +51,8 @@ public:
   bool is_shut(simulated_process& a, simulated_process& b) const {
     return cut_.count(way(a, b)) + stalled_.count(way(a, b)) > 0;
   }
+  /// All that was ever said.
+  uint64_t bytes() const { return bytes_; }
   /// Whether there is a connection between the two that no end has closed.
   bool connected(const simulated_process& a, const simulated_process& b) const;
 
@@ -86,6 +88,7 @@ private:
 
   std::mt19937_64& random_;
   options options_;
+  uint64_t bytes_ = 0;
   std::list<connection> connections_;
   std::set<pair_of_processes> stalled_;
   std::set<pair_of_processes> cut_;

@@ -77,6 +77,7 @@ void simulated_nodes::start_node(size_t process) {
   settings.devices = options.devices[process - 1];
   settings.reach = [=, this](const node_actor& us, auto& peer) { reach(process, us, peer); };
   settings.device.memory_dir = dir_ / own.name;
+  std::filesystem::create_directories(settings.device.memory_dir);
   settings.device.memory_bytes = options.memory_bytes;
   auto& streams = settings.device.streams_options;
   streams.slice_bytes = options.slice_bytes;

@@ -67,6 +67,9 @@ public:
   /// Whether the two have a direct way to each other.
   bool connected(size_t a, size_t b) const { return network_.connected(*processes_[a], *processes_[b]); }
 
+  /// That processes have said to each other so far.
+  uint64_t bytes_said() const { return network_.bytes(); }
+
   /// The process that hosts a device; nullptr where the coordinator knows of none, or it does not run.
   simulated_process* host_of(uint64_t device);
   /// The same, as what `process` takes. Nothing where `host_of` is null.

@@ -78,6 +78,9 @@ gone
   01:01:00 device 0x3 of node-3 is lost: its process is gone
   01:01:00 node node-3 is lost: its process is gone
 )");
+  proto::ClusterInfo lossy;
+  lossy.set_journal_trouble("the journal lacks 3 records");
+  CHECK(info_text(lossy, "h:1", {}).ends_with("0 communicators\nthe journal lacks 3 records\n"));
   CHECK(info_text({}, "h:1", {}) == "coordinator at h:1: 0 nodes, 0 devices (0 free), 0 communicators\n");
 }
 

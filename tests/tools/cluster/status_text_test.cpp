@@ -164,6 +164,8 @@ TEST_CASE("status text: an idle communicator is a line, one that is silent says 
                   "0.1 s\n")
         != std::string::npos);
   CHECK(text.ends_with("gone 01:00:00 node node-3 is lost: its process is gone\n"));
+  status.mutable_cluster()->set_journal_trouble("the journal lacks 3 records");
+  CHECK(told(status).find("\nthe journal lacks 3 records\n") != std::string::npos);
 }
 
 TEST_CASE("status text: ages as people say them") {

@@ -284,9 +284,14 @@ TEST_CASE("caf_run: tells each rank which it is, and a client that it is none") 
   for (std::string rank : {"0", "1", "2"})
     CHECK(cluster.scripts.read("rank." + rank) == rank + " 3 " + rank + " 127.0.0.1:4711\n");
   CHECK(cluster.pids().size() == 4); // the coordinator and the ranks: no node, nobody to wait for them
-  launched_program client(cluster.running("echo \"<${RINGMASTER_RANK-unset}>\""));
+  auto within_another = cluster.running("echo ${RINGMASTER_RANK-none} ${OMPI_COMM_WORLD_RANK-none} "
+                                        "${OMPI_COMM_WORLD_SIZE-none} $RINGMASTER_RUNNING_COORDINATOR");
+  const std::vector<std::string> another{"env", "RINGMASTER_RANK=1", "OMPI_COMM_WORLD_RANK=1",
+                                         "OMPI_COMM_WORLD_SIZE=2"};
+  within_another.insert(within_another.begin(), another.begin(), another.end());
+  launched_program client(within_another);
   CHECK(client.finish() == 0);
-  CHECK(client.output == "<>\n");
+  CHECK(client.output == "none none none 127.0.0.1:4711\n");
 }
 
 TEST_CASE("caf_run: lines of ranks begin with their number if that is asked for") {

@@ -1,0 +1,218 @@
+#include "actors/hosts/doorman.hpp"
+
+#include <caf/io/basp/message_type.hpp>
+#include <caf/io/network/doorman_impl.hpp>
+#include <caf/io/network/scribe_impl.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <fcntl.h>
+#include <memory>
+#include <mutex>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace ringmaster {
+
+namespace {
+
+namespace network = caf::io::network;
+using steady = std::chrono::steady_clock;
+
+uint64_t descriptors_max() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_cur;
+}
+
+class guarded_scribe;
+
+/// Somebody who has not greeted yet; `who` is null when he has, or has gone.
+struct stranger {
+  guarded_scribe* who;
+  steady::time_point until;
+};
+
+/// One connection that was taken. Closes it where what comes is no greeting, or longer than it may be.
+class guarded_scribe final : public network::scribe_impl {
+public:
+  guarded_scribe(network::default_multiplexer& backend, int fd, const doorman_limits& limits)
+    : scribe_impl(backend, fd), limits_(limits) {}
+
+  ~guarded_scribe() override { met(); }
+
+  std::shared_ptr<stranger> introduce() {
+    return known_as_ = std::make_shared<stranger>(stranger{this, steady::now() + limits_.greeting});
+  }
+
+  void configure_read(caf::io::receive_policy::config wanted) override {
+    auto most = known_as_ ? limits_.greeting_bytes_max : limits_.message_bytes_max;
+    if (wanted.second > most)
+      refused_ = true; // of a header that `consume` has been given
+    else
+      scribe_impl::configure_read(wanted);
+  }
+
+  bool consume(caf::execution_unit* context, const void* data, size_t bytes) override {
+    constexpr auto greeting = static_cast<unsigned char>(caf::io::basp::message_type::client_handshake);
+    caf::io::scribe_ptr alive{this};
+    if (parts_ == 0 && (bytes == 0 || *static_cast<const unsigned char*>(data) != greeting))
+      return refuse(context);
+    bool goes_on = scribe_impl::consume(context, data, bytes);
+    if (refused_)
+      return refuse(context);
+    if (goes_on && parts_ < 2 && ++parts_ == 2) // its header, and what is behind it
+      met();
+    return goes_on;
+  }
+
+  /// Too late.
+  void close(caf::execution_unit* context) {
+    caf::io::scribe_ptr alive{this};
+    refuse(context);
+    remove_from_loop();
+  }
+
+private:
+  /// As if the other end had closed it.
+  bool refuse(caf::execution_unit* context) {
+    met();
+    io_failure(context, network::operation::read);
+    return false;
+  }
+
+  void met() {
+    if (known_as_)
+      known_as_->who = nullptr;
+    known_as_ = nullptr;
+  }
+
+  doorman_limits limits_;
+  std::shared_ptr<stranger> known_as_;
+  int parts_ = 0; ///< Of its greeting.
+  bool refused_ = false;
+};
+
+class guarding_doorman;
+
+/// Wakes the doorman: the thread of the connections has no clock but that of its sockets.
+class alarm_clock final : public network::event_handler {
+public:
+  explicit alarm_clock(network::default_multiplexer& backend)
+    : event_handler(backend, ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
+
+  bool start(caf::intrusive_ptr<guarding_doorman> whom) {
+    if (fd() < 0)
+      return false;
+    whom_ = std::move(whom);
+    activate();
+    return true;
+  }
+
+  void set(std::chrono::nanoseconds after) {
+    auto left = std::max<int64_t>(after.count(), 1);
+    itimerspec when{{}, {left / 1'000'000'000, left % 1'000'000'000}};
+    ::timerfd_settime(fd(), 0, &when, nullptr);
+  }
+
+  void handle_event(network::operation what) override;
+  void removed_from_loop(network::operation) override { auto last = std::move(whom_); }
+  void graceful_shutdown() override { passivate(); }
+
+private:
+  caf::intrusive_ptr<guarding_doorman> whom_;
+};
+
+class guarding_doorman final : public network::doorman_impl {
+public:
+  guarding_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits)
+    : doorman_impl(backend, listening), limits_(limits), alarm_(backend) {
+    if (limits_.strangers_max == 0)
+      limits_.strangers_max = std::max<uint64_t>(descriptors_max() / 4, 64);
+  }
+
+  void launch() override {
+    doorman_impl::launch();
+    rings_ = alarm_.start(this);
+  }
+
+  bool new_connection() override {
+    if (detached())
+      return false; // as CAF's own does
+    auto& backend = acceptor_.backend();
+    auto scribe = caf::make_counted<guarded_scribe>(backend, renumbered(acceptor_.accepted_socket()), limits_);
+    strangers_.push_back(scribe->introduce());
+    look(&backend);
+    auto handle = scribe->hdl();
+    parent()->add_scribe(std::move(scribe));
+    return doorman::new_connection(&backend, handle);
+  }
+
+  /// Closes the connections of those that have not greeted in time, or are too many.
+  void look(caf::execution_unit* context) {
+    auto gone = [](auto& x) { return x->who == nullptr; };
+    std::erase_if(strangers_, gone);
+    while (!strangers_.empty()
+           && (strangers_.size() > limits_.strangers_max || strangers_.front()->until <= steady::now())) {
+      auto oldest = std::move(strangers_.front());
+      strangers_.pop_front();
+      if (oldest->who != nullptr)
+        oldest->who->close(context);
+    }
+    if (rings_ && !strangers_.empty())
+      alarm_.set(strangers_.front()->until - steady::now());
+  }
+
+  void graceful_shutdown() override {
+    stop();
+    doorman_impl::graceful_shutdown();
+  }
+
+  void remove_from_loop() override {
+    stop();
+    doorman_impl::remove_from_loop();
+  }
+
+private:
+  void stop() {
+    if (std::exchange(rings_, false))
+      alarm_.passivate();
+  }
+
+  doorman_limits limits_;
+  std::deque<std::shared_ptr<stranger>> strangers_; ///< The oldest first.
+  alarm_clock alarm_;
+  bool rings_ = false;
+};
+
+void alarm_clock::handle_event(network::operation what) {
+  uint64_t rung = 0;
+  if (what != network::operation::read || ::read(fd(), &rung, sizeof rung) != sizeof rung || !whom_)
+    return;
+  auto alive = whom_;
+  alive->look(&backend());
+}
+
+} // namespace
+
+caf::io::doorman_ptr make_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits) {
+  return caf::make_counted<guarding_doorman>(backend, listening, limits);
+}
+
+int renumbered(int fd) {
+  static std::mutex guard;
+  static int next = 0;
+  std::scoped_lock lock{guard};
+  auto lowest = static_cast<int>(std::min<uint64_t>(descriptors_max() / 2, 1024)); // below are those of everybody else
+  auto made = ::fcntl(fd, F_DUPFD_CLOEXEC, std::max(next, lowest));
+  if (made < 0)
+    made = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest); // once around
+  if (made < 0)
+    return fd;
+  next = made + 1;
+  ::close(fd);
+  return made;
+}
+
+} // namespace ringmaster
