@@ -27,13 +27,14 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : simulated
   host_options.communicators.journal = journal_handle;
   host_options.communicators.speak_by_relays = opts.relays > 0;
   host_options.communicators.devices_a_host = opts.devices_a_host;
+  host_options.route = opts.offer_memory ? "auto" : "messages";
   host = sys.spawn(coordinator, host_options);
   device_settings.memory_dir = dir;
   device_settings.memory_bytes = opts.memory_bytes;
   device_settings.coordinator = host;
   device_settings.streams_options.slice_bytes = opts.slice_bytes;
   device_settings.streams_options.chunk_bytes = opts.slice_bytes;
-  device_settings.streams_options.route = opts.offer_memory ? "auto" : "messages";
+  device_settings.streams_options.route = host_options.route;
   device_settings.streams_options.eager_bytes = opts.seed / 2 % 2
                                                 * 64; // small blocks in messages: with their offers, too
   device_settings.streams_options.journal = journal_handle;
