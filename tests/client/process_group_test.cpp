@@ -1,5 +1,6 @@
 // The same program as one process, and as a process for each rank under caf-run and MPI's launchers.
 #include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
@@ -128,10 +129,22 @@ TEST_CASE("process_group: two jobs of mpirun share a host, and one may be caf-ru
     MESSAGE("skipped: ", mpirun, " is not there");
     return;
   }
-  const std::vector<std::string> job{
-    mpirun, "-np", "2", "--oversubscribe", "--allow-run-as-root", RINGMASTER_RANK_PROGRAM, "sum"};
+  // Two mpiruns that make one directory for their sessions at the same time fail by themselves.
+  temporary_directory directory;
+  auto job = [&](const std::string& name) {
+    std::filesystem::create_directories(directory.path() / name);
+    return std::vector<std::string>{"env",
+                                    "TMPDIR=" + (directory.path() / name).string(),
+                                    mpirun,
+                                    "-np",
+                                    "2",
+                                    "--oversubscribe",
+                                    "--allow-run-as-root",
+                                    RINGMASTER_RANK_PROGRAM,
+                                    "sum"};
+  };
   const lines both{"1 of 2: the sum is 3", "2 of 2: the sum is 3"};
-  launched_program one{job}, other{job}, within{under_caf_run(words({"--local", "2"}, job))};
+  launched_program one{job("one")}, other{job("other")}, within{under_caf_run(words({"--local", "2"}, job("within")))};
   for (auto* each : {&one, &other, &within}) {
     CHECK(each->finish() == 0);
     CAPTURE(each->error);

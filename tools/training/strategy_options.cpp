@@ -218,7 +218,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .otherwise("8, or half of the ranks");
   table.number("--context", trained.context, 1, position_run::of_max)
     .says("C", "neighbours that share the positions of samples, in " + listed(those_that(shares_positions)))
-    .otherwise("all that --data leaves; in 3d none");
+    .otherwise(fmt::format("all that {} leaves; in 3d none", data_option));
   table.number("--experts", trained.experts, 1, 65536)
     .says("E", "neighbours that share the experts of every second layer, in " + listed(those_that(has_experts)))
     .otherwise("8, or what of them divides the ranks; in 3d there are none");

@@ -146,9 +146,9 @@ TEST_CASE("caf_run: says why the coordinator does not come up") {
 
   fake_cluster silent;
   silent.coordinator = "exec sleep 1000";
-  launched_program waiting(silent.command({"--local", "1", "--timeout", "20ms", "true"}));
+  launched_program waiting(silent.command({"--local", "1", "--timeout", "300ms", "true"}));
   CHECK(waiting.finish() == 125);
-  CHECK(contains(waiting.error, "caf-run: the coordinator did not listen within 0.02 s\n"));
+  CHECK(contains(waiting.error, "caf-run: the coordinator did not listen within 0.3 s\n"));
   CHECK(silent.all_ended());
 }
 

@@ -40,8 +40,9 @@ caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages)
   if (stages > m.layers)
     return make_error(
       errc::invalid_argument,
-      fmt::format("{} stages need at least as many layers, not {}; more of --tensor or --data leaves fewer", stages,
-                  m.layers));
+      fmt::format(
+        "{} stages need at least as many layers, not {}; more tensor-parallel or data-parallel ranks leave fewer",
+        stages, m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);
   return caf::none;

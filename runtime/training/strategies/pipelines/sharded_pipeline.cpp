@@ -27,7 +27,7 @@ caf::error check_sharded_pipeline(const model& m, uint32_t world_size) {
 } // namespace
 
 const known_strategy sharded_pipeline{.name = "pipeline-fsdp",
-                                      .what = "GPipe whose stages are each sharded over data-parallel ranks (--data)",
+                                      .what = "GPipe whose stages are each sharded over data-parallel ranks",
                                       .run = run_sharded_pipeline,
                                       .check = check_sharded_pipeline,
                                       .shape = sharded_pipeline_shape,
