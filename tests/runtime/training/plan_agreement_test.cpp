@@ -110,7 +110,9 @@ TEST_CASE("plan agreement: weights that are gathered ahead take simulated what t
         auto* which = strategy_of(shard == 64 ? "fsdp" : "hsdp");
         auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, 64, *costs);
         REQUIRE_MESSAGE(done.engaged(), render(done.error()));
-        CHECK(std::abs(estimate_iteration(m, on, how).seconds / done->end - 1) < 0.06);
+        const auto estimate = estimate_iteration(m, on, how);
+        CHECK(std::abs(estimate.seconds / done->end - 1) < 0.06);
+        CHECK(std::abs(estimate.memory_bytes / static_cast<double>(peak_memory_of(*done)) - 1) < 0.13);
         // Two ranks, of two groups, stand for all of them.
         const auto ranks = shard == 64 ? 2u : 4u;
         trained.global_batch = uint64_t{how.micro_batches()} * ranks;

@@ -75,16 +75,22 @@ stage_layers with_modules(const language_model& m, stage_layers has) {
   return has;
 }
 
-/// What is gathered, and a layer's gradient where none is kept whole.
-double gathered_bytes(const language_model& m, const parallel_setting& how) {
+/// Of what ranks share: what is gathered, and a gradient where none is kept whole.
+struct whole_bytes {
+  double weights = 0, gradients = 0;
+};
+
+whole_bytes whole_bytes_of(const language_model& m, const parallel_setting& how) {
   if (how.zero <= 1 && how.shard == 0)
-    return 0;
+    return {};
   const auto t = static_cast<double>(how.shape.tensor);
   const auto counts = parameter_counts_of(m);
   const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
                                          : (counts.attention + counts.dense) / t;
+  // FSDP gathers the output's table with the last layer, when all activations are there
+  const auto table = how.shard > 0 && !m.tied ? padded_vocabulary(m, how.shape.tensor) * m.hidden / t : 0;
   const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
-  return layer * (how.gradient_bytes + (weights ? 2 * bf16_bytes : 0));
+  return {weights ? bf16_bytes * (2 * layer + table) : 0, how.gradient_bytes * (layer + table)};
 }
 
 } // namespace
@@ -180,7 +186,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto gathered = how.sequence_parallel && t > 1 ? 2 * t * hidden_bytes
                                                        : 0; // an input, the gradient by an output
   const auto in_flight = std::max(output, gradients + again + gathered);
-  x.buffers = gathered_bytes(m, how) + in_flight;
+  const auto whole_values = whole_bytes_of(m, how);
+  x.buffers = whole_values.weights + whole_values.gradients + in_flight;
   if (has.logits) {
     const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
                       + bf16_bytes * rows * m.hidden;
