@@ -53,8 +53,8 @@ struct house : door_system {
     REQUIRE(::getsockname(listening, reinterpret_cast<sockaddr*>(&own), &size) == 0);
     port = ::ntohs(own.sin_port);
     auto& backend = static_cast<caf::io::network::default_multiplexer&>(system.middleman().backend());
-    keeper = system.middleman().spawn_broker([&, listening](caf::io::broker* self) -> caf::behavior {
-      self->add_doorman(make_doorman(backend, listening, limits));
+    auto keep = [this, &backend, listening](caf::io::broker* self, const doorman_limits& most) -> caf::behavior {
+      self->add_doorman(make_doorman(backend, listening, most));
       return {[self](const caf::io::new_connection_msg& x) {
                 self->configure_read(x.handle, caf::io::receive_policy::exactly(header_bytes));
               },
@@ -66,7 +66,8 @@ struct house : door_system {
                 ++parts;
               },
               [this](const caf::io::connection_closed_msg&) { ++closed; }};
-    });
+    };
+    keeper = system.middleman().spawn_broker(keep, limits);
   }
   ~house() { caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown); }
 
