@@ -216,6 +216,7 @@ micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system
   if ((m.experts.count == 0 || m.experts.dense_first > 0) && windows)
     x.windowed_dense = layer_times_of(m, on, how, {false, true});
   x.ends = end_times_of(m, on, how);
+  x.whole_model = times_of_layers(all_layers_of(m), x).sum() + (x.ends.embedding + x.ends.loss);
   return x;
 }
 
@@ -243,12 +244,10 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const double p = how.shape.pipeline, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;
-  auto all = times_of_layers(all_layers_of(m), times);
-  all.ends = times.ends.embedding + times.ends.loss;
   const auto passes = how.chunks_of_stage() / how.copies(); // of a micro-batch through a rank
   const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how), exposed = hops * on.exposed_hop;
   iteration_estimate result;
-  result.bubble = (p == 1 ? 0 : bubble_of(how, stages, all.sum() - slowest.sum())) + (p - 1) * hops;
+  result.bubble = (p == 1 ? 0 : bubble_of(how, stages, times.whole_model - slowest.sum())) + (p - 1) * hops;
   const auto parameters = most_parameters(m, how);
   const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
   const auto ways = ways_of(how) * count;

@@ -30,9 +30,10 @@ bool faster(const planned& a, const planned& b) {
   return std::pair{a.cost.seconds, a.cost.memory_bytes} < std::pair{b.cost.seconds, b.cost.memory_bytes};
 }
 
+constexpr double nearly = 1e-9;
+
 /// Twice the context's ranks with twice the samples in a micro-batch are the same work, and the same memory.
 bool same(const planned& a, const planned& b) {
-  constexpr double nearly = 1e-9;
   return a.how.context != b.how.context && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
          && std::abs(a.cost.memory_bytes / b.cost.memory_bytes - 1) < nearly;
 }
@@ -41,7 +42,11 @@ bool same(const planned& a, const planned& b) {
 void keep(std::vector<planned>& all, const planned& x, size_t most) {
   if (all.size() == most && !faster(x, all.back()))
     return;
-  if (std::ranges::any_of(all, [&](auto& y) { return same(x, y); }))
+  // Those that are the same stand side by side.
+  auto at_least = [&](double times) {
+    return std::ranges::lower_bound(all, x.cost.seconds * times, {}, [](auto& y) { return y.cost.seconds; });
+  };
+  if (std::any_of(at_least(1 - 2 * nearly), at_least(1 + 2 * nearly), [&](auto& y) { return same(x, y); }))
     return;
   all.insert(std::upper_bound(all.begin(), all.end(), x, faster), x);
   if (all.size() > most)
