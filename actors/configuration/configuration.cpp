@@ -165,17 +165,17 @@ caf::error configuration::read(std::vector<std::string> args,
     command_keys_.push_back(name_of_argument(*arg));
   std::vector<std::string> remaining(others, args.end());
   args.erase(others, args.end());
-  // On the command line CAF takes a flag without a value only: those with one are stored once more, behind its pass.
-  auto flags = std::stable_partition(args.begin(), args.end(), [&](const std::string& x) {
+  // On the command line CAF takes no flag with a value, and no empty text: they are stored once more, behind its pass.
+  auto refused = std::stable_partition(args.begin(), args.end(), [&](const std::string& x) {
     auto option = custom_options_.cli_long_name_lookup(name_of_argument(x));
-    return option == nullptr || !option->is_flag() || x.find('=') == std::string::npos;
+    return option == nullptr || x.find('=') == std::string::npos || (!option->is_flag() && x.back() != '=');
   });
-  std::vector<std::string> flags_with_value(flags, args.end());
-  args.erase(flags, args.end());
+  std::vector<std::string> refused_by_caf(refused, args.end());
+  args.erase(refused, args.end());
   std::istringstream in{text};
   if (auto err = parse(std::move(args), in))
     return make_error(errc::invalid_config, fmt::format("the configuration cannot be read: {}", render(err)));
-  for (const auto& arg : flags_with_value)
+  for (const auto& arg : refused_by_caf)
     if (auto err = check_argument(arg))
       return err;
   remainder = std::move(remaining);

@@ -105,6 +105,14 @@ TEST_CASE("configuration: a flag on the command line goes before the file, with 
         == "--communicator.deterministic=maybe: communicator.deterministic is maybe; it must be true or false");
 }
 
+TEST_CASE("configuration: an empty text on the command line goes before the file's") {
+  text_file file{"[journal]\ndir=\"/var/lib/ringmaster\"\n"};
+  configuration none, number;
+  CHECK(!none.read(args{"--journal.dir="}, file.path()));
+  CHECK(none.values().journal.dir.empty());
+  CHECK(render(number.read(args{"--device.count="}, std::nullopt)).find("device.count is empty") != std::string::npos);
+}
+
 TEST_CASE("configuration: every key can be set in the file and on the command line") {
   options changed;
   changed.device = {3, 8192, 7, "/tmp"};
