@@ -1,8 +1,8 @@
 #include "runtime/schedule/schedule_json.hpp"
 
 #include "runtime/schedule/schedule_check.hpp"
-#include "runtime/text/json_place.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json/json_writer.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

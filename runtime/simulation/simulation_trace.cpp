@@ -1,6 +1,6 @@
 #include "runtime/simulation/simulation_trace.hpp"
 
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 
 #include <fmt/format.h>
 

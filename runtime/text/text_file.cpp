@@ -1,9 +1,5 @@
 #include "runtime/text/text_file.hpp"
 
-#include "messages/errc.hpp"
-
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>

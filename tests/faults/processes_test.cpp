@@ -1,5 +1,5 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 #include "tests/support/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 

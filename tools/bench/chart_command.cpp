@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/chart.hpp"
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 #include "tools/console/output_file.hpp"
 
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <thread>
 
 namespace ringmaster {
@@ -38,9 +38,9 @@ class info_call final : public configured_call {
   }
 
   caf::error check() override {
-    std::istringstream names{nodes_};
-    for (std::string name; std::getline(names, name, ',');)
-      wanted_.insert(name);
+    for (auto name : comma_list(nodes_))
+      if (!name.empty())
+        wanted_.emplace(name);
     return caf::none;
   }
 

@@ -1,7 +1,7 @@
 #include "tools/cluster/log_samples.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/data/sampler.hpp"
 

@@ -1,6 +1,6 @@
 #include "tools/layouts/layout_text.hpp"
 
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tools/layouts/partition_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/data/sample_partition.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"

@@ -1,6 +1,7 @@
 #include "tools/options/hosts_option.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -22,9 +23,8 @@ option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, cons
   auto read = [](const std::string& text) -> caf::expected<std::vector<uint64_t>> {
     constexpr uint64_t ranks_max = 1 << 16;
     std::vector<uint64_t> result;
-    for (size_t begin = 0; begin <= text.size();) {
-      auto end = std::min(text.find(',', begin), text.size());
-      auto number = parse_whole(std::string_view{text}.substr(begin, end - begin), 1, ranks_max);
+    for (auto part : comma_list(text)) {
+      auto number = parse_whole(part, 1, ranks_max);
       if (!number)
         return make_error(
           errc::invalid_argument,
@@ -32,7 +32,6 @@ option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, cons
                       "as 4,4,2",
                       text));
       result.push_back(*number);
-      begin = end + 1;
     }
     return result;
   };

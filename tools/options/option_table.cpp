@@ -1,6 +1,7 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "tools/options/nearest_word.hpp"
 
 #include <fmt/format.h>
@@ -54,6 +55,20 @@ option& option_table::flag(const std::string& name, bool& target) {
   });
   result.flag_ = true;
   return result;
+}
+
+option& option_table::words(const std::string& name, std::vector<std::string>& target, std::vector<std::string> words) {
+  auto set = [&target, words](const std::string& text) -> caf::error {
+    target.clear();
+    for (auto part : comma_list(text)) {
+      auto word = parse_word(std::string{part}, words);
+      if (!word)
+        return std::move(word.error());
+      target.push_back(std::move(*word));
+    }
+    return caf::none;
+  };
+  return value(name, set).offers(std::move(words));
 }
 
 option& option_table::value(const std::string& name, option::setter set) {

@@ -62,6 +62,8 @@ public:
     return with_default(parsed(name, target, parse), target, [](auto& x) { return std::string{x}; })
       .offers(std::move(words));
   }
+  /// Some of the words, with commas between them.
+  option& words(const std::string& name, std::vector<std::string>& target, std::vector<std::string> words);
   template <class Target>
   option& number(const std::string& name, Target& target, uint64_t min, uint64_t max = UINT64_MAX) {
     auto parse = [min, max](const std::string& text) { return parse_whole(text, min, max); };

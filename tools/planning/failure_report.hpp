@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/failures/goodput.hpp"
 #include "runtime/training/failures/played_runs.hpp"
 

@@ -1,6 +1,6 @@
 #include "tools/planning/laboratory_plan.hpp"
 
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_column.hpp"
 #include "runtime/text/quantity_text.hpp"
 

@@ -1,5 +1,5 @@
 // Plans for programs: JSON, CSV.
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
 

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
@@ -28,26 +29,6 @@ std::vector<std::string> choices() {
   return all;
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> result;
-  for (size_t begin = 0; begin <= text.size();) {
-    auto end = std::min(text.find(',', begin), text.size());
-    result.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return result;
-}
-
-caf::expected<std::vector<std::string>> parse_choices(const std::string& text) {
-  auto known = choices();
-  auto result = parts_of(text);
-  for (auto& x : result)
-    if (std::ranges::find(known, x) == known.end())
-      return make_error(errc::invalid_argument,
-                        fmt::format("there is no \"{}\"; there are: {}", x, fmt::join(known, ", ")));
-  return result;
-}
-
 std::optional<uint32_t> whole(std::string_view text) {
   uint32_t x = 0;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
@@ -58,7 +39,7 @@ std::optional<uint32_t> whole(std::string_view text) {
 
 caf::expected<std::vector<uint32_t>> parse_numbers(const std::string& text) {
   std::vector<uint32_t> result;
-  for (auto& part : parts_of(text)) {
+  for (auto part : comma_list(text)) {
     auto x = whole(part);
     if (!x)
       return make_error(errc::invalid_argument,
@@ -114,7 +95,7 @@ void plan_filter_options::add_to(option_table& table) {
                if (!x)
                  return std::move(x.error());
                target = *x;
-               given_ = name;
+               range_given_ = name;
                return caf::none;
              })
       .says("A..B", what);
@@ -125,20 +106,18 @@ void plan_filter_options::add_to(option_table& table) {
   add_range("--data", filter.data, "data-parallel ranks");
   add_range("--pipeline", filter.pipeline, "stages");
   add_range("--chunks", filter.chunks, "chunks of a stage, interleaved");
-  auto add_list = [&](const char* name, auto& target, auto parse) -> option& {
-    return table.value(name, [this, name, &target, parse](const std::string& text) -> caf::error {
-      auto x = parse(text);
-      if (!x)
-        return std::move(x.error());
-      target = *x;
-      given_ = name;
-      return caf::none;
-    });
-  };
-  add_list("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
-  add_list("--schedule", filter.only, parse_choices)
-    .says("NAME,...", fmt::format("only these schedules, only these shardings: {}", fmt::join(choices(), ", ")));
-  add_list("--exclude", filter.excluded, parse_choices).says("NAME,...", "none of these");
+  table.parsed("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
+  table.words("--schedule", filter.only, choices())
+    .says("NAME,...", "only these schedules, only these shardings: {words}");
+  table.words("--exclude", filter.excluded, choices()).says("NAME,...", "none of these");
+}
+
+std::string plan_filter_options::given() const {
+  return !range_given_.empty()           ? range_given_
+         : !filter.micro_batches.empty() ? "--micro-batch"
+         : !filter.only.empty()          ? "--schedule"
+         : !filter.excluded.empty()      ? "--exclude"
+                                         : "";
 }
 
 caf::error plan_filter_options::check(const language_model& trained) const {
@@ -172,17 +151,8 @@ void plan_memory_options::add_to(option_table& table) {
   table.word("--optimizer-states", states, {"fp32", "bf16", "fp8"})
     .says("F", "what the optimizer's two moments are kept in: {words}")
     .otherwise("fp32");
-  table
-    .parsed("--offload", offloaded,
-            [](const std::string& text) -> caf::expected<std::vector<std::string>> {
-              auto parts = parts_of(text);
-              for (auto& x : parts)
-                if (x != "optimizer" && x != "activations")
-                  return make_error(errc::invalid_argument,
-                                    fmt::format("\"{}\" is not off-loaded; there are: optimizer, activations", x));
-              return parts;
-            })
-    .says("WHAT,...", "optimizer, activations: kept in the host's memory, over its link");
+  table.words("--offload", offloaded, {"optimizer", "activations"})
+    .says("WHAT,...", "{words}: kept in the host's memory, over its link");
 }
 
 void plan_memory_options::apply_to(plan_filter& filter) const {

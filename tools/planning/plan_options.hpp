@@ -15,12 +15,12 @@ struct plan_filter_options {
 
   void add_to(option_table& table);
   /// The first of these options that was given, or nothing.
-  std::string given() const { return given_; }
+  std::string given() const;
   /// Whether they leave any plan of the model; else a sentence says which of them does not.
   caf::error check(const training::language_model& trained) const;
 
 private:
-  std::string given_;
+  std::string range_given_;
 };
 
 /// "4", "4..8", "4..", "..8". Errors: invalid_argument.

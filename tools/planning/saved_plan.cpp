@@ -1,7 +1,7 @@
 #include "tools/planning/saved_plan.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
@@ -128,13 +128,7 @@ caf::expected<saved_plan> parse_saved_plan(std::string_view document) {
 }
 
 caf::expected<saved_plan> read_saved_plan(const std::string& file) {
-  auto text = read_text_file(file);
-  if (!text)
-    return std::move(text.error());
-  auto x = parse_saved_plan(*text);
-  if (!x)
-    return make_error(errc::corrupt, fmt::format("{}: {}", file, render(x.error())));
-  return x;
+  return parse_file(file, parse_saved_plan);
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "tools/prove/prove_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "tools/options/collective_options.hpp"
 
 #include <fmt/format.h>
@@ -17,9 +18,7 @@ constexpr uint64_t list_max = 4096;       ///< Numbers in one option.
 /// "3", "1..64", "1..8,16,100".
 caf::expected<std::vector<uint64_t>> parse_list(std::string_view text, uint64_t min, uint64_t max) {
   std::vector<uint64_t> result;
-  for (size_t begin = 0; begin <= text.size();) {
-    auto end = std::min(text.find(',', begin), text.size());
-    auto part = text.substr(begin, end - begin);
+  for (auto part : comma_list(text)) {
     auto dots = part.find("..");
     auto first = parse_whole(part.substr(0, dots), min, max);
     auto last = dots == part.npos ? first : parse_whole(part.substr(dots + 2), min, max);
@@ -30,7 +29,6 @@ caf::expected<std::vector<uint64_t>> parse_list(std::string_view text, uint64_t 
                                     text, min, max, list_max));
     for (auto x = *first; x <= *last; ++x)
       result.push_back(x);
-    begin = end + 1;
   }
   return result;
 }

@@ -2,7 +2,7 @@
 
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tools/train/run_report.hpp"
 
 #include "client/training/active_run.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/data/byte_windows.hpp"
 #include "runtime/training/data/yardsticks/order_2_model.hpp"

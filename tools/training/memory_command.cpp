@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/training/transformer_options.hpp"
 

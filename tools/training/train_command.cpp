@@ -1,7 +1,7 @@
 #include "tools/training/train_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/search/strategy_search.hpp"
 #include "runtime/training/simulated/simulator.hpp"

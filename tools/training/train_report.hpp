@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/pictures/train_run.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 

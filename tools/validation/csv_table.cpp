@@ -1,6 +1,7 @@
 #include "tools/validation/csv_table.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/decimal.hpp"
 
 #include <fmt/format.h>
@@ -15,18 +16,14 @@ namespace {
 
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> result;
-  while (true) {
-    auto comma = line.find(',');
-    auto cell = line.substr(0, comma);
+  for (auto cell : comma_list(line)) {
     while (!cell.empty() && (cell.front() == ' ' || cell.front() == '#'))
       cell.remove_prefix(1);
     while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r'))
       cell.remove_suffix(1);
     result.emplace_back(cell);
-    if (comma == std::string_view::npos)
-      return result;
-    line.remove_prefix(comma + 1);
   }
+  return result;
 }
 
 bool is_whole(double x) {

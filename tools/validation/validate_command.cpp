@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/validation/iteration_rows.hpp"
 #include "tools/validation/pretraining_report.hpp"

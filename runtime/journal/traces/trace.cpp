@@ -4,7 +4,7 @@
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace_places.hpp"
 #include "runtime/journal/traces/unfinished_ranks.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

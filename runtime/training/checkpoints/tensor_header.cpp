@@ -2,8 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/links/link_checksum.hpp"
-#include "runtime/text/json_place.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json/json_writer.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "runtime/training/pictures/train_trace.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "tools/cluster/log_samples.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "tools/layouts/layout_command.hpp"
 
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"

@@ -2,7 +2,7 @@
 #include "tools/simulate/simulate_command.hpp"
 #include "tools/tune/explain_command.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"

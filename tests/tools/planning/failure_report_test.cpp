@@ -1,7 +1,7 @@
 #include "tools/planning/failure_report.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "tools/planning/plan_command.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -169,7 +169,7 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
   CHECK(memory_with("--gradients=bf16") < memory_with("--gradients=fp32"));
   CHECK(memory_with("--optimizer-states=bf16") < memory_with("--optimizer-states=fp32"));
   CHECK(plan_refusal(with({"--tensor=8..4"})).find("\"8..4\" is an empty range") != std::string::npos);
-  CHECK(plan_refusal(with({"--schedule=gpip"})).find("there is no \"gpip\"; there are: 1f1b") != std::string::npos);
+  CHECK(plan_refusal(with({"--schedule=zb-v,gpip"})).find("did you mean gpipe?") != std::string::npos);
   CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);
   CHECK(plan_refusal(with({"--price=2"})).find("say how long it is") != std::string::npos);
   CHECK(plan_refusal(with({"--json", "--csv"})).find("say one") != std::string::npos);

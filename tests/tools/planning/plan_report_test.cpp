@@ -1,5 +1,5 @@
 // What plan says beside the table of plans.
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/planning/plan_command.hpp"

@@ -1,5 +1,5 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/train/run_command.hpp"

@@ -1,6 +1,6 @@
 #include "tools/simulate/simulate_command.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 
 #include <caf/error.hpp>
 

@@ -216,13 +216,9 @@ caf::expected<language_model> model_from(const std::string& name_or_file, std::o
   auto known = model_of(name_or_file);
   if (known || !means_file(name_or_file))
     return known;
-  auto text = read_text_file(name_or_file);
-  if (!text)
-    return std::move(text.error());
-  auto x = parse_model(*text, sequence);
-  if (!x)
-    return make_error(errc::corrupt, fmt::format("{}: {}", name_or_file, render(x.error())));
-  x->name = name_or_file;
+  auto x = parse_file(name_or_file, [&](const std::string& text) { return parse_model(text, sequence); });
+  if (x)
+    x->name = name_or_file;
   return x;
 }
 

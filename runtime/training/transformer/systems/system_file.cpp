@@ -170,13 +170,7 @@ caf::expected<gpu_system> system_of(const std::string& name_or_file) {
     return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
                       fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
                                   names_of_systems()));
-  auto text = read_text_file(name_or_file);
-  if (!text)
-    return std::move(text.error());
-  auto x = parse_system(*text);
-  if (!x)
-    return make_error(errc::corrupt, fmt::format("{}: {}", name_or_file, render(x.error())));
-  return x;
+  return parse_file(name_or_file, parse_system);
 }
 
 } // namespace ringmaster::training

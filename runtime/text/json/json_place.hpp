@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/errc.hpp"
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 
 #include <caf/expected.hpp>
 

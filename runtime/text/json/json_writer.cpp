@@ -1,6 +1,6 @@
-#include "runtime/text/json_writer.hpp"
+#include "runtime/text/json/json_writer.hpp"
 
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 
 #include <fmt/format.h>
 

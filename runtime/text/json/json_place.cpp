@@ -1,4 +1,4 @@
-#include "runtime/text/json_place.hpp"
+#include "runtime/text/json/json_place.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

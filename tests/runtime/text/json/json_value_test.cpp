@@ -1,4 +1,4 @@
-#include "runtime/text/json_value.hpp"
+#include "runtime/text/json/json_value.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,0 +1,15 @@
+#include "runtime/text/comma_list.hpp"
+
+namespace ringmaster {
+
+std::vector<std::string_view> comma_list(std::string_view text) {
+  std::vector<std::string_view> result;
+  for (auto comma = text.find(','); comma != text.npos; comma = text.find(',')) {
+    result.push_back(text.substr(0, comma));
+    text.remove_prefix(comma + 1);
+  }
+  result.push_back(text);
+  return result;
+}
+
+} // namespace ringmaster

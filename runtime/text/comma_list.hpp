@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// What stands between a text's commas, from the first to the last, empty parts too: "a,,b" has three, "" one. They are
+/// views into the text.
+std::vector<std::string_view> comma_list(std::string_view text);
+
+} // namespace ringmaster
