@@ -67,7 +67,7 @@ drawn_plan draw(std::mt19937& random) {
 
 TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form says, 5 % in time and 3 % in memory") {
   std::mt19937 random{20261123};
-  size_t compared = 0, off_in_time = 0;
+  size_t compared = 0;
   while (compared < 500) {
     const auto x = draw(random);
     const auto& how = x.how;
@@ -77,7 +77,6 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
     if (!found)
       continue;
     ++compared;
-    off_in_time += std::abs(found->time - 1) > 0.05;
     const auto plan = fmt::format(
       "{} on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel {}, "
       "zero{}",
@@ -85,10 +84,9 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
       how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again),
       how.sequence_parallel, how.zero);
     CAPTURE(plan);
-    CHECK(std::abs(found->time - 1) < 0.08);
+    CHECK(std::abs(found->time - 1) < 0.05);
     CHECK(std::abs(found->memory - 1) < 0.03);
   }
-  CHECK(off_in_time <= 3); // of 500; docs/cost_models.md says which
 }
 
 TEST_CASE("plan agreement: weights that are gathered ahead take simulated what the closed form says, 6 % in time") {

@@ -91,24 +91,44 @@ slowest_stages slowest_stages_of(const language_model& m, const parallel_setting
   return slowest;
 }
 
+/// A hop between stages: seconds, and of these what the receiver stands still for.
+struct hop_times {
+  double whole = 0, exposed = 0;
+  double received = 0; ///< Hops to the slowest rank for a micro-batch.
+};
+
+hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+  if (how.shape.pipeline == 1)
+    return {};
+  const auto whole = hop_time(m, on, how);
+  // Forward and backward of each chunk; what goes in and out at the model's ends comes from no stage.
+  return {whole, whole * on.exposed_hop, (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage()};
+}
+
 /// Where a rank has both ends of the pipeline, these are its own work for all micro-batches, `extra` seconds; that time
-/// the others have to spare. What the rank waits then: until the others' bubble is over, or what its own order of steps
-/// leaves between them. As the simulator finds them, for stages of F, I and W seconds (a chunk's in ZB-V).
-double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slowest, double extra) {
-  const double p = how.shape.pipeline, halves = how.schedule == pipeline_schedule::zb_v ? 2 : 1;
+/// the others have to spare, though they receive twice as often. What the rank waits then: until the others' bubble is
+/// over, or what its own order of steps leaves between them, in which the embedding's gradient is at hand. As the
+/// simulator finds them, for stages of F, I and W seconds (a chunk's in ZB-V).
+double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slowest, const hop_times& hop,
+                          double by_embedding) {
+  const double p = how.shape.pipeline, count = how.micro_batches();
+  const double halves = how.schedule == pipeline_schedule::zb_v ? 2 : 1;
   const auto &stage = slowest.layers, &end = slowest.with_ends;
+  const auto extra = count * (end.sum() - stage.forward - stage.backward - hop.received * hop.exposed);
   const auto forward = stage.forward / halves, by_weight = stage.by_weight / halves,
-             by_input = stage.backward / halves - by_weight, postponed = std::max(0.0, by_input - by_weight);
+             by_input = stage.backward / halves - by_weight, postponed = std::max(0.0, by_input - by_weight),
+             between = postponed - by_embedding + hop.exposed;
+  const auto hops = 2 * (p - 1) * hop.whole;
   if (how.schedule == pipeline_schedule::zb_v) {
     const auto bubble = (p - 1) * std::max({forward, by_input, 2 * postponed})
                         + (p - 2) * std::max(0.0, forward - by_input);
-    const auto own = std::max((p - 2) * by_weight, p * postponed - by_input);
-    return std::max(bubble + end.ends - extra, std::max(0.0, own));
+    const auto own = std::max((p - 2) * by_weight, (p - 1) * between - by_weight - hop.exposed);
+    return std::max({0.0, bubble + end.ends - extra + hops, own});
   }
   const auto ways = p / 2 - 1;
   const auto bubble = ways * (2 * forward + by_input - by_weight) + std::max(0.0, ways * by_input - p / 2 * forward);
-  const auto own = std::max(ways * postponed, bubble - 2 * (p - 2) * end.ends);
-  return std::max(bubble + 2 * end.ends - extra, own);
+  const auto own = std::max(ways * between, bubble - 2 * (p - 2) * end.ends);
+  return std::max({0.0, bubble + 2 * end.ends - extra + hops, own});
 }
 
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
@@ -121,10 +141,6 @@ double bubble_of(const parallel_setting& how, const slowest_stages& slowest, dou
     case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
     case pipeline_schedule::zb_h1: return (p - 1) * std::max(forward, forward + by_input - by_weight);
     case pipeline_schedule::zb_h2: return (p - 1) * std::max(forward, forward + by_input - 2 * by_weight);
-    case pipeline_schedule::zb_v:
-    case pipeline_schedule::dualpipe:
-      return bubble_beside_ends(how, slowest,
-                                how.micro_batches() * (slowest.with_ends.sum() - stage.forward - stage.backward));
     case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
       return plain + (how.micro_batches() - 1) * (slowest.forward + slowest.backward - slowest.with_ends.sum());
     default: return plain;
@@ -244,17 +260,19 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const double p = how.shape.pipeline, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;
-  const auto passes = how.chunks_of_stage() / how.copies(); // of a micro-batch through a rank
-  const auto hops = p == 1 ? 0 : 2 * hop_time(m, on, how), exposed = hops * on.exposed_hop;
+  const auto hop = hop_times_of(m, on, how);
   iteration_estimate result;
-  result.bubble = (p == 1 ? 0 : bubble_of(how, stages, times.whole_model - slowest.sum())) + (p - 1) * hops;
+  if (p > 1 && how.turns_around())
+    result.bubble = bubble_beside_ends(how, stages, hop, times.ends.embedding_backward());
+  else if (p > 1)
+    result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
   const auto parameters = most_parameters(m, how);
   const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
   const auto ways = ways_of(how) * count;
   add(result.exposed.layers, slowest.exposed, ways);
   add(result.hidden.layers, slowest.hidden, ways);
-  result.exposed.hops = count * exposed * passes;
-  result.hidden.hops = count * (hops - exposed) * passes;
+  result.exposed.hops = count * hop.received * hop.exposed;
+  result.hidden.hops = count * hop.received * (hop.whole - hop.exposed);
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
   result.hidden.gradients = shared.hidden;
   result.update = update_time(on, how, parameters);

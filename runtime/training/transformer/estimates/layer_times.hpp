@@ -30,6 +30,9 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
 struct end_times {
   double embedding = 0;
   double loss = 0;
+
+  double embedding_forward() const { return embedding / 3; }
+  double embedding_backward() const { return embedding - embedding_forward(); }
 };
 end_times end_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how);
 

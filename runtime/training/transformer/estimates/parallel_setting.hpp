@@ -71,6 +71,8 @@ struct parallel_setting {
   uint32_t expert_replicas() const { return std::max(1u, shape.tensor * replicas() / expert); }
   /// Of a rank's layers: DualPipe has its own and those of the stage across.
   uint32_t copies() const { return schedule == pipeline_schedule::dualpipe ? 2 : 1; }
+  /// Whether a rank holds both ends of the model: its first chunk and its last one.
+  bool turns_around() const { return schedule == pipeline_schedule::zb_v || schedule == pipeline_schedule::dualpipe; }
   /// Of a parameter, what an all_reduce of gradients moves, of a reduce_scatter of gradients and an all_gather of
   /// weights the mean.
   double reduced_bytes() const {

@@ -18,11 +18,6 @@ uint32_t windowed(uint32_t begin, uint32_t end, uint32_t from, uint32_t to, uint
   return (first + count + 1) / 2 - (first + 1) / 2;
 }
 
-/// Stages that hold both ends of the model, by schedule: the first and the last chunk are one rank's.
-bool turns_around(const parallel_setting& how) {
-  return how.schedule == pipeline_schedule::zb_v || how.schedule == pipeline_schedule::dualpipe;
-}
-
 } // namespace
 
 stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
@@ -48,7 +43,7 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
   }
   const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
   x.embedding = index == 0;
-  x.logits = turns_around(how) ? index == 0 : last_place / each % p == index;
+  x.logits = how.turns_around() ? index == 0 : last_place / each % p == index;
   return x;
 }
 

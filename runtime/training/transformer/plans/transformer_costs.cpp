@@ -226,14 +226,15 @@ double transformer::update_time(const value_tag& x) const {
 
 double transformer::computing_time(const pending& x) const {
   const auto& tag = x.argument;
-  const auto embedding = is_first(tag.layer) ? ends_of(tag.samples.count()).embedding / 3 : 0;
+  const auto ends = is_first(tag.layer) ? ends_of(tag.samples.count()) : end_times{};
   const layer_times layer = is_layer(tag.layer) ? layer_of(tag.samples.count(), tag.layer) : layer_times{};
   const auto apart = shards_stand_for_all_ ? 0 : layer.exposed.tensor; // collectives by themselves
   if (x.what == op::forward)
-    return layer.forward - apart + embedding;
+    return layer.forward - apart + ends.embedding_forward();
   if (x.what == op::backward)
-    return layer.backward - apart + 2 * embedding;
-  return x.what == op::backward_weight ? layer.by_weight : layer.backward - apart - layer.by_weight + 2 * embedding;
+    return layer.backward - apart + ends.embedding_backward();
+  return x.what == op::backward_weight ? layer.by_weight
+                                       : layer.backward - apart - layer.by_weight + ends.embedding_backward();
 }
 
 double transformer::time_of(const pending& x, uint32_t) const {
