@@ -165,9 +165,8 @@ TEST_CASE("doorman: of too many that have not greeted the oldest goes, and nobod
 
 TEST_CASE("doorman: CAF's own greeting is one, and a forged length ends a real door's connection") {
   door_system there, here;
-  auto whom = there.system.spawn([](caf::event_based_actor*) -> caf::behavior {
-    return {[](uint64_t x) { return x; }};
-  });
+  auto add = [](caf::event_based_actor*, uint64_t y) -> caf::behavior { return {[y](uint64_t x) { return x + y; }}; };
+  auto whom = there.system.spawn(add, uint64_t{1}); // without arguments CAF binds a reference to none
   auto port = *listen_for(whom, there.system, "127.0.0.1", 0);
   auto forger = std::move(*open_connection({"127.0.0.1", port}, 5s));
   auto forged = header(greeting, 0);
