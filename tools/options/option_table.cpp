@@ -58,17 +58,17 @@ option& option_table::flag(const std::string& name, bool& target) {
 }
 
 option& option_table::words(const std::string& name, std::vector<std::string>& target, std::vector<std::string> words) {
-  auto set = [&target, words](const std::string& text) -> caf::error {
-    target.clear();
+  auto parse = [words](const std::string& text) -> caf::expected<std::vector<std::string>> {
+    std::vector<std::string> result;
     for (auto part : comma_list(text)) {
       auto word = parse_word(std::string{part}, words);
       if (!word)
         return std::move(word.error());
-      target.push_back(std::move(*word));
+      result.push_back(std::move(*word));
     }
-    return caf::none;
+    return result;
   };
-  return value(name, set).offers(std::move(words));
+  return parsed(name, target, parse).offers(std::move(words));
 }
 
 option& option_table::value(const std::string& name, option::setter set) {
