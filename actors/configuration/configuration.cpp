@@ -1,6 +1,7 @@
 #include "actors/configuration/configuration.hpp"
 
 #include "actors/configuration/ini_keys.hpp"
+#include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
 #include "runtime/text/version_text.hpp"
@@ -47,6 +48,16 @@ std::string place_of(const caf::error& err) {
     return "somewhere";
   const auto& place = context.get_as<caf::config_value::dictionary>(0);
   return fmt::format("line {}", caf::get_or(place, "line", int64_t{0}));
+}
+
+/// CAF's keys for workers that look for work again and again, where ours sleep.
+caf::error check_used(const std::string& key, const std::string& where) {
+  if (!key.starts_with("work-stealing.moderate-") && !key.starts_with("work-stealing.relaxed-"))
+    return caf::none;
+  return make_error(errc::invalid_config,
+                    fmt::format("{}: {} has no effect, for idle workers sleep until they are woken; "
+                                "work-stealing.aggressive-poll-attempts says how long they look for work before",
+                                where, key));
 }
 
 /// How CAF reads and writes a number of ours that may have a unit: a text as well as an integer.
@@ -120,9 +131,6 @@ configuration::configuration() {
   set("middleman.connection-timeout", caf::timespan{std::chrono::seconds{20}});
   // CAF lets an actor run for as long as it has messages; a stream always has one while it copies.
   set("scheduler.max-throughput", uint64_t{64});
-  // An idle worker of CAF's looks for work for a moment, and in the end sleeps until it is woken. By default it sleeps
-  // for 50 us at a time in between, 500 times, and cannot be woken: a thread's call then waits for that.
-  set("work-stealing.moderate-poll-attempts", uint64_t{0});
 }
 
 caf::error configuration::read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file) {
@@ -179,6 +187,8 @@ caf::error configuration::read(std::vector<std::string> args,
     if (auto err = check_argument(arg))
       return err;
   remainder = std::move(remaining);
+  if (caf::get_or(content, "scheduler.policy", caf::atom("stealing")) == caf::atom("stealing"))
+    load<caf::scheduler::coordinator<parking_policy>>();
   return validate(values_);
 }
 
@@ -253,6 +263,8 @@ caf::error configuration::check_argument(const std::string& arg) {
   auto option = custom_options_.cli_long_name_lookup(name);
   if (option == nullptr)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", arg, name, keys_like(name)));
+  if (auto err = check_used(name, arg))
+    return err;
   auto equals = arg.find('=');
   if (equals == std::string::npos && option->is_flag())
     return caf::none;
@@ -290,6 +302,8 @@ caf::error configuration::check_value(const std::string& key, const caf::config_
                                                         key.substr(key.find('.') + 1), keys_like("")));
   if (option == nullptr)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", name, key, keys_like(key)));
+  if (auto err = check_used(key, name))
+    return err;
   if (value == nullptr || option->check(*value))
     return make_error(errc::invalid_config,
                       fmt::format("{}: {} is {}; it must be {}", name, key,

@@ -292,7 +292,7 @@ TEST_CASE("configuration: check finds what CAF's own reading has passed over") {
 
 TEST_CASE("configuration: the file that we ship lists every key with exactly its default") {
   auto listed = settings_of(source_text("config/caf-application.conf"));
-  std::set<std::string> expected{"scheduler.max-throughput=64", "work-stealing.moderate-poll-attempts=0",
+  std::set<std::string> expected{"scheduler.max-throughput=64", "scheduler.policy='stealing'",
                                  "middleman.heartbeat-interval=500ms", "middleman.connection-timeout=20s"};
   options defaults;
   for (const auto& entry : option_entries(defaults))
