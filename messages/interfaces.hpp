@@ -116,6 +116,8 @@ using communicator_actor = caf::typed_actor<
 using journal_actor = caf::typed_actor<
   // Write this, soon. Costs the sender no wait.
   caf::reacts_to<proto::Record>,
+  // The same for several, which wakes it once.
+  caf::reacts_to<proto::Records>,
   // Answers when everything before it is durable.
   caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
   // The latest records, oldest first.

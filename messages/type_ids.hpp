@@ -143,5 +143,6 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::NodeDrained))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::TrainingStep))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveRequests))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveResponses))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Records))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -118,7 +118,9 @@ caf::error communicator_state::group_problem(const std::string& text) const {
 
 proto::CollectiveResponse communicator_state::begin(proto::CollectiveRequest& request) {
   bool may_wait = request.answer_may_wait();
+  outbox_->gather_records(true);
   auto sequence = enqueue(request);
+  outbox_->gather_records(false);
   auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
   answer.set_sequence(sequence ? sequence->value : 0);
   if (!may_wait && outbox_->may_wait())

@@ -8,15 +8,20 @@ void outbox::journal(proto::Record record) {
   if (!journal_)
     return;
   record.set_time_ns(unix_ns());
-  records_.push_back(std::move(record));
+  *records_.add_records() = std::move(record);
   if (!flush_asked_ && !gathering_)
     flush_records();
 }
 
+void outbox::gather_records(bool on) {
+  gathering_ = on;
+  if (!on && !flush_asked_)
+    flush_records();
+}
+
 void outbox::flush_records() {
-  for (auto& record : records_)
-    self_->send(journal_, std::move(record));
-  records_.clear();
+  if (records_.records_size() > 0)
+    self_->send(journal_, std::exchange(records_, {}));
 }
 
 void outbox::add(proto::OperationPlan plan, const operation& op) {

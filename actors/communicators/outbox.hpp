@@ -27,8 +27,8 @@ public:
   uint64_t unix_ns() const { return clock_.unix_ns(self_->clock().now()); }
   void journal(proto::Record record);
   bool journals() const { return static_cast<bool>(journal_); }
-  /// While records gather they go out by `flush_records` alone.
-  void gather_records(bool on) { gathering_ = on; }
+  /// While records gather they go out by `flush_records` alone; when they end to, with the plans, if any are to go.
+  void gather_records(bool on);
   void flush_records();
 
   /// The operation's plan.
@@ -64,7 +64,7 @@ private:
   bool may_wait_ = false; ///< It has no others.
   bool flush_asked_ = false;
   bool gathering_ = false;
-  std::vector<proto::Record> records_;
+  proto::Records records_;
   std::vector<std::function<void()>> answers_;
 };
 

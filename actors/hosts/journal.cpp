@@ -165,6 +165,10 @@ journal_actor::behavior_type journal(self_pointer self, journal_options options)
   self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });
   return {
     [self](proto::Record& record) { enqueue(self, std::move(record)); },
+    [self](proto::Records& records) {
+      for (auto& record : *records.mutable_records())
+        enqueue(self, std::move(record));
+    },
     [self](const proto::JournalFlushRequest& x) { return flush_now(self->state, x); },
     [self](const proto::JournalTailRequest& request) { return tail(self->state, request.records_max()); },
     [self](atom::flush) { on_flush(self); },

@@ -137,8 +137,8 @@ caf::expected<uint64_t> bench::check(uint64_t count) {
 }
 
 caf::error bench::ended() {
+  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120}); // asked for behind the calls, with no answer yet
   auto problem = user_.finish_calls();
-  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120});
   if (status && status->epoch() != 1) // whatever that did to the calls
     return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
   if (problem)
