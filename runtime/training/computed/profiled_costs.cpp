@@ -1,6 +1,8 @@
 #include "runtime/training/computed/profiled_costs.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace ringmaster::training {
 
@@ -21,8 +23,9 @@ std::map<uint32_t, std::vector<double>> aside_ends(const std::vector<event>& all
   return result;
 }
 
-/// Of each rank in its order, and what only prepares counted to the operation before it, as all that lies between two,
-/// but for what was waited for: until something aside was over.
+/// Of each rank in its order, and all that lies between two operations counted to the one before, or, where that one is
+/// a communication or none, to the next that is none: what only prepares, and what a rank was held up by, also before
+/// it began. What was waited for does not count: until something aside was over.
 std::vector<event> with_what_prepares(std::vector<event> all) {
   std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
   auto ends = aside_ends(all);
@@ -32,15 +35,21 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
     return later == its.begin() ? busy_until : std::max(busy_until, *std::prev(later));
   };
   std::vector<event> result;
-  double busy_until = 0;
+  std::optional<uint32_t> rank;
+  double busy_until = 0, owed = 0;
   for (auto& x : all) {
+    if (std::exchange(rank, x.rank) != x.rank)
+      busy_until = owed = 0;
     auto* before = result.empty() || result.back().rank != x.rank ? nullptr : &result.back();
-    if (before != nullptr && !is_communication(before->what))
-      before->duration += std::max(x.start - prepared_from(x.rank, busy_until, x.start), 0.)
-                          + (takes_time(x.what) ? 0 : x.duration);
+    auto& prepared = before != nullptr && !is_communication(before->what) ? before->duration : owed;
+    prepared += std::max(x.start - prepared_from(x.rank, busy_until, x.start), 0.)
+                + (takes_time(x.what) ? 0 : x.duration);
     busy_until = x.aside ? std::max(busy_until, x.start) : end_of(x);
-    if (takes_time(x.what) && !x.aside)
-      result.push_back(x);
+    if (!takes_time(x.what) || x.aside)
+      continue;
+    result.push_back(x);
+    if (!is_communication(x.what))
+      result.back().duration += std::exchange(owed, 0);
   }
   for (auto& x : all)
     if (x.aside)

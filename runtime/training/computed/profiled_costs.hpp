@@ -14,8 +14,8 @@ namespace ringmaster::training {
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
 /// those alike took at the mean, of the same rank and layer and of as many samples, so a rank that was slower is so
 /// again; a communication, from when all are there to when the last one can go on, or, aside, to when it is over; what
-/// only prepares is counted to what came before it. One that the step had not is scaled from one of fewer or more
-/// samples.
+/// only prepares, and what held the rank up in between or before it began, is counted to the operation beside it. One
+/// that the step had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
   /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group. The job

@@ -155,3 +155,28 @@ TEST_CASE("profiled costs: who waits for something aside computes no longer for 
     CHECK(costs.time_of(x, 1) == seconds);
   }
 }
+
+TEST_CASE("profiled costs: what holds a rank up before it begins, and what it prepares behind a send, takes its time") {
+  const auto job = small_job("1f1b", 2, 8, 4);
+  const profiled_costs costs{
+    job,
+    {{.what = op::input, .rank = 0, .layer = 0, .samples = {0, 4}, .start = 2, .duration = 1},
+     {.what = op::forward, .rank = 0, .layer = 0, .samples = {0, 4}, .start = 3, .duration = 5},
+     {.what = op::send, .rank = 0, .peer = 1, .layer = 1, .samples = {0, 4}, .start = 8, .duration = 1},
+     {.what = op::input, .rank = 0, .layer = 0, .samples = {4, 8}, .start = 9.5, .duration = 3},
+     {.what = op::forward, .rank = 0, .layer = 0, .samples = {4, 8}, .start = 13, .duration = 5},
+     {.what = op::send, .rank = 0, .peer = 1, .layer = 1, .samples = {4, 8}, .start = 18, .duration = 1},
+     {.what = op::receive, .rank = 1, .peer = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 11},
+     {.what = op::forward, .rank = 1, .layer = 1, .samples = {0, 4}, .start = 11, .duration = 4},
+     {.what = op::receive, .rank = 1, .peer = 0, .layer = 1, .samples = {4, 8}, .start = 15, .duration = 6},
+     {.what = op::forward, .rank = 1, .layer = 1, .samples = {4, 8}, .start = 21.5, .duration = 4}}};
+  auto forward_of = [&](uint32_t rank) {
+    pending x;
+    x.what = op::forward;
+    x.rank = x.argument.layer = rank;
+    x.argument.samples.add(range_set{range{0, 4}});
+    return costs.time_of(x, 2);
+  };
+  CHECK(forward_of(0) == (2 + 1 + 5 + 0.5 + 3 + 0.5 + 5) / 2); // late, and two drawings of samples
+  CHECK(forward_of(1) == (4 + 0.5 + 4) / 2);                   // and what it waited for does not count
+}
