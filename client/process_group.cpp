@@ -94,6 +94,7 @@ caf::error process_group::play_all(uint32_t count) {
       return std::move(handle.error());
     ranks_.push_back(std::move(*handle));
   }
+  first_device_ = id_of(ranks_.front().device());
   return caf::none;
 }
 
@@ -159,10 +160,14 @@ caf::error process_group::meet_others(device_id device) {
                                                         std::move(request)); // the coordinator's sentence comes first
   if (!all)
     return std::move(all.error());
+  if (all->devices_size() != static_cast<int>(us.world_size))
+    return make_error(errc::corrupt, fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
+                                                 all->devices_size(), us.world_size));
   gpu_sim::GetCommStatusResponse members; // as all of them have it, although one may have gone by now
   members.set_epoch(1);
   *members.mutable_devices() = all->devices();
   size_ = us.world_size;
+  first_device_ = id_of(members.devices(0));
   ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
   auto memory = node_->map_memory(ranks_.front().device());
   if (!memory)

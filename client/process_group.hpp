@@ -44,6 +44,8 @@ public:
   /// Those that this process plays, in their order.
   std::vector<rank_communicator>& ranks() noexcept { return ranks_; }
   const std::vector<rank_communicator>& ranks() const noexcept { return ranks_; }
+  /// That of rank 0, when the world began; it may be gone by now, and another one have its rank.
+  device_id first_device() const noexcept { return first_device_; }
   /// Whether this process plays the rank.
   bool plays(uint32_t rank) const noexcept;
   /// How it was started; none: it plays all ranks.
@@ -74,6 +76,7 @@ private:
   std::unique_ptr<own_node> node_; ///< Of a process that plays one rank.
   std::optional<client> owner_;    ///< Of the communicator, where this process plays all ranks.
   uint32_t size_ = 0;
+  device_id first_device_;
   std::vector<rank_communicator> ranks_;
 };
 

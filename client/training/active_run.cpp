@@ -19,7 +19,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr caf::timespan find_limit = std::chrono::seconds{60};
-constexpr caf::timespan lost_limit = std::chrono::seconds{8}; ///< Where a rank was lost before.
 /// For the trainer to have this rank's part of the model, where all processes are told to end.
 constexpr std::chrono::seconds leave_limit{6};
 
@@ -126,22 +125,18 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
   caf::scoped_actor self{system_};
   client user{system_, coordinator_};
   const auto by = notice_of(group);
-  bool all_there = true;
-  auto first_member = [&]() -> uint64_t { // rank 0's device, as long as it lives
-    auto members = user.status(group.ranks().front().id());
-    all_there = members && static_cast<uint32_t>(members->devices_size()) == group.size();
-    return members && members->devices_size() > 0 ? members->devices(0).deviceid().value() : 0;
+  auto first_is_there = [&] {
+    const auto members = user.status(group.ranks().front().id());
+    return members
+           && std::ranges::any_of(members->devices(), [&](auto& x) { return id_of(x) == group.first_device(); });
   };
-  const auto leader = first_member();
-  // Who was lost before this rank has looked is not known: rank 0, if it takes long to begin.
-  const auto lost_before = all_there ? clock::time_point::max() : clock::now() + lost_limit;
   for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
     caf::strong_actor_ptr found;
     self->request(coordinator_, std::chrono::seconds{10}, by)
       .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
     if (found)
       return caf::actor_cast<trainer_actor>(found);
-    if (first_member() != leader || clock::now() > lost_before)
+    if (!first_is_there())
       return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
   }
