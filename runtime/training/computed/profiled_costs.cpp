@@ -120,9 +120,12 @@ profiled_costs::profiled_costs(const training_job& job, const std::vector<event>
   for (auto& x : all)
     if (!is_communication(x.what))
       add({x.what, x.rank, x.layer, x.samples.count()}, x.duration);
+    else if (x.what == op::send && !x.aside) // which waits for nobody
+      add({x.what, 0, x.layer, any_samples}, x.duration);
   const auto meetings = meetings_of(all);
   for (auto& [where, its] : meetings)
-    add({std::get<0>(where), 0, std::get<3>(where), 0}, seconds_of(its, meetings));
+    for (auto samples : {std::get<4>(where), any_samples})
+      add({std::get<0>(where), 0, std::get<3>(where), samples}, seconds_of(its, meetings));
   for (auto& [which, seconds] : seconds_)
     seconds /= static_cast<double>(counts[which]);
 }
@@ -132,22 +135,29 @@ uint64_t profiled_costs::memory_of(const value_tag& x) const {
 }
 
 double profiled_costs::time_of(const pending& x, uint32_t) const {
-  const bool meets = is_communication(x.what);
-  const auto samples = meets ? 0 : x.argument.samples.first().count();
-  const kind wanted{x.what, meets ? 0 : x.rank, x.argument.layer, samples};
-  if (auto found = seconds_.find(wanted); found != seconds_.end())
-    return found->second;
+  const auto samples = x.argument.samples.first();
+  const bool is_pair = x.what == op::send || x.what == op::receive;
+  auto found = [&](uint32_t rank, uint64_t which) { return seconds_.find({x.what, rank, x.argument.layer, which}); };
+  if (is_communication(x.what)) {
+    auto its = found(0, is_pair ? samples.begin : 0);
+    if (its == seconds_.end())
+      its = found(0, any_samples);
+    return its == seconds_.end() ? 0 : its->second;
+  }
+  if (auto its = found(x.rank, samples.count()); its != seconds_.end())
+    return its->second;
   // The nearest of its layer, per sample.
   auto alike = [&](const kind& y) {
-    return std::get<0>(y) == x.what && std::get<1>(y) == std::get<1>(wanted) && std::get<2>(y) == x.argument.layer;
+    return std::get<0>(y) == x.what && std::get<1>(y) == x.rank && std::get<2>(y) == x.argument.layer;
   };
-  auto near = seconds_.lower_bound(wanted);
+  auto near = seconds_.lower_bound({x.what, x.rank, x.argument.layer, samples.count()});
   if ((near == seconds_.end() || !alike(near->first)) && near != seconds_.begin())
     --near;
   if (near == seconds_.end() || !alike(near->first))
     return 0;
   const auto measured = std::get<3>(near->first);
-  return measured == 0 ? near->second : near->second * static_cast<double>(samples) / static_cast<double>(measured);
+  return measured == 0 ? near->second
+                       : near->second * static_cast<double>(samples.count()) / static_cast<double>(measured);
 }
 
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {

@@ -13,9 +13,10 @@ namespace ringmaster::training {
 
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
 /// those alike took at the mean, of the same rank and layer and of as many samples, so a rank that was slower is so
-/// again; a communication, from when all are there to when the last one can go on, or, aside, to when it is over; what
-/// only prepares, and what held the rank up in between or before it began, is counted to the operation beside it. One
-/// that the step had not is scaled from one of fewer or more samples.
+/// again; a communication, from when all are there to when the last one can go on, or, aside, to when it is over, and
+/// one that sends samples what that of these took, for the first of a step finds its receiver asleep; what only
+/// prepares, and what held the rank up in between or before it began, is counted to the operation beside it. One that
+/// the step had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
   /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group. The job
@@ -31,8 +32,10 @@ public:
   double mfu_percent(const model&, uint32_t, double) const override { return -1; }
 
 private:
-  /// What, by which rank, of which layer, of how many samples; of communication by any, of any number.
+  /// What, by which rank, of which layer, of how many samples; a communication by rank 0 in place of all, what is sent
+  /// of the first of its samples or of `any_samples`.
   using kind = std::tuple<op, uint32_t, uint32_t, uint64_t>;
+  static constexpr uint64_t any_samples = UINT64_MAX;
 
   const training_job& job_;
   std::map<kind, double> seconds_;

@@ -72,12 +72,12 @@ bool is_done_beside(parked_system& of, bool asks) {
 }
 
 /// Passes a message on so often.
-caf::behavior passer(caf::event_based_actor* self, std::atomic<int>* arrived) {
-  return {[=](const std::vector<caf::actor>& others, int hops) {
+caf::behavior passer(caf::event_based_actor* self, const std::vector<caf::actor>* all, std::atomic<int>* arrived) {
+  return {[=](int hops) {
     if (hops == 0)
       ++*arrived;
     else
-      self->send(others[static_cast<size_t>(hops) % others.size()], others, hops - 1);
+      self->send((*all)[static_cast<size_t>(hops) % all->size()], hops - 1);
   }};
 }
 
@@ -95,8 +95,9 @@ TEST_CASE("parking: what a worker is held up from is done by another one, before
 TEST_CASE("parking: one worker alone does everything") {
   parked_system of{1};
   std::atomic<int> arrived = 0;
-  auto actor = of.system->spawn(passer, &arrived);
-  caf::anon_send(actor, std::vector{actor}, 1000);
+  std::vector<caf::actor> actors(1);
+  actors[0] = of.system->spawn(passer, &actors, &arrived);
+  caf::anon_send(actors[0], 1000);
   CHECK(spin_until([&] { return arrived == 1; }, limit));
 }
 
@@ -106,9 +107,9 @@ TEST_CASE("parking: nothing is forgotten among many actors and workers that fall
     std::atomic<int> arrived = 0;
     std::vector<caf::actor> actors;
     for (int i = 0; i < 50; ++i)
-      actors.push_back(of.system->spawn(passer, &arrived));
+      actors.push_back(of.system->spawn(passer, &actors, &arrived));
     for (int i = 0; i < 200; ++i) // some while others sleep, some while all are busy
-      caf::anon_send(actors[static_cast<size_t>(i) % actors.size()], actors, i);
+      caf::anon_send(actors[static_cast<size_t>(i) % actors.size()], i);
     CHECK(spin_until([&] { return arrived == 200; }, limit));
   }
 }
