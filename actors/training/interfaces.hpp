@@ -12,13 +12,15 @@ using rank_actor = caf::typed_actor<
   caf::reacts_to<step_order>, caf::reacts_to<exchange_ended>, caf::reacts_to<room_wanted>, caf::reacts_to<part_found>,
   caf::replies_to<step_abandoned>::with<uint64_t>,
   // TRAINER: for another rank, or for a checkpoint.
-  caf::replies_to<part_request>::with<byte_block>>;
+  caf::replies_to<part_request>::with<byte_block>,
+  // INTERNAL: go on computing, if the step has not been given up meanwhile.
+  caf::reacts_to<atom::resume, uint64_t>>;
 
 /// TRAINER: has the ranks train together, step after step, and goes on with those that are left.
 using trainer_actor = caf::typed_actor<
   // RANK: I can begin; what I come to; what came of a step.
   caf::reacts_to<rank_ready>, caf::reacts_to<rank_arrival>, caf::reacts_to<room_found>, caf::reacts_to<part_wanted>,
-  caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>,
+  caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>, caf::reacts_to<rank_alive>,
   // CLIENT: end before the end.
   caf::reacts_to<atom::expire>,
   // INTERNAL: look whether anything has happened since; go on behind an attempt that was given up.

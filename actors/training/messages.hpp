@@ -85,6 +85,11 @@ struct part_request {
   kept_part what;
 };
 
+/// RANK -> TRAINER: I compute, and have said nothing for a while.
+struct rank_alive {
+  uint64_t attempt = 0;
+};
+
 /// RANK -> TRAINER: the step is done, as far as I am concerned.
 struct rank_ended {
   uint64_t attempt = 0;
@@ -214,6 +219,10 @@ typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
   return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, x.why);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {
+  return f(caf::meta::type_name("rank_alive"), x.attempt);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_abandoned& x) {

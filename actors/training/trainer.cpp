@@ -17,6 +17,7 @@ void trainer_state::start(trainer_settings settings) {
   image_ = std::move(settings_.from);
   step_ = shown_ = image_.step;
   self->set_down_handler([this](const caf::down_msg& x) { rank_down(x); });
+  self->monitor(settings_.coordinator);
   for (auto device : settings_.devices)
     add(device);
   news_ = self->clock().now();
@@ -74,12 +75,18 @@ void trainer_state::gathered() {
 }
 
 void trainer_state::rank_down(const caf::down_msg& x) {
+  if (x.source == settings_.coordinator.address() && now_ != phase::over) {
+    calls_.reset(); // nobody is there to end them, nor would any device go on for it
+    return end_run(make_error(errc::device_lost,
+                              fmt::format("the coordinator is gone, in step {}: {}", step_, render(x.reason))));
+  }
   auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle && y.handle.address() == x.source; });
   if (found == members_.end() || now_ == phase::over)
     return;
   const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
   const auto what = fmt::format("{} is lost: {}", ringmaster::text_of(found->device), render(x.reason));
-  lost_.insert(found->device);
+  const auto device = found->device;
+  lost_.insert(device);
   members_.erase(found);
   if (now_ == phase::gathering) {
     settings_.watcher.note(what);
@@ -90,6 +97,7 @@ void trainer_state::rank_down(const caf::down_msg& x) {
     return recover(what);
   }
   settings_.watcher.note(what);
+  given_up_by(device);
 }
 
 // -- a step --
@@ -114,6 +122,8 @@ void trainer_state::begin_step() {
     const auto there = static_cast<uint32_t>(members_.size());
     const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
                                 : settings_.job->strategy->check(settings_.job->shape, there);
+    if (settings_.image_every != 0 && image_.step == step_)
+      show(image_); // the host has it, and nobody else will
     return end_run(make_error(errc::too_few_devices, fmt::format("step {} cannot be run by {}: {}", step_,
                                                                  counted(there, "rank"), render(why))));
   }
@@ -277,6 +287,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const part_wanted& x) { state.part_wanted(x); },
           [&state](const rank_ended& x) { state.ended(x); },
           [&state](const rank_failed& x) { state.failed(x); },
+          [&state](rank_alive x) { state.alive(x.attempt); },
           [&state](atom::expire) { state.told_to_end(); },
           [&state](atom::tick) { state.tick(); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};

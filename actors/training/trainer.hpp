@@ -81,6 +81,11 @@ public:
   void part_wanted(const training::part_wanted& x);
   void ended(const rank_ended& x);
   void failed(const rank_failed& x);
+  /// A rank computes.
+  void alive(uint64_t attempt) {
+    if (is_current(attempt))
+      news_ = self->clock().now();
+  }
   void rank_down(const caf::down_msg& x);
   void tick();
   /// Ends before the end, with the model as it is before this step as the last image; the second time at once.
@@ -146,6 +151,13 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
+  void have_given_up(const member& each);
+  /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
+  void ask_after(device_id device);
+  /// It takes part no more.
+  void drop(device_id device, const std::string& why);
+  /// Of what `recover` waits for, this has come.
+  void given_up_by(device_id device);
   void abandoned();
   /// Whether all of the model is there as it is before the step, or as it once was; then back to that.
   void find_model();
@@ -179,7 +191,8 @@ private:
   std::chrono::steady_clock::time_point begun_;
   caf::actor_clock::time_point news_;
   std::set<device_id> lost_;
-  size_t abandoning_ = 0;
+  size_t abandoning_ = 0;        ///< Answers to come before the next attempt, beside
+  std::set<device_id> gives_up_; ///< those of these ranks.
   std::string latest_problem_;
   model_image image_;        ///< The latest. Where it is of the step, what ranks miss may come from it.
   uint64_t shown_ = 0;       ///< The step of the latest that the watcher has, or had.

@@ -85,6 +85,7 @@ void trainer_state::tell_profile() {
   const auto first = std::ranges::min(events_, {}, &event::start).start;
   for (auto& each : events_)
     each.start -= first;
+  std::ranges::stable_sort(events_, {}, [](auto& x) { return x.start + x.duration; }); // they came rank by rank
   settings_.watcher.profiled(events_, report_.seconds);
 }
 

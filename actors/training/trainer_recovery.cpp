@@ -16,21 +16,13 @@ void trainer_state::recover(const std::string& why) {
   }
   ++attempt_;
   abandoning_ = 1;
-  for (auto& each : members_) {
-    if (!each.ready)
-      continue;
-    ++abandoning_;
-    auto one_done = [this, attempt = attempt_] {
-      if (attempt == attempt_)
-        abandoned();
-    };
-    self->request(each.handle, settings_.patience, step_abandoned{attempt_})
-      .then([one_done](uint64_t) { one_done(); },
-            [this, one_done, handle = each.handle](const caf::error&) {
-              self->send_exit(handle, caf::exit_reason::kill); // it hangs, or is gone
-              one_done();
-            });
-  }
+  gives_up_.clear();
+  for (auto& each : members_)
+    if (each.ready) {
+      gives_up_.insert(each.device);
+      have_given_up(each);
+      ask_after(each.device);
+    }
   if (calls_) {
     ++abandoning_;
     calls_->end([this, attempt = attempt_](const caf::error& problem) {
@@ -45,8 +37,55 @@ void trainer_state::recover(const std::string& why) {
   abandoned();
 }
 
+void trainer_state::have_given_up(const member& each) {
+  auto done = [this, attempt = attempt_, device = each.device] {
+    if (attempt == attempt_)
+      given_up_by(device);
+  };
+  self->request(each.handle, settings_.patience, step_abandoned{attempt_})
+    .then([done](uint64_t) { done(); },
+          [this, done, handle = each.handle](const caf::error&) {
+            self->send_exit(handle, caf::exit_reason::kill); // it hangs, or is gone
+            done();
+          });
+}
+
+void trainer_state::ask_after(device_id device) {
+  ++abandoning_;
+  gpu_sim::DeviceId id;
+  id.set_value(device.value);
+  auto answered = [this, attempt = attempt_, device](const caf::error& problem) {
+    if (attempt != attempt_ || now_ != phase::recovering)
+      return;
+    if (const auto code = code_of(problem); code == errc::device_lost || code == errc::unknown_device)
+      drop(device, render(problem));
+    abandoned();
+  };
+  self->request(settings_.coordinator, settings_.operation_limit, id)
+    .then([answered](const device_handle&) { answered(caf::none); }, answered);
+}
+
+void trainer_state::drop(device_id device, const std::string& why) {
+  auto found = std::ranges::find(members_, device, &member::device);
+  if (found == members_.end())
+    return; // its rank has ended, too
+  settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device), why));
+  self->demonitor(found->handle.address());
+  self->send_exit(found->handle, caf::exit_reason::kill);
+  lost_.insert(device);
+  members_.erase(found);
+  given_up_by(device);
+}
+
+void trainer_state::given_up_by(device_id device) {
+  if (gives_up_.erase(device) == 0 || now_ != phase::recovering)
+    return;
+  ++abandoning_;
+  abandoned();
+}
+
 void trainer_state::abandoned() {
-  if (--abandoning_ > 0 || now_ != phase::recovering)
+  if (--abandoning_ > 0 || !gives_up_.empty() || now_ != phase::recovering)
     return;
   calls_.reset();
   self->delayed_send(self, breath, atom::resume_v, attempt_);

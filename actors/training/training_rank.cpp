@@ -85,6 +85,7 @@ void training_rank_state::begin(const step_order& x) {
 }
 
 void training_rank_state::run(std::coroutine_handle<> next) {
+  looked_at_ = seconds_now();
   try {
     next.resume();
   } catch (const std::exception& problem) {
@@ -109,7 +110,7 @@ void training_rank_state::stop() {
   program_ = {};
   rank_.reset();
   open_.clear();
-  loading_ = nullptr;
+  loading_ = paused_ = nullptr;
 }
 
 uint64_t training_rank_state::abandon(uint64_t attempt) {
@@ -153,9 +154,22 @@ bool training_rank_state::begin(pending& x) {
     fail(x.rank, refused(x, render(problem)));
     return false;
   }
-  note(x, begun, seconds_now(), held);
+  const auto ended = seconds_now();
+  note(x, begun, ended, held);
+  constexpr double looks_every = 0.5;
+  if (!x.aside && ended - looked_at_ > looks_every) { // the step may have been given up; if not, this is a sign of life
+    paused_ = &x;
+    self->send(settings_.trainer, rank_alive{order_.attempt});
+    self->send(self, atom::resume_v, order_.attempt);
+    return false;
+  }
   x.ended = true;
   return true;
+}
+
+void training_rank_state::go_on(uint64_t attempt) {
+  if (!stopped_ && attempt == order_.attempt && paused_ != nullptr)
+    end(*std::exchange(paused_, nullptr));
 }
 
 void training_rank_state::note(const pending& x, double begun, double ended, uint64_t held) {
@@ -254,7 +268,8 @@ rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_ra
           [&state](const room_wanted& x) { state.make_room(x); },
           [&state](const part_found& x) { state.restored(x); },
           [&state](const step_abandoned& x) { return state.abandon(x.attempt); },
-          [&state](const part_request& x) { return state.part(x); }};
+          [&state](const part_request& x) { return state.part(x); },
+          [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }
 
 } // namespace ringmaster::training

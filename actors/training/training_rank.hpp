@@ -37,6 +37,8 @@ public:
   void make_room(const room_wanted& x);
   void restored(const part_found& x);
   uint64_t abandon(uint64_t attempt);
+  /// Behind a look at the mailbox.
+  void go_on(uint64_t attempt);
   byte_block part(const part_request& x) const;
 
   // The strategy's program calls these.
@@ -76,6 +78,8 @@ private:
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;
+  pending* paused_ = nullptr; ///< Is done, but there was no look at the mailbox for a while.
+  double looked_at_ = 0;      ///< At the mailbox, in seconds.
   std::vector<event> events_;
 };
 

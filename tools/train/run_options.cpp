@@ -143,7 +143,7 @@ void run_options::add_to(option_table& table) {
   table.flag("--deterministic", deterministic).says("sums are added in the order of ranks: the same bits each time");
   table.flag("--mirror", mirror)
     .says("the host keeps the model as of each step where a part of it has one device alone, as under the ZeROs, fsdp, "
-          "tensor and pipelines, so that none is lost with it");
+          "tensor and pipelines, so that a step at most is lost with it");
   table.file("--checkpoint", checkpoint)
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
@@ -236,6 +236,8 @@ caf::expected<run_settings> run_options::settings() {
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
   trained.for_real = true;
+  trained.chunks = chunks.value_or(which->usual_chunks); // what `choose` sets, too, and asks the shape for
+  trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;
   // Stages work on one sample while others go through the next; who shares a layer only has more to begin.

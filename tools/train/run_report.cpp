@@ -16,10 +16,12 @@ using namespace training;
 
 namespace {
 
+/// Those that are learned.
 uint64_t parameters_of(const model_layers& layers) {
   uint64_t result = 0;
-  for (auto& each : layers)
-    result += each->elements({});
+  for (auto& layer : layers)
+    for (auto& each : layer->parameters())
+      result += each.is_statistic ? 0 : each.elements();
   return result;
 }
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 using namespace ringmaster;
@@ -43,11 +45,26 @@ std::vector<double> losses_of(const std::string& output) {
   return result;
 }
 
+std::vector<pid_t> children_of(pid_t launcher) {
+  std::ifstream children{fmt::format("/proc/{0}/task/{0}/children", launcher)};
+  return {std::istream_iterator<pid_t>{children}, {}};
+}
+
+/// A launcher's process that is this node.
+pid_t node_of(pid_t launcher, const std::string& name) {
+  for (auto each : children_of(launcher)) {
+    std::ifstream file{fmt::format("/proc/{}/cmdline", each)};
+    for (std::string word; std::getline(file, word, '\0');)
+      if (word == name)
+        return each;
+  }
+  return 0;
+}
+
 /// A launcher's processes that train, by their ranks.
 std::map<int, pid_t> ranks_of(pid_t launcher) {
-  std::ifstream children{fmt::format("/proc/{0}/task/{0}/children", launcher)};
   std::map<int, pid_t> result;
-  for (pid_t each = 0; children >> each;) {
+  for (auto each : children_of(launcher)) {
     std::ifstream file{fmt::format("/proc/{}/environ", each)};
     for (std::string line; std::getline(file, line, '\0');)
       if (line.starts_with("RINGMASTER_RANK="))
@@ -90,6 +107,31 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
   REQUIRE(found.size() == undisturbed.size());
   for (size_t i = 0; i < found.size(); ++i)
     CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+}
+
+TEST_CASE("a node that is killed costs its step, and its devices are not taken again") {
+  test::temporary_directory dir;
+  const auto model = dir.path() / "model";
+  launch::launched_program run{
+    training_of({RINGMASTER_CAF_RUN, "--local", "2", "--devices-per-node", "2", "--", RINGMASTER_PROGRAM},
+                {"--ranks", "4", "--epochs", "30", "--json", "--checkpoint", model.string()})};
+  REQUIRE(run.wait_until([&] { return std::filesystem::exists(model / "step-000018.safetensors"); }));
+  const auto node = node_of(run.child.pid(), "node-2");
+  REQUIRE(node != 0);
+  ::kill(node, SIGKILL);
+  run.finish(); // within its limit
+  CHECK_MESSAGE(run.output.find("\"ranks\":2") != std::string::npos, (run.output + run.error));
+  CHECK(losses_of(run.output).size() == 270);
+}
+
+TEST_CASE("without the coordinator the run ends at once, and says so") {
+  launch::launched_program run{training_of(three_processes, {"--epochs", "4000"})};
+  REQUIRE(run.await_output("epoch    2/4000"));
+  const auto coordinator = node_of(run.child.pid(), "coordinator");
+  REQUIRE(coordinator != 0);
+  ::kill(coordinator, SIGKILL);
+  CHECK(run.finish() > 0); // within its limit
+  CHECK_MESSAGE(run.error.find("ringmaster train: the coordinator is gone, in step ") != std::string::npos, run.error);
 }
 
 TEST_CASE("with the process of rank 0 the run ends, and the others say so") {
