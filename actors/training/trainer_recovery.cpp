@@ -68,8 +68,10 @@ void trainer_state::ask_after(device_id device) {
 void trainer_state::drop(device_id device, const std::string& why) {
   auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
-    return; // its rank has ended, too
-  settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device), why));
+    return;                          // its rank has ended, too
+  const auto cause = why.find(": "); // behind what became of which device
+  settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device),
+                                     cause == std::string::npos ? why : why.substr(cause + 2)));
   self->demonitor(found->handle.address());
   self->send_exit(found->handle, caf::exit_reason::kill);
   lost_.insert(device);

@@ -85,11 +85,25 @@ caf::expected<failure_findings> find_failures(const failure_question& asked, boo
   return result;
 }
 
+namespace {
+
+/// One whose spares never end is not to be had. Waiting always is.
+const reported_recovery& best_of(const std::vector<reported_recovery>& all) {
+  const reported_recovery* best = nullptr;
+  for (auto& each : all)
+    if (each.outcome.how != recovery::restart && (best == nullptr || each.outcome.goodput > best->outcome.goodput))
+      best = &each;
+  return best != nullptr ? *best : all.front();
+}
+
+} // namespace
+
 double failure_findings::best_goodput() const {
-  double most = 0;
-  for (auto& each : recoveries)
-    most = std::max(most, each.outcome.goodput);
-  return most;
+  return best_of(recoveries).outcome.goodput;
+}
+
+std::string failure_findings::best_way() const {
+  return way_to_go_on(asked, best_of(recoveries).outcome.how);
 }
 
 std::string report_of(const failure_findings& found) {

@@ -23,8 +23,10 @@ struct failure_findings {
   training::failure_answer answer;
   std::vector<reported_recovery> recoveries; ///< Shrinking only where it was asked for.
 
-  /// Of the way to go on that keeps the most.
+  /// Of the way to go on that keeps the most with as many spares as were asked for.
   double best_goodput() const;
+  /// Which that is.
+  std::string best_way() const;
 };
 
 /// Plays so many runs of each; 0: none. Errors: invalid_argument, where that would take too long.

@@ -83,11 +83,14 @@ public:
   explicit watched_progress(std::string what) : shown_(std::move(what)) {}
   bool operator()(double part) {
     shown_.at(part);
-    return ending_signal() == 0;
+    interrupted_ = ending_signal() != 0 || interrupted_;
+    return !interrupted_;
   }
+  bool interrupted() const { return interrupted_; }
 
 private:
   progress shown_;
+  bool interrupted_ = false;
 };
 
 front_points points_of(const plan_outcome& x) {
@@ -123,13 +126,15 @@ plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
 
 /// Of a run by the best plan.
 caf::expected<failure_findings> failures_of(const plan_call_options& opts, const plan_question& asked,
-                                            const planned& plan) {
+                                            const confirmed_plan& best) {
+  const auto& plan = best.plan;
   failure_question job;
   job.gpus = asked.devices;
   job.gpus_per_host = static_cast<uint32_t>(std::min<double>(asked.system.devices_per_host, asked.devices));
-  job.copies = plan.how.shape.data;
+  job.copies = asked.trained.experts.count > 0 ? std::min(plan.how.shape.data, plan.how.expert_replicas())
+                                               : plan.how.shape.data;
   job.sharded = plan.how.zero > 0 || plan.how.shard > 0;
-  job.step_s = plan.cost.seconds;
+  job.step_s = best.seconds();
   auto question = opts.failures.question(job);
   if (!question)
     return std::move(question.error());
@@ -147,7 +152,8 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
                                result.asked.system.name));
   {
     watched_progress watch{"plan: simulating the best"};
-    result.best = confirm_plans(result.asked, result.found.best, std::ref(watch));
+    result.best = confirm_plans(result.asked, result.found,
+                                [&](double part) { return watch(part) && !result.found.interrupted; });
   }
   if (result.found.evaluated == 0)
     result.near = near_questions_that_divide(result.asked);
@@ -156,7 +162,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
     result.least_devices = least_devices(result.asked, std::ref(watch));
   }
   if (opts.failures && !result.best.empty()) {
-    auto found = failures_of(opts, result.asked, result.best.front().plan);
+    auto found = failures_of(opts, result.asked, result.best.front());
     if (!found)
       return std::move(found.error());
     result.failures = std::move(*found);
@@ -168,11 +174,14 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   return result.found.best.empty() ? exit_failed : 0;
 }
 
-int plan_laboratory(const plan_call_options& opts, std::FILE* out) {
+int plan_laboratory(const plan_call_options& opts, std::FILE* out, std::FILE* err) {
   search_question asked{&opts.costs->laboratory(), *opts.gpus, *opts.layers, *opts.global_batch};
-  progress shown{"plan"};
+  block_ending_signals();
+  watched_progress watch{"plan"};
   auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs,
-                                 opts.memory.value_or(UINT64_MAX), best_shown, [&](double part) { shown.at(part); });
+                                 opts.memory.value_or(UINT64_MAX), best_shown, std::ref(watch));
+  if (watch.interrupted())
+    fmt::print(err, "plan: the search was interrupted: this is the best of what had been simulated\n");
   fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
   return found.best.empty() ? exit_failed : 0;
 }
@@ -186,7 +195,8 @@ class plan_call final : public command_call {
       "Searches the fastest ways to train. A transformer: every division into tensor x context x data x pipeline "
       "ranks, with experts over the first three, every micro-batch, schedule, number of chunks, recomputation, "
       "sequence parallelism, ZeRO stage, FSDP and HSDP, in closed form; the ten best are then simulated operation by "
-      "operation. Prints the ten best with time, MFU and memory, why the next ones lose, where the first one's time "
+      "operation, and others that might be faster. Prints the ten best with time, MFU and memory, why the next ones "
+      "lose, where the first one's time "
       "and "
       "memory go, and the Pareto front. A laboratory's model: every strategy, with sides, micro-batches and chunks "
       "that "
@@ -224,7 +234,7 @@ class plan_call final : public command_call {
   caf::error check() override { return check_options(opts_); }
 
   caf::expected<int> run(const console& to) override {
-    return opts_.costs->laboratory == nullptr ? plan_gpus(opts_, to) : plan_laboratory(opts_, to.out);
+    return opts_.costs->laboratory == nullptr ? plan_gpus(opts_, to) : plan_laboratory(opts_, to.out, to.err);
   }
 
   plan_call_options opts_;

@@ -67,6 +67,8 @@ public:
       auto& why_not = result.back().problem;
       if (plan.how.offloads_activations)
         why_not = "activations that are off-loaded are not simulated";
+      else if (plan.how.zero > 1 && plan.how.context > 1)
+        why_not = "ZeRO 2 and 3 over context ranks are not simulated";
       else if (auto problem = runs_.back().which->check(runs_.back().trained, runs_.back().shape.size()))
         why_not = render(problem);
       else if (const auto count = runs_.back().operations(plan.how); count > left)
@@ -140,19 +142,39 @@ double simulated_part(const std::vector<confirmed_plan>& all) {
   return count > 0 ? sum / count : 1;
 }
 
-} // namespace
+std::vector<confirmed_plan> confirmed_ones(const plan_question& asked, const std::vector<planned>& plans,
+                                           const std::function<bool(double)>& watch) {
+  confirmation all{asked, plans, watch};
+  all.run(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+  return std::move(all.result);
+}
 
-std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const std::vector<planned>& best,
-                                          const std::function<bool(double)>& watch) {
-  confirmation confirmed{asked, best, watch};
-  confirmed.run(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
-  auto result = std::move(confirmed.result);
-  const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
-  const auto part = simulated_part(result);
-  std::ranges::stable_sort(result, {}, [&](auto& x) {
+void sort(std::vector<confirmed_plan>& all, double room) {
+  const auto part = simulated_part(all);
+  std::ranges::stable_sort(all, {}, [&](auto& x) {
     return std::pair{x.simulated && x.simulated->memory_bytes > room,
                      x.simulated ? x.simulated->seconds : part * x.plan.cost.seconds};
   });
+}
+
+} // namespace
+
+std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const transformer_plans& found,
+                                          const std::function<bool(double)>& watch) {
+  const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
+  auto result = confirmed_ones(asked, found.best, watch);
+  sort(result, room);
+  if (result.empty() || !result.front().simulated)
+    return result;
+  std::vector<planned> faster;
+  for (auto& each : found.others)
+    if (each.cost.seconds < result.front().simulated->seconds)
+      faster.push_back(each);
+  for (auto& each : confirmed_ones(asked, faster, watch))
+    if (each.simulated)
+      result.push_back(std::move(each));
+  sort(result, room);
+  result.resize(found.best.size());
   return result;
 }
 

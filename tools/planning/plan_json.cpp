@@ -18,10 +18,10 @@ void write_parts(json_writer& json, const char* name, const std::vector<std::pai
   json.end();
 }
 
-/// Leaves the object open.
-void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x) {
+/// Leaves the object open. `seconds`: of an iteration, simulated or in closed form, by which its rates are.
+void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x, double seconds) {
   auto& how = x.how;
-  const auto figures = figures_of(outcome, x);
+  const auto figures = figures_of(outcome, x, seconds);
   json.object()
     .member("tensor", how.shape.tensor)
     .member("context", how.context)
@@ -35,7 +35,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     .member("sequence_parallel", how.sequence_parallel)
     .member("sharding", sharding_of(how))
     .member("time_s", x.cost.seconds)
-    .member("mfu_percent", 100 * x.cost.mfu)
+    .member("mfu_percent", 100 * figures.mfu)
     .member("tokens_per_s", figures.tokens_a_second)
     .member("tflops_per_gpu", figures.flops / 1e12);
   json.key("memory_bytes").fixed(x.cost.memory_bytes, 0);
@@ -49,7 +49,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
 }
 
 void write_confirmed(json_writer& json, const plan_outcome& outcome, const confirmed_plan& x) {
-  begin_plan(json, outcome, x.plan);
+  begin_plan(json, outcome, x.plan, x.seconds());
   if (x.simulated)
     json.member("simulated_time_s", x.simulated->seconds)
       .key("simulated_memory_bytes")
@@ -93,7 +93,7 @@ std::string json_of(const plan_outcome& x) {
        {std::pair{"too_large", &x.found.too_large}, {"nearest", &x.found.smallest}, {"pareto", &x.found.pareto}}) {
     json.list(name);
     for (auto& each : *plans) {
-      begin_plan(json, x, each);
+      begin_plan(json, x, each, each.cost.seconds);
       json.end();
     }
     json.end();
@@ -114,21 +114,24 @@ std::string json_of(const plan_outcome& x) {
 }
 
 std::string csv_of(const plan_outcome& x) {
-  std::string text = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
-                     "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s\n";
-  auto add = [&](const char* list, const planned& plan, const std::string& simulated) {
+  std::string text
+    = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
+      "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes\n";
+  auto add = [&](const char* list, const planned& plan, const std::optional<simulated_plan>& simulated) {
     auto& how = plan.how;
-    const auto figures = figures_of(x, plan);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{}\n", list,
+    const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{}\n", list,
                         how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
                         how.chunks, name_of(how.schedule), name_of(how.again), how.sequence_parallel ? 1 : 0,
-                        sharding_of(how), plan.cost.seconds, 100 * plan.cost.mfu, figures.tokens_a_second,
-                        figures.flops / 1e12, plan.cost.memory_bytes, simulated);
+                        sharding_of(how), plan.cost.seconds, 100 * figures.mfu, figures.tokens_a_second,
+                        figures.flops / 1e12, plan.cost.memory_bytes,
+                        simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
+                        simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "");
   };
   for (auto& each : x.best)
-    add("best", each.plan, each.simulated ? fmt::format("{:.6g}", each.simulated->seconds) : "");
+    add("best", each.plan, each.simulated);
   for (auto& each : x.found.pareto)
-    add("pareto", each, "");
+    add("pareto", each, std::nullopt);
   return text;
 }
 

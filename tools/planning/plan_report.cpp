@@ -70,20 +70,21 @@ std::string pareto_lines(const transformer_plans& found) {
   return text;
 }
 
-/// What failures leave of the time, restarting or shrinking; all where they are not asked for.
+/// What failures leave of the time, by the best way to go on with the spares that there are; all where they are not
+/// asked for.
 double goodput_of(const plan_outcome& x) {
-  return x.failures && !x.failures->recoveries.empty() ? x.failures->best_goodput() : 1;
+  return x.failures ? x.failures->best_goodput() : 1;
 }
 
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
-std::string figures_text(const plan_outcome& x, const planned& plan) {
-  const auto figures = figures_of(x, plan);
+std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
+  const auto& plan = first.plan;
+  const auto figures = figures_of(x, plan, first.seconds());
   auto text = fmt::format(
-    "\nThe first of them, in closed form: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % "
-    "of {}'s peak\n",
-    figures.tokens_a_second, figures.tokens_a_second / x.asked.devices, figures.flops / 1e12, 100 * plan.cost.mfu,
-    name_of(plan.how.computed_in));
-  text += "time:  ";
+    "\nThe first of them, {}: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % of {}'s peak\n",
+    first.simulated ? "as simulated" : "in closed form", figures.tokens_a_second,
+    figures.tokens_a_second / x.asked.devices, figures.flops / 1e12, 100 * figures.mfu, name_of(plan.how.computed_in));
+  text += first.simulated ? "in closed form, time:  " : "time:  ";
   for (auto& [name, seconds] : seconds_by_part(plan.cost))
     if (seconds > 0)
       text += fmt::format(" {} {:.1f} %", name, 100 * seconds / plan.cost.seconds);
@@ -99,10 +100,12 @@ std::string figures_text(const plan_outcome& x, const planned& plan) {
   if (figures.joules > 0)
     text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)
-    text += fmt::format(
-      "run:    {} tokens in {:.1f} days, {} GPU-hours{}{}\n", amount_text(*x.run.tokens), figures.days,
-      grouped_text(figures.gpu_hours), x.run.price ? ", cost " + grouped_text(figures.cost) : "",
-      x.failures ? fmt::format(", with the failures below ({:.2f} % goodput)", 100 * goodput_of(x)) : "");
+    text += fmt::format("run:    {} tokens in {:.1f} days, {} GPU-hours{}{}\n", amount_text(*x.run.tokens),
+                        figures.days, grouped_text(figures.gpu_hours),
+                        x.run.price ? ", cost " + grouped_text(figures.cost) : "",
+                        x.failures ? fmt::format(", with the failures below ({}: {:.2f} % goodput)",
+                                                 x.failures->best_way(), 100 * goodput_of(x))
+                                   : "");
   else if (x.run.tokens)
     text += fmt::format("run:    {} tokens are not trained in any time: see the failures below\n",
                         amount_text(*x.run.tokens));
@@ -131,14 +134,15 @@ std::string nothing_text(const plan_outcome& x) {
 
 } // namespace
 
-plan_figures figures_of(const plan_outcome& x, const planned& plan) {
+plan_figures figures_of(const plan_outcome& x, const planned& plan, double seconds_each) {
   auto& m = x.asked.trained;
   const auto tokens = static_cast<double>(x.asked.global_batch) * m.sequence;
   const auto whole = plan.how.attention == attention_kernel::unfused;
   plan_figures result;
-  result.tokens_a_second = tokens / plan.cost.seconds;
-  result.flops = flops_of(m, x.asked.global_batch, whole) / plan.cost.seconds / x.asked.devices;
-  result.joules = x.asked.system.watts * x.asked.devices * plan.cost.seconds;
+  result.mfu = plan.cost.mfu * plan.cost.seconds / seconds_each;
+  result.tokens_a_second = tokens / seconds_each;
+  result.flops = flops_of(m, x.asked.global_batch, whole) / seconds_each / x.asked.devices;
+  result.joules = x.asked.system.watts * x.asked.devices * seconds_each;
   if (x.run.tokens && goodput_of(x) >= next_to_nothing) {
     const auto seconds = *x.run.tokens / result.tokens_a_second / goodput_of(x);
     result.days = seconds / day;
@@ -164,8 +168,8 @@ std::string report_of(const plan_outcome& x) {
   for (auto& each : x.best)
     text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, room_of(x)),
                         &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
-  return text + figures_text(x, x.best.front().plan) + (x.failures ? "\n" + report_of(*x.failures) : "")
-         + rejected_lines(x) + pareto_lines(x.found);
+  return text + figures_text(x, x.best.front()) + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x)
+         + pareto_lines(x.found);
 }
 
 } // namespace ringmaster

@@ -21,6 +21,9 @@ struct confirmed_plan {
   training::planned plan;
   std::optional<simulated_plan> simulated;
   std::string problem;
+
+  /// Of an iteration: as simulated, else in closed form.
+  double seconds() const { return simulated ? simulated->seconds : plan.cost.seconds; }
 };
 
 /// A whole training, of so many tokens at a price for a GPU and an hour.
@@ -41,12 +44,14 @@ struct plan_outcome {
 
 /// What an iteration of a plan comes to.
 struct plan_figures {
+  double mfu = 0;
   double tokens_a_second = 0;
   double flops = 0;                         ///< Of a GPU and a second.
   double joules = 0;                        ///< Of an iteration, all GPUs; 0: the system's watts are not known.
   double days = 0, gpu_hours = 0, cost = 0; ///< Of the run; 0: not asked for.
 };
-plan_figures figures_of(const plan_outcome& x, const training::planned& plan);
+/// `seconds`: of an iteration, simulated or in closed form.
+plan_figures figures_of(const plan_outcome& x, const training::planned& plan, double seconds);
 
 std::string report_of(const plan_outcome& x);
 std::string json_of(const plan_outcome& x);

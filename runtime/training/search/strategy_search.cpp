@@ -138,19 +138,22 @@ private:
 
   /// Unless it would take too long.
   void try_it(candidate& x) {
-    if (operations_expected(*x.which, x.trained, world_size_) > operations_max - std::min(operations_, operations_max))
+    if (interrupted_
+        || operations_expected(*x.which, x.trained, world_size_)
+             > operations_max - std::min(operations_, operations_max))
       return;
     x.simulated = true;
     training_watch look;
     if (watch_)
       look = [&](uint64_t now) {
-        watch_(static_cast<double>(operations_ + now) / static_cast<double>(operations_planned_));
-        return true;
+        const auto part = static_cast<double>(operations_ + now) / static_cast<double>(operations_planned_);
+        interrupted_ = interrupted_ || !watch_(part);
+        return !interrupted_;
       };
     auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_,
                          false, 1'000'000'000, look);
     ++found_.simulated;
-    assert(done); // its check has accepted it
+    assert(done || interrupted_); // its check has accepted it
     if (!done)
       return;
     operations_ += done->operations;
@@ -185,6 +188,7 @@ private:
   uint64_t memory_limit_;
   size_t count_;
   const search_watch& watch_;
+  bool interrupted_ = false;
   std::vector<candidate> candidates_;
   uint64_t operations_ = 0, operations_planned_ = 1;
   search_outcome found_;

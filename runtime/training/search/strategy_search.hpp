@@ -32,8 +32,8 @@ struct search_outcome {
 /// About so many operations a step of it has on all ranks.
 uint64_t operations_expected(const known_strategy& which, const model& trained, uint32_t world_size);
 
-/// Told now and then which part of the simulations it has done.
-using search_watch = std::function<void(double part)>;
+/// Told now and then which part of the simulations it has done; false: that is enough.
+using search_watch = std::function<bool(double part)>;
 
 /// Every strategy with every choice of tensor and data sides, micro-batch and chunks that are powers of two, where
 /// it accepts them. Simulated are those whose lower bounds leave it open whether they are among the `count` best, or on

@@ -18,7 +18,7 @@ bool leaves_pod(const gpu_system& on, double devices) {
 
 /// Of a domain's cards, for what goes among so many devices.
 double network_of(const gpu_system& on, double devices) {
-  return leaves_pod(on, devices) ? on.pod_bandwidth : on.network_bandwidth;
+  return leaves_pod(on, devices) ? std::min(on.network_bandwidth, on.pod_bandwidth) : on.network_bandwidth;
 }
 
 /// Of a device's card, for what goes from one to the next among so many devices: where pods end, all of a domain's

@@ -31,7 +31,8 @@ double layers_with_experts(const language_model& m) {
 /// Of a position's products with weights.
 double active_matrices(const language_model& m) {
   const auto sparse = layers_with_experts(m), dense = m.layers - sparse;
-  const auto taken = network_matrices(m, m.experts.width) * (m.experts.chosen + m.experts.shared)
+  const auto kept = m.experts.capacity > 0 ? std::min(m.experts.capacity, 1.0) : 1; // the rest is dropped for certain
+  const auto taken = network_matrices(m, m.experts.width) * (m.experts.chosen * kept + m.experts.shared)
                      + static_cast<double>(m.hidden) * m.experts.count;
   const auto modules = m.multi_token
                        * (2.0 * m.hidden * m.hidden + attention_matrices(m)

@@ -133,6 +133,9 @@ public:
     std::erase_if(found_.too_large, [&](auto& x) { return !found_.best.empty() && !faster(x, found_.best.front()); });
     if (!found_.best.empty())
       found_.smallest.clear();
+    for (auto& each : families_)
+      if (!each.empty() && found_.best.size() == count_ && faster(found_.best.back(), each.front()))
+        keep(found_.others, each.front(), families_.size());
     std::ranges::reverse(pareto_);
     if (!pareto_.empty())
       std::erase_if(pareto_, [&](auto& x) { return x.cost.seconds > front_slowest * pareto_.front().cost.seconds; });
@@ -243,7 +246,12 @@ private:
     }
     ++found_.fitting;
     keep(found_.best, x, count_);
+    keep(families_[family_of(how_)], x, 1);
     note_pareto(x);
+  }
+
+  static size_t family_of(const parallel_setting& how) {
+    return how.shard == 0 ? static_cast<size_t>(how.schedule) : how.shard == how.replicas() ? 7 : 8;
   }
 
   /// pareto_ is by memory, ascending; so by time, descending.
@@ -264,6 +272,7 @@ private:
   size_t count_;
   double room_;
   std::array<bool, 7> taken_{};
+  std::array<std::vector<planned>, 9> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
   parallel_setting how_;
   micro_batch_times times_;
   transformer_plans found_;

@@ -41,6 +41,7 @@ struct transformer_plans {
   uint64_t endless = 0; ///< Of those evaluated: their time is no finite number, so they are in no list.
   bool interrupted = false;
   std::vector<planned> best;      ///< Fit in memory, fastest first.
+  std::vector<planned> others;    ///< The fastest of each schedule, of FSDP and of HSDP that are none of these.
   std::vector<planned> too_large; ///< Faster than the best, but do not fit; fastest first, at most three.
   std::vector<planned> pareto;    ///< No other that fits is both as fast and as small; fastest first.
   std::vector<planned> smallest;  ///< The one that needs the least memory, if none fits.
