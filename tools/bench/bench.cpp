@@ -140,7 +140,11 @@ caf::error bench::ended() {
   auto status = user_.wait(id_of(comm_), std::chrono::seconds{120}); // asked for behind the calls, with no answer yet
   auto problem = user_.finish_calls();
   if (status && status->epoch() != 1) // whatever that did to the calls
-    return make_error(errc::device_lost, "a device was lost while it was measured: " + status->asyncerror());
+    return make_error(errc::device_lost,
+                      status->asyncerror().empty()
+                        ? "operations ran again while they were measured, in a new epoch: two processes had lost the "
+                          "way to each other, see the log"
+                        : "a device was lost while it was measured: " + status->asyncerror());
   if (problem)
     return problem;
   if (!status)

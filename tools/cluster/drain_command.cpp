@@ -29,8 +29,9 @@ class drain_call final : public configured_call {
     join_option(table);
     table.duration("--timeout", limit_ps_).says("T", "how long to wait until it has ended");
     table.closing(
-      "The exit status is 0 if the node has ended. Where the limit passes it is not drained any more, and what "
-      "it waited for is said; ranks that have left stay away.");
+      "The exit status is 0 if the node has ended. Where the limit passes, what it waited for is said; a node "
+      "whose ranks have not all left is not drained any more, those that have stay away. One that has been told to end "
+      "does so, though it may be later.");
   }
 
   caf::error check() override {

@@ -198,6 +198,7 @@ caf::error option_table::read(std::span<const std::string> args) {
   for (auto& each : groups_)
     for (auto& x : each.options)
       x.given_ = false;
+  std::vector<std::string> words;
   for (size_t i = 0; i < args.size(); ++i) {
     const auto& arg = args[i];
     auto divides = arg == "--" && rest_ != nullptr;
@@ -218,7 +219,12 @@ caf::error option_table::read(std::span<const std::string> args) {
     if (!positional_)
       return invalid(fmt::format("\"{}\" is no option; {}", arg, see_help()));
     if (auto problem = positional_->set_(arg))
-      return problem;
+      return problem; // which may have a better sentence
+    const auto& word = positional_->value_word_;
+    if (!positional_->many_ && words.size() == static_cast<size_t>(std::ranges::count(word, ' ')) + 1)
+      return invalid(fmt::format("\"{}\" is one too many: {} {}, and {} is there already", arg, command_, word,
+                                 fmt::join(words, " ")));
+    words.push_back(arg);
   }
   return caf::none;
 }

@@ -175,6 +175,22 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "one collective at a time: \"all_reduce\" and \"reduce\" were given");
 }
 
+TEST_CASE("option table: a word more than a command takes is refused, not taken for the one before") {
+  std::vector<std::string> taken;
+  auto refusal_of = [&](const std::string& word, const std::vector<std::string>& args) {
+    option_table table{"house paint"};
+    table.positional(word, [&](const std::string& text) { return taken.push_back(text), caf::error{}; });
+    auto problem = table.read(args);
+    return problem ? render(problem) : "";
+  };
+  CHECK(refusal_of("WALL", {"north"}) == "");
+  CHECK(refusal_of("WALL", {"north", "south"})
+        == "\"south\" is one too many: house paint WALL, and north is there already");
+  CHECK(refusal_of("WALL COLOUR", {"north", "red"}) == "");
+  CHECK(refusal_of("WALL COLOUR", {"north", "red", "green"})
+        == "\"green\" is one too many: house paint WALL COLOUR, and north red is there already");
+}
+
 TEST_CASE("bench and demo: device.count on the command line is as --devices, and must not differ from it") {
   bench_arguments read, both;
   option_table table{"ringmaster bench"}, other{"ringmaster bench"};
