@@ -110,7 +110,7 @@ caf::error own_node::listen(const options& opts) {
     return std::move(address.error());
   address_ = std::move(*address);
   auto port = listen_for(handle_, system_, address_ == opts.node.listen_host ? address_ : any_address(address_),
-                         opts.node.listen_port);
+                         opts.node.listen_port, way_limit);
   if (!port)
     return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
                                                   opts.node.listen_port, render(port.error())));

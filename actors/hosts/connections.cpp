@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <utility>
 
@@ -30,7 +31,8 @@ using multiplexer = caf::io::network::default_multiplexer;
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
 public:
-  using middleman_actor_impl::middleman_actor_impl;
+  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way)
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
@@ -38,6 +40,7 @@ protected:
     auto made = open_connection({host, port}, limit);
     if (!made)
       return std::move(made.error());
+    limit_way(made->descriptor);
     return backend().new_scribe(renumbered(made->release()));
   }
 
@@ -45,17 +48,24 @@ protected:
     auto fd = caf::io::network::new_tcp_acceptor_impl(port, address, reuse);
     if (!fd)
       return std::move(fd.error());
+    limit_way(*fd); // those that it accepts have it from there
     return make_doorman(backend(), renumbered(*fd));
   }
 
 private:
+  void limit_way(int socket) const {
+    const auto ms = static_cast<unsigned>(way_.count());                 // 0 is the system's default, too
+    ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms); // without it the way is lost later
+  }
   multiplexer& backend() { return static_cast<multiplexer&>(system().middleman().backend()); }
+
+  const std::chrono::milliseconds way_;
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else.
-caf::io::middleman_actor make_connector(caf::actor_system& system) {
+caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached + caf::hidden>(protocol);
+  return system.spawn<connector, caf::detached + caf::hidden>(protocol, way);
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -86,11 +96,12 @@ caf::error check(const published_actor& found, const std::string& where, const c
            : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
 }
 
-caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit) {
+caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
+                                          std::chrono::milliseconds way) {
   auto until = std::chrono::steady_clock::now() + limit;
   caf::scoped_actor self{system};
   for (;;) {
-    auto connects = make_connector(system);
+    auto connects = make_connector(system, way);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects,
@@ -162,12 +173,13 @@ void raise_descriptor_limit() {
 }
 
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
-                                   std::set<std::string> signature, const std::string& host, uint16_t port) {
+                                   std::set<std::string> signature, const std::string& host, uint16_t port,
+                                   std::chrono::milliseconds way) {
   if (!host.empty())
     if (auto problem = check_own(host))
       return problem;
   raise_descriptor_limit();
-  auto listens = make_connector(system);
+  auto listens = make_connector(system, way);
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};

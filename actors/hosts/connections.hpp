@@ -8,6 +8,7 @@
 #include <caf/expected.hpp>
 #include <caf/timespan.hpp>
 
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -42,24 +43,33 @@ caf::expected<Handle> taken_as(const published_actor& found, const caf::actor_sy
   return caf::actor_cast<Handle>(found.handle);
 }
 
-/// Connects, and waits `limit` at most; blocks. Errors: invalid_argument, for a name that nobody knows; unreachable,
-/// with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not answer, or a
-/// name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
-caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit);
+/// How long the other host's system may leave bytes of a connection between two nodes unacknowledged before the way
+/// there counts as lost (RFC 5482, user timeout). A process that stands still does not matter: its system answers for
+/// it.
+constexpr std::chrono::seconds way_limit{3};
+
+/// Connects, and waits `limit` at most; blocks. `way`: how long bytes may be unacknowledged; 0: as the system likes.
+/// Errors: invalid_argument, for a name that nobody knows; unreachable, with both ends and what to look at, after 3 s
+/// at most; timed_out, where somebody listens and does not answer, or a name server does not; aborted, where this
+/// process wants no more connections (`no_more_connecting`).
+caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
+                                          std::chrono::milliseconds way = {});
 
 /// Lets this process have as many descriptors as the system allows it: by default 1,024 of some 100,000, and each other
 /// process takes some.
 void raise_descriptor_limit();
 
 /// Lets others connect to `whom`, and know our protocol, at `host` (empty: any address) and `port` (0: any that is
-/// free). Returns the port. Errors: invalid_argument, where the host is unknown or no address of this one; io_error.
+/// free). `way`: as above. Returns the port. Errors: invalid_argument, where the host is unknown or no address of this
+/// one; io_error.
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
-                                   std::set<std::string> signature, const std::string& host, uint16_t port);
+                                   std::set<std::string> signature, const std::string& host, uint16_t port,
+                                   std::chrono::milliseconds way = {});
 
 template <class Handle>
 caf::expected<uint16_t> listen_for(const Handle& whom, caf::actor_system& system, const std::string& host,
-                                   uint16_t port) {
-  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port);
+                                   uint16_t port, std::chrono::milliseconds way = {}) {
+  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, way);
 }
 
 } // namespace ringmaster

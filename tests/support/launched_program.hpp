@@ -82,7 +82,7 @@ public:
 
 private:
   static child_process started(caf::expected<child_process> x) {
-    REQUIRE_MESSAGE(x.engaged(), render(x.error()));
+    REQUIRE_MESSAGE(x.engaged(), (x ? "" : render(x.error())));
     return std::move(*x);
   }
 
