@@ -159,6 +159,8 @@ private:
   /// Of what `recover` waits for, this has come.
   void given_up_by(device_id device);
   void abandoned();
+  /// Once all of it has.
+  void begin_again();
   /// Whether all of the model is there as it is before the step, or as it once was; then back to that.
   void find_model();
   /// The whole model as it is before the step; beside whatever ranks do next.

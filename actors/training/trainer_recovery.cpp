@@ -80,14 +80,17 @@ void trainer_state::drop(device_id device, const std::string& why) {
 }
 
 void trainer_state::given_up_by(device_id device) {
-  if (gives_up_.erase(device) == 0 || now_ != phase::recovering)
-    return;
-  ++abandoning_;
-  abandoned();
+  if (gives_up_.erase(device) > 0)
+    begin_again();
 }
 
 void trainer_state::abandoned() {
-  if (--abandoning_ > 0 || !gives_up_.empty() || now_ != phase::recovering)
+  --abandoning_;
+  begin_again();
+}
+
+void trainer_state::begin_again() {
+  if (abandoning_ > 0 || !gives_up_.empty() || now_ != phase::recovering)
     return;
   calls_.reset();
   self->delayed_send(self, breath, atom::resume_v, attempt_);

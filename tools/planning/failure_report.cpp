@@ -65,6 +65,15 @@ void write_json(json_writer& json, const reported_recovery& x) {
   json.end();
 }
 
+/// One whose spares never end is not to be had. Waiting always is.
+const reported_recovery& best_of(const std::vector<reported_recovery>& all) {
+  const reported_recovery* best = nullptr;
+  for (auto& each : all)
+    if (each.outcome.how != recovery::restart && (best == nullptr || each.outcome.goodput > best->outcome.goodput))
+      best = &each;
+  return best != nullptr ? *best : all.front();
+}
+
 } // namespace
 
 caf::expected<failure_findings> find_failures(const failure_question& asked, bool shrink, uint32_t plays,
@@ -84,19 +93,6 @@ caf::expected<failure_findings> find_failures(const failure_question& asked, boo
   }
   return result;
 }
-
-namespace {
-
-/// One whose spares never end is not to be had. Waiting always is.
-const reported_recovery& best_of(const std::vector<reported_recovery>& all) {
-  const reported_recovery* best = nullptr;
-  for (auto& each : all)
-    if (each.outcome.how != recovery::restart && (best == nullptr || each.outcome.goodput > best->outcome.goodput))
-      best = &each;
-  return best != nullptr ? *best : all.front();
-}
-
-} // namespace
 
 double failure_findings::best_goodput() const {
   return best_of(recoveries).outcome.goodput;

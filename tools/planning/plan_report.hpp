@@ -44,7 +44,7 @@ struct plan_outcome {
 
 /// What an iteration of a plan comes to.
 struct plan_figures {
-  double mfu = 0;
+  double mfu = 0; ///< 1: the peak.
   double tokens_a_second = 0;
   double flops = 0;                         ///< Of a GPU and a second.
   double joules = 0;                        ///< Of an iteration, all GPUs; 0: the system's watts are not known.

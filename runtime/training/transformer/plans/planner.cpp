@@ -94,6 +94,8 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
 }
 
 class search {
+  static constexpr size_t schedules = 7;
+
 public:
   search(const plan_question& asked, size_t count)
     : m_(asked.trained), on_(asked.system), filter_(asked.filter), count_(count),
@@ -251,7 +253,7 @@ private:
   }
 
   static size_t family_of(const parallel_setting& how) {
-    return how.shard == 0 ? static_cast<size_t>(how.schedule) : how.shard == how.replicas() ? 7 : 8;
+    return how.shard == 0 ? static_cast<size_t>(how.schedule) : how.shard == how.replicas() ? schedules : schedules + 1;
   }
 
   /// pareto_ is by memory, ascending; so by time, descending.
@@ -271,8 +273,8 @@ private:
   const plan_filter& filter_;
   size_t count_;
   double room_;
-  std::array<bool, 7> taken_{};
-  std::array<std::vector<planned>, 9> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
+  std::array<bool, schedules> taken_{};
+  std::array<std::vector<planned>, schedules + 2> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
   parallel_setting how_;
   micro_batch_times times_;
   transformer_plans found_;
