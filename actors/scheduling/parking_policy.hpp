@@ -20,7 +20,8 @@ namespace ringmaster {
 ///
 /// - What comes from outside (connections, timers, a program's threads) goes to a worker that sleeps, and waits behind
 /// a
-///   busy one only where all are.
+///   busy one only where all are. So does what CAF 0.17 passes off as a worker's own: a detached blocking actor keeps
+///   the worker that spawned it as its execution unit, and sends from its own thread in that one's name.
 /// - An actor's message to another stays on its worker, which costs no thread switch. A worker that has had more to do
 ///   than it could for `patience` wakes another, which takes from it.
 /// - A worker may also be held up by what it runs. So one of those that sleep is the lookout: it looks into all queues
@@ -76,7 +77,16 @@ public:
   }
 
   template <class Worker>
+  void internal_enqueue(Worker* self, caf::resumable* job) {
+    if (this_worker == self)
+      self->data().queue.prepend(job);
+    else
+      central_enqueue(self->parent(), job);
+  }
+
+  template <class Worker>
   caf::resumable* dequeue(Worker* self) {
+    this_worker = self;
     if (auto job = self->data().queue.take_head()) {
       ask_for_help(self);
       return job;
@@ -90,6 +100,8 @@ public:
   }
 
 private:
+  static inline thread_local const void* this_worker = nullptr; ///< Whose thread this is; null: no worker's.
+
   /// As CAF does before its workers pause for the first time.
   template <class Worker>
   caf::resumable* search(Worker* self) {

@@ -71,6 +71,17 @@ bool is_done_beside(parked_system& of, bool asks) {
   return came.get_future().get();
 }
 
+/// Has a thread of its own say the word when told that all workers rest.
+void late_speaker(caf::blocking_actor* self, caf::actor listener, std::future<void>* rest) {
+  rest->wait();
+  self->send(listener, caf::ok_atom::value);
+}
+
+caf::behavior spawner(caf::event_based_actor* self, std::future<void>* rest, std::promise<void>* heard) {
+  return {[=](int) { self->spawn<caf::detached>(late_speaker, caf::actor{self}, rest); },
+          [=](caf::ok_atom) { heard->set_value(); }};
+}
+
 /// Passes a message on so often.
 caf::behavior passer(caf::event_based_actor* self, const std::vector<caf::actor>* all, std::atomic<int>* arrived) {
   return {[=](int hops) {
@@ -90,6 +101,16 @@ TEST_CASE("parking: what a worker is held up from is done by another one, before
     CHECK(is_done_beside(of, false));
     CHECK(of.comes_to_rest());
   }
+}
+
+TEST_CASE("parking: a detached actor that a worker has spawned wakes one when all rest") {
+  parked_system of{2};
+  std::promise<void> all_rest, heard;
+  auto rest = all_rest.get_future();
+  caf::anon_send(of.system->spawn(spawner, &rest, &heard), 1);
+  CHECK(of.comes_to_rest());
+  all_rest.set_value();
+  CHECK(heard.get_future().wait_for(limit) == std::future_status::ready);
 }
 
 TEST_CASE("parking: one worker alone does everything") {
