@@ -57,6 +57,7 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
   auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), received_->memory->id().value);
   rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
   phase_ = phase::planned;
+  stalled_until_ = {};
 }
 
 void collective_command::announce(stream_state& stream) {
@@ -85,11 +86,15 @@ void collective_command::announce(stream_state& stream) {
 bool collective_command::may_arrive(stream_state& stream) {
   if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where(), [&] { announce(stream); }))
     return false;
-  if (stream.fault.delay.count() == 0 || stalled_until_ != decltype(stalled_until_){})
+  if (stream.fault.delay.count() == 0)
     return true;
-  last_move_ = stream.now();
-  stalled_until_ = stream.now() + stream.fault.delay;
-  stream.resume_later(stream.fault.delay);
+  if (stalled_until_ == decltype(stalled_until_){}) {
+    last_move_ = stream.now();
+    stalled_until_ = stream.now() + stream.fault.delay;
+  }
+  if (stream.now() >= stalled_until_)
+    return true;
+  stream.resume_later(stalled_until_ - stream.now()); // each message of plans asks again
   return false;
 }
 
@@ -190,6 +195,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing("waiting for the other ranks to come to it");
   else if (phase_ == phase::broken)
     result.set_doing("broken off");
+  else if (phase_ == phase::planned && stalled)
+    result.set_doing("was told to be slow, and comes to it later");
   else if (busy)
     result.set_doing(fmt::format("working at {}", where()));
   else if (!awaited_.empty())

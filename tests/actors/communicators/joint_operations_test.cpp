@@ -1,4 +1,5 @@
-// When streams are told of joint operations that are done: on nodes in virtual time, by the messages that cross.
+// Joint operations on nodes in virtual time: when streams are told of those that are done, by the messages that cross,
+// and when a slow device comes to one.
 #include "tests/support/nodes/simulated_nodes.hpp"
 
 #include <numeric>
@@ -79,6 +80,19 @@ TEST_CASE("joint release: nobody waits a millisecond for the next, where that ta
   auto messages = x.run();
   CHECK(messages >= 2 + joint_calls::calls / 3);
   CHECK(messages <= 4 + joint_calls::calls);
+  CHECK(x.right());
+  CHECK(x.cluster.end() == "");
+}
+
+TEST_CASE("joint operations: a slow device comes to each so much later, however many are called at once") {
+  joint_calls x{1us};
+  proto::FaultRequest slow;
+  slow.set_kind(proto::FaultRequest::SLOW);
+  slow.set_delay_ns(20'000'000);
+  x.cluster.inject(x.comm.devices(0).deviceid().value(), slow);
+  auto before = x.cluster.now();
+  x.run();
+  CHECK(x.cluster.now() >= before + joint_calls::calls * 20ms);
   CHECK(x.right());
   CHECK(x.cluster.end() == "");
 }
