@@ -131,6 +131,8 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<proto::NodePeers>,
   // COORDINATOR: nobody needs your devices any more.
   caf::reacts_to<proto::NodeDrained>,
+  // COORDINATOR: does your process run?
+  caf::replies_to<proto::AliveRequest>::with<proto::AliveResponse>,
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
   // Another NODE: I have connected to you, my handle beside it. INTERNAL: whether this peer was reached, and its

@@ -144,5 +144,7 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::TrainingStep))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveRequests))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveResponses))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Records))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveResponse))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -241,6 +241,7 @@ private:
   traffic traffic_;
   clock_estimates clocks_;          ///< Of other processes' nodes.
   uint64_t ended_ = 0, failed_ = 0; ///< Operations, so far.
+  watch::time_point ended_at_;      ///< The latest of these.
   std::optional<joint_run> joint_;
   std::optional<outbox> outbox_;
 

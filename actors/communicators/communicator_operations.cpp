@@ -228,6 +228,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   if (op.joint && x.error.empty())
     traffic_.moved("joint", moved_bytes(op), now());
   ++(x.error.empty() ? ended_ : failed_);
+  ended_at_ = now();
   outbox_->journal(std::move(record));
   if (!x.error.empty())
     error_ = x.error, error_code_ = op.code;

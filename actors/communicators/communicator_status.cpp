@@ -46,6 +46,8 @@ proto::CommunicatorStatus communicator_state::whole_status() const {
   result.set_error(latest.error());
   result.set_operations_ended(ended_);
   result.set_operations_failed(failed_);
+  if (operations().in_flight().empty() && ended_ + failed_ > 0)
+    result.set_quiet_ns(static_cast<uint64_t>((now() - ended_at_).count()) + 1);
   for (auto& x : traffic_.rows(now())) {
     auto& route = *result.add_routes();
     route.set_name(x.route);

@@ -49,6 +49,7 @@ public:
   pending_calls<communicator_id> communicator_calls;
   host_copies copies{0};
   std::map<std::string, caf::actor_addr> notices; ///< Who is found by a name; gone when they are.
+  std::map<node_id, uint64_t> silent_since;       ///< Nodes that owe `cluster_status` an answer: wall clock.
 
   void start(coordinator_options opts);
   void on_down(const caf::down_msg& x);
@@ -115,8 +116,12 @@ public:
 
   // -- who is there (coordinator_info.cpp) --
   caf::result<proto::ClusterInfo> wait_for_devices(const proto::ClusterInfoRequest& x);
-  /// What everybody is doing, as far as communicators know it. No other process is asked.
+
+  // -- what everybody is doing (coordinator_status.cpp) --
+  /// As far as communicators know it, and which nodes have not answered within a moment.
   caf::result<proto::ClusterStatus> cluster_status();
+
+  uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
 
 private:
   struct info_waiter {
@@ -131,7 +136,6 @@ private:
     uint64_t noticed_ns = 0;
   };
 
-  uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
   void node_gone(node_id id, const caf::error& reason, bool left);
   void device_gone(device_id id, const departure& how);
   /// It may still be running: ends it.

@@ -84,6 +84,7 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
   auto node = devices.node_gone(id);
   if (!node)
     return;
+  silent_since.erase(id);
   auto cause = render(reason);
   auto& its_name = node->about.name();
   proto::Record record;

@@ -2,6 +2,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "actors/coordination/gathering.hpp"
 
 namespace ringmaster {
 
@@ -18,19 +19,6 @@ void take_status(proto::ClusterInfo::Communicator& x, const gpu_sim::GetCommStat
   x.set_error(status.error());
   x.set_async_error(status.asyncerror());
 }
-
-/// Delivers when all communicators have told.
-template <class Answer>
-struct gathering {
-  Answer answer;
-  size_t waiting = 1; ///< For whoever asks them.
-  caf::typed_response_promise<Answer> promise;
-
-  void told() {
-    if (--waiting == 0)
-      promise.deliver(std::move(answer));
-  }
-};
 
 void describe(proto::ClusterInfo::Device& to, const known_device& x) {
   *to.mutable_metadata() = x.metadata;
@@ -101,19 +89,6 @@ void coordinator_state::serve_info_waiters() {
   });
 }
 
-namespace {
-
-/// What the coordinator knows of a communicator by itself, but for its members.
-template <class About>
-void describe(About& about, communicator_id id, const known_communicator& known) {
-  about.set_comm_id(id.value);
-  about.set_policy(known.policy);
-  about.set_deterministic(known.deterministic);
-  about.set_outlives_client(known.outlives_client);
-}
-
-} // namespace
-
 void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
                                      caf::typed_response_promise<proto::ClusterInfo> promise) {
   if (x.free_max() != 0) {
@@ -151,39 +126,6 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
       silent);
   }
   all->told();
-}
-
-caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
-  constexpr auto limit = std::chrono::milliseconds{60}; // communicators are of this process, and answer from memory
-  auto all = std::make_shared<gathering<proto::ClusterStatus>>();
-  all->promise = self->make_response_promise<proto::ClusterStatus>();
-  auto promise = all->promise;
-  all->answer.set_time_ns(now_ns());
-  *all->answer.mutable_cluster() = info();
-  for (auto& gone : latest_gone_)
-    *all->answer.mutable_cluster()->add_gone() = gone;
-  for (auto& [id, known] : communicators.alive()) {
-    auto index = all->answer.communicators_size();
-    auto& about = *all->answer.add_communicators();
-    describe(about, id, known);
-    for (auto member : devices.members_of(id))
-      about.add_ranks()->set_device_id(member.value);
-    ++all->waiting;
-    ask_communicator_then<proto::CommunicatorStatus>(
-      *this, id, proto::CommunicatorStatusRequest{}, limit,
-      [all, index](proto::CommunicatorStatus& x) {
-        auto& told = *all->answer.mutable_communicators(index);
-        x.set_outlives_client(told.outlives_client()); // which it does not know
-        told = std::move(x);
-        all->told();
-      },
-      [all, index](const caf::error& problem) {
-        all->answer.mutable_communicators(index)->set_silent(render(problem));
-        all->told();
-      });
-  }
-  all->told();
-  return promise;
 }
 
 std::string coordinator_state::name_of_node(node_id id) const {

@@ -102,6 +102,7 @@ proto::MeetingResponse coordinator_state::meeting(const proto::MeetingRequest& x
 }
 
 void coordinator_state::met(const proto::MetReport& x) {
+  communicators.met(communicator_id{x.comm_id()}, x.operations(), x.ended_ns());
   proto::Record record;
   auto& what = *record.mutable_operations_met();
   what.set_comm_id(x.comm_id());

@@ -242,6 +242,7 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
   return {
     [&state](const proto::NodePeers& x) { state.meet(x); },
     [&state](const proto::NodeDrained&) { state.end(caf::exit_reason::user_shutdown); },
+    [](const proto::AliveRequest&) { return proto::AliveResponse{}; },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
       if (state.options.coordinator)
         return; // it joins one already, or hosts for it

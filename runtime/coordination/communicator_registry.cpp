@@ -43,6 +43,13 @@ caf::expected<const known_communicator*> communicator_registry::known(communicat
   return make_error(errc::unknown_communicator, std::move(text));
 }
 
+void communicator_registry::met(communicator_id id, uint64_t operations, uint64_t ended_ns) {
+  if (auto i = alive_.find(id); i != alive_.end()) {
+    i->second.operations_met += operations;
+    i->second.met_ended_ns = std::max(i->second.met_ended_ns, ended_ns);
+  }
+}
+
 bool communicator_registry::all_replace(const std::set<communicator_id>& ids) const {
   return std::all_of(ids.begin(), ids.end(), [&](auto id) {
     auto found = find(id);

@@ -20,6 +20,8 @@ struct known_communicator {
   proto::FailurePolicy policy = proto::SHRINK;
   bool deterministic = false;
   bool outlives_client = false;
+  uint64_t operations_met = 0; ///< That its ranks have done on their page, as far as they have said.
+  uint64_t met_ended_ns = 0;   ///< Wall clock, of the latest of these.
   std::set<device_id>
     lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
 };
@@ -44,6 +46,9 @@ public:
   const known_communicator* find(communicator_id id) const;
   /// Errors: unknown_communicator, saying whether and how it has ended.
   caf::expected<const known_communicator*> known(communicator_id id) const;
+
+  /// Its ranks have done so many more operations on their page, the last by then.
+  void met(communicator_id id, uint64_t operations, uint64_t ended_ns);
 
   // -- the policy "replace" --
 

@@ -106,7 +106,9 @@ std::string doing_of(const communicator_view& x, const rank_device& rank, const 
     return "has come to it, waits for the others";
   auto said = x.watched.known(rank.id(), x.now).latest;
   bool older = said != nullptr && said->sequence() != 0 && said->sequence() < op->sequence.value;
-  return said == nullptr || older ? "no word yet" : said->doing();
+  if (said == nullptr || older)
+    return op->joint ? "has not come to it" : "no word yet";
+  return said->doing();
 }
 
 CommunicatorStatus status_of(const communicator_view& x) {

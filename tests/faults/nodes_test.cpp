@@ -85,7 +85,10 @@ TEST_CASE("nodes: two that lose each other, but not the coordinator, do it again
     CAPTURE(seed);
     ring_on_nodes x{nodes_of(seed, {2, 2}), 4};
     x.cluster.run_for(1ms);
+    auto noticed = x.cluster.now(); // at once, at both ends
     x.cluster.cut(1, 2);
+    CHECK(x.cluster.wait(x.trial.comm.commid()).status() == gpu_sim::SUCCESS);
+    CHECK(x.cluster.now() - noticed < 1s);
     auto status = x.end();
     CHECK(status.status() == gpu_sim::SUCCESS);
     CHECK(status.devices_size() == 4);
@@ -154,6 +157,29 @@ TEST_CASE(
     CHECK_FALSE(x.cluster.connected(1, 2));
     CHECK(x.cluster.end() == "");
   }
+}
+
+TEST_CASE("nodes: status says which one stands still and for how long, at once, and no more when it goes on") {
+  simulated_nodes cluster{nodes_of(1, {1, 2})};
+  auto silent = [&](int node) {
+    auto before = cluster.now();
+    auto status = cluster.ask_coordinator<proto::ClusterStatus>(proto::ClusterStatusRequest{});
+    CHECK(cluster.now() - before < 100ms);
+    return std::chrono::nanoseconds{status.cluster().nodes(node).silent_ns()};
+  };
+  CHECK(silent(0) + silent(1) == 0ns);
+  cluster.pause(2);
+  CHECK(silent(1) > 0ns);
+  cluster.run_for(2s);
+  CHECK(silent(0) == 0ns);
+  CHECK(silent(1) > 2s);
+  cluster.resume(2);
+  cluster.run_for(1s);
+  CHECK(silent(1) == 0ns);
+  cluster.pause(2);
+  CHECK(silent(1) < 1s); // of this silence
+  cluster.resume(2);
+  CHECK(cluster.end() == "");
 }
 
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {

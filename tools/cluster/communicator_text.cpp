@@ -43,8 +43,14 @@ std::string state_text(const CommunicatorStatus& x) {
     case CommunicatorStatus::REPLACING: return "waits for a spare";
     case CommunicatorStatus::ENDING: return "ends";
     case CommunicatorStatus::ENDED: return "has ended, and is here until somebody destroys it";
-    default: return x.operations_in_flight() == 0 ? "idle" : "at work";
+    default: break;
   }
+  if (x.operations_in_flight() > 0)
+    return "at work";
+  auto quiet = x.met_quiet_ns() > 0 && (x.quiet_ns() == 0 || x.met_quiet_ns() < x.quiet_ns()) ? x.met_quiet_ns()
+                                                                                              : x.quiet_ns();
+  return quiet == 0 ? "has done nothing yet"
+                    : fmt::format("nothing in flight, the latest ended {} ago", age_text(quiet));
 }
 
 std::string head_text(const CommunicatorStatus& x) {
@@ -53,7 +59,10 @@ std::string head_text(const CommunicatorStatus& x) {
                             x.deterministic() ? ", deterministic" : "", x.epoch(), state_text(x));
   if (x.operations_in_flight() > 0)
     result += fmt::format("{} in flight, ", counted(x.operations_in_flight(), "operation"));
-  return result + fmt::format("{} ended well, {} failed", x.operations_ended(), x.operations_failed());
+  result += fmt::format("{} ended well, {} failed", x.operations_ended(), x.operations_failed());
+  if (x.operations_met() > 0)
+    result += fmt::format(", {} more met in memory", x.operations_met());
+  return result;
 }
 
 std::string what_text(const operation_told& op) {

@@ -54,10 +54,14 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   if (node.draining())
     text += "is drained, with ";
   text += devices.empty() ? "no device" : fmt::format("{}", fmt::join(devices, ", "));
+  if (node.silent_ns() > 0)
+    text += fmt::format("; it has been silent for {}: its process stands still, or the way there does",
+                        age_text(node.silent_ns()));
   bool complete = devices.size() >= node.devices_announced();
   if (!complete)
     text += fmt::format(", {} of its {}", devices.size(), counted(node.devices_announced(), "device"));
-  out.push_back({complete ? tone::plain : tone::warning, std::move(text)});
+  auto how = node.silent_ns() > 0 ? tone::bad : complete ? tone::plain : tone::warning;
+  out.push_back({how, std::move(text)});
   for (auto& peer : node.apart())
     out.push_back({tone::warning,
                    fmt::format("  no direct way to {}, so that blocks pass through the coordinator's process: {}",

@@ -49,12 +49,30 @@ TEST_CASE("status: of idle communicators, what has been done and by which route"
   CHECK(x.ranks_size() == 4);
   CHECK(x.ranks(0).doing() == "idle");
   CHECK(x.operations_ended() == 1);
+  CHECK(x.quiet_ns() > 0);
+  CHECK(x.operations_met() == 0);
   CHECK(x.operations_in_flight() == 0);
   CHECK(x.still_ns() == 0);
   REQUIRE(x.routes_size() == 1);
   CHECK(x.routes(0).name() == "messages");
   CHECK(x.routes(0).bytes() == 4 * 2 * 3 * 1024 * 8 / 4); // of a ring: each rank gets 2 * 3 of 4 blocks
   CHECK(x.routes(0).bytes_per_s() == x.routes(0).bytes() / 5);
+}
+
+TEST_CASE("status: counts what ranks say that they have done on their page") {
+  simulated_cluster cluster{{}};
+  auto comm = cluster.init(2);
+  auto began = status_of(cluster);
+  proto::MetReport met;
+  met.set_comm_id(comm.commid());
+  met.set_operations(200);
+  met.set_ended_ns(began.time_ns());
+  for (int i = 0; i < 2; ++i)
+    cluster.self->send(cluster.host, met);
+  auto status = status_after(cluster, 50ms);
+  CHECK(status.communicators(0).operations_met() == 400);
+  CHECK(status.communicators(0).met_quiet_ns() == status.time_ns() - began.time_ns());
+  CHECK(status.communicators(0).quiet_ns() == 0);
 }
 
 TEST_CASE("status: says who waits for whom, and how late whoever hangs is, before it is given up") {

@@ -143,6 +143,28 @@ TEST_CASE("status text: whom all wait for waits for nobody; in a circle there is
   CHECK(waited_for(x).empty());
 }
 
+TEST_CASE("status text: a node that does not answer stands out, with how long it has been so") {
+  auto status = cluster_that_waits();
+  CHECK(told(status).find("it has been silent") == std::string::npos);
+  status.mutable_cluster()->mutable_nodes(0)->set_silent_ns(1'200 * milli_ns);
+  CHECK(told(status).find("; it has been silent for 1.2 s: its process stands still, or the way there does\n")
+        != std::string::npos);
+}
+
+TEST_CASE("status text: an idle communicator says since when, and counts what its ranks have done in memory") {
+  auto status = cluster_that_waits();
+  auto& x = *status.mutable_communicators(0);
+  x.clear_operations();
+  x.set_operations_in_flight(0);
+  x.set_quiet_ns(2'000 * milli_ns);
+  CHECK(told(status).find("epoch 2, nothing in flight, the latest ended 2.0 s ago; 16 ended well, 0 failed\n")
+        != std::string::npos);
+  x.set_operations_met(300);
+  x.set_met_quiet_ns(500 * milli_ns);
+  CHECK(told(status).find("the latest ended 0.5 s ago; 16 ended well, 0 failed, 300 more met in memory\n")
+        != std::string::npos);
+}
+
 TEST_CASE("status text: an idle communicator is a line, one that is silent says why, what is gone comes last") {
   auto status = cluster_that_waits();
   auto& x = *status.mutable_communicators(0);
@@ -158,7 +180,7 @@ TEST_CASE("status text: an idle communicator is a line, one that is silent says 
   gone.set_cause("its process is gone");
   gone.set_time_ns(status.time_ns());
   auto text = told(status);
-  CHECK(text.find("epoch 2, idle; 16 ended well") != std::string::npos);
+  CHECK(text.find("epoch 2, has done nothing yet; 16 ended well") != std::string::npos);
   CHECK(text.find("doing") == std::string::npos);
   CHECK(text.find("communicator 8: 0 ranks, policy shrink; it does not say more: communicator 8 did not answer within "
                   "0.1 s\n")
