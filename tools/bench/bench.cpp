@@ -40,7 +40,7 @@ double percentile(const std::vector<double>& sorted, double part) {
 
 caf::error bench::open(const std::vector<device_id>& on) {
   auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
-  auto made = on.empty() ? user_.comm_init(options_.devices, proto::SHRINK, deterministic) : user_.comm_init(on);
+  auto made = on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on);
   if (!made)
     return std::move(made.error());
   comm_ = std::move(*made);

@@ -1,6 +1,7 @@
 #include "tools/clients/cluster_connection.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/endpoint.hpp"
 #include "tools/options/tool_command.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +9,20 @@
 #include <cstdlib>
 
 namespace ringmaster {
+
+namespace {
+
+/// What `node.join` says has been checked with the configuration, and the environment has not.
+caf::error check_variable(const options& opts) {
+  auto where = coordinator_elsewhere(opts);
+  auto read = parse_endpoint(where);
+  if (where.empty() || read)
+    return caf::none;
+  return make_error(code_of(read.error()),
+                    fmt::format("RINGMASTER_COORDINATOR in the environment: {}", render(read.error())));
+}
+
+} // namespace
 
 caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts,
                                                  std::FILE* err) {
@@ -17,6 +32,8 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                       fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
                                   "environment, which caf-run sets",
                                   command));
+  if (auto problem = check_variable(opts))
+    return problem;
   auto found = connect(system, where, opts.node.join_timeout);
   if (!found)
     end_at_once(command, found.error(), err);
@@ -25,6 +42,8 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
 
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
                                                      const options& opts, std::FILE* err) {
+  if (auto problem = check_variable(opts))
+    return problem;
   auto result = cluster::open(system, opts);
   if (!result && !coordinator_elsewhere(opts).empty())
     end_at_once(command, result.error(), err);
@@ -34,7 +53,7 @@ caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::a
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {
   fmt::print(err, "{}: {}\n", command, render(problem));
   std::fflush(nullptr);
-  std::_Exit(exit_failed);
+  std::_Exit(code_of(problem) == errc::invalid_argument ? exit_usage : exit_failed);
 }
 
 } // namespace ringmaster

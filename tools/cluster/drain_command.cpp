@@ -38,6 +38,8 @@ class drain_call final : public configured_call {
     if (node_.empty())
       return make_error(errc::invalid_argument,
                         "which node? ringmaster drain NODE; `ringmaster status` says which there are");
+    if (limit_ps_ <= 0)
+      return make_error(errc::invalid_argument, "--timeout 0 s leaves no time to wait in; such as 30s is right");
     return caf::none;
   }
 

@@ -48,6 +48,15 @@ uint16_t read_port(const std::string& file) {
   return port <= 65535 ? static_cast<uint16_t>(port) : 0;
 }
 
+/// Whether `ringmaster info` has waited for it in vain.
+bool is_missing(const std::string& listed, const std::string& name) {
+  return ("\n" + listed).find("\nmissing: " + name + "\n") != std::string::npos;
+}
+
+std::string node_name_of(uint32_t rank) {
+  return fmt::format("rank-{}", rank); // as client/process_group.cpp has it
+}
+
 bool ended(const watched_process* process) {
   return process != nullptr && !process->running();
 }
@@ -128,7 +137,10 @@ bool cluster_launch::await_joined() {
   if (places_.empty())
     return true; // ranks wait for each other themselves
   auto left = std::chrono::ceil<milliseconds>(join_deadline_ - now());
-  info_ = start("info", {.arguments = info_command(line_, places_, address_, std::max(left, milliseconds{1}))},
+  std::vector<std::string> names;
+  for (auto& place : places_)
+    names.push_back(place.name);
+  info_ = start("info", {.arguments = info_command(line_, names, address_, std::max(left, milliseconds{1}))},
                 watched_process::output_use::kept);
   if (info_ == nullptr)
     return false;
@@ -151,8 +163,7 @@ void cluster_launch::report_missing(const std::string& listed) {
   auto said = ended(coordinator_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     auto& node = *nodes_[i];
-    auto missing = ("\n" + listed).find("\nmissing: " + node.name() + "\n") != std::string::npos;
-    if (!ended(&node) && !missing)
+    if (!ended(&node) && !is_missing(listed, node.name()))
       continue;
     said = true;
     if (ended(&node))
@@ -174,8 +185,10 @@ bool cluster_launch::run_program() {
     say(render(problem));
     return false;
   }
+  await_ranks();
   while (program_.running() && now() < kill_at_) {
     look_for_lost();
+    report_absent_ranks();
     end_left_standing();
     step(std::min({kill_at_, next_report(), end_standing_at_}));
     report_failed_ranks();
@@ -195,6 +208,29 @@ void cluster_launch::report_failed_ranks() {
       say(x);
 }
 
+/// Those on other hosts: what ssh does with one that hangs there can be seen nowhere else.
+void cluster_launch::await_ranks() {
+  std::vector<std::string> names;
+  for (auto rank : program_.running_by_ssh())
+    names.push_back(node_name_of(rank));
+  if (!names.empty())
+    info_ = start("info", {.arguments = info_command(line_, names, address_, line_.timeout)},
+                  watched_process::output_use::kept);
+}
+
+/// Of a rank it is told, and no more: its program may have other things to do before it joins.
+void cluster_launch::report_absent_ranks() {
+  if (ranks_.empty() || !ended(info_))
+    return;
+  auto listed = std::exchange(info_, nullptr)->kept_output();
+  for (auto rank : program_.running_by_ssh())
+    if (is_missing(listed, node_name_of(rank))) {
+      say(fmt::format("{} has not joined after {}: does {} hang, or its program?", place_text(ranks_[rank]),
+                      in_seconds(line_.timeout), line_.ssh));
+      program_.not_heard_of(rank);
+    }
+}
+
 /// The others have taken it for lost, or waited for it; who stopped it may still let it go on for a while.
 void cluster_launch::end_left_standing() {
   const auto left = program_.left_standing();
@@ -208,8 +244,8 @@ void cluster_launch::end_left_standing() {
     return;
   end_standing_at_ = time_point::max();
   for (auto* each : left) {
-    say(fmt::format("{} is stopped by a signal, and all others ended {} ago: killing it", each->name(),
-                    in_seconds(grace)));
+    say(fmt::format("{} {}, and all others ended {} ago: killing it", each->name(),
+                    each->stands_still() ? "is stopped by a signal" : "has not joined", in_seconds(grace)));
     each->signal(SIGKILL);
   }
 }

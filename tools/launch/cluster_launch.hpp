@@ -49,6 +49,8 @@ private:
   void report_missing(const std::string& listed);
   bool run_program();
   void report_failed_ranks();
+  void await_ranks();
+  void report_absent_ranks();
   void end_left_standing();
   void look_for_lost();
   void report_lost(size_t node);
@@ -75,7 +77,7 @@ private:
   time_point join_deadline_;
   watched_process* coordinator_ = nullptr;
   std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
-  watched_process* info_ = nullptr;
+  watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.
   program_processes program_;
   /// A node that was lost while the program ran.
   struct lost_node {

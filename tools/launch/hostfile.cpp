@@ -43,6 +43,8 @@ std::string read_setting(std::string_view setting, node_place& place) {
   auto equals = setting.find('=');
   auto key = setting.substr(0, equals);
   auto value = equals == std::string_view::npos ? std::string_view{} : setting.substr(equals + 1);
+  if (value.empty() && (key == "slots" || key == "name"))
+    return fmt::format("{0}= has no value: write {0}=VALUE, without blanks around the sign", key);
   if (key == "slots") {
     auto devices = parse_whole(value, 1, node_place::max_devices);
     if (!devices)
@@ -150,6 +152,10 @@ caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::ve
                                   "--devices-per-node",
                                   ranks, slots));
   return places;
+}
+
+std::string place_text(const rank_place& x) {
+  return x.local ? fmt::format("rank {}", x.rank) : fmt::format("rank {} on {}", x.rank, x.host);
 }
 
 std::vector<rank_place> local_ranks(uint32_t ranks) {

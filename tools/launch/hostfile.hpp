@@ -30,6 +30,9 @@ struct rank_place {
   bool local = false;
 };
 
+/// "rank 3 on hostb"; here: "rank 3".
+std::string place_text(const rank_place& x);
+
 /// Reads a hostfile: one node a line, `HOST [slots=DEVICES] [name=NAME]`; '#' begins a comment, blank lines are
 /// nothing. Without slots a node has `default_devices`; without a name the n-th node is "node-n". Local are localhost,
 /// 127.0.0.1, ::1 and `own_host`. An error names `file_name` and the line.

@@ -1,6 +1,7 @@
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ringmaster::launch {
 
@@ -28,7 +29,14 @@ std::string quoted_words(const argument_list& words) {
 
 argument_list by_ssh(const command_line& line, const std::string& host, const std::string& script) {
   // The user's login shell need not be a POSIX one, hence the second shell.
-  return {line.ssh, "-o", "BatchMode=yes", host, "sh -c " + shell_quote(fmt::format(remote_script, script))};
+  auto seconds = std::chrono::ceil<std::chrono::seconds>(line.timeout).count();
+  return {line.ssh,
+          "-o",
+          "BatchMode=yes",
+          "-o",
+          fmt::format("ConnectTimeout={}", seconds),
+          host,
+          "sh -c " + shell_quote(fmt::format(remote_script, script))};
 }
 
 } // namespace
@@ -66,13 +74,13 @@ argument_list remote_rank_command(const command_line& line, const rank_place& pl
   return by_ssh(line, place.host, fmt::format("cd {} && exec {}", shell_quote(directory), quoted_words(words)));
 }
 
-argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
+argument_list info_command(const command_line& line, const std::vector<std::string>& names, const std::string& address,
                            std::chrono::milliseconds limit) {
-  std::string names;
-  for (auto& place : places)
-    names.append(names.empty() ? "" : ",").append(place.name);
   auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
-  return {line.binary, "info", "--join", address, "--nodes", names, "--timeout", fmt::format("{}s", seconds)};
+  return {line.binary, "info",
+          "--join",    address,
+          "--nodes",   fmt::format("{}", fmt::join(names, ",")),
+          "--timeout", fmt::format("{}s", seconds)};
 }
 
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,

@@ -27,8 +27,8 @@ argument_list remote_rank_command(const command_line& line, const rank_place& pl
                                   const std::vector<std::pair<std::string, std::string>>& variables,
                                   const std::string& directory);
 
-/// `ringmaster info`, which waits until all nodes have joined; `limit` is rounded up to seconds.
-argument_list info_command(const command_line& line, const std::vector<node_place>& places, const std::string& address,
+/// `ringmaster info`, which waits until nodes of these names have joined; `limit` is rounded up to seconds.
+argument_list info_command(const command_line& line, const std::vector<std::string>& names, const std::string& address,
                            std::chrono::milliseconds limit);
 
 /// `ringmaster info`, which says in one line what the node has taken with it; it gives the coordinator `limit` to

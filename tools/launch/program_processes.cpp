@@ -60,7 +60,7 @@ caf::error program_processes::start(process_watch& watch, const command_line& li
     auto client = watch.start("program", spec, watched_process::output_use::shown);
     if (!client)
       return std::move(client.error());
-    processes_.push_back({*client, false});
+    processes_.push_back({*client, false, "program"});
     return caf::none;
   }
   for (auto& place : ranks) {
@@ -68,7 +68,7 @@ caf::error program_processes::start(process_watch& watch, const command_line& li
                             watched_process::output_use::tagged);
     if (!rank)
       return std::move(rank.error());
-    processes_.push_back({*rank, !place.local});
+    processes_.push_back({*rank, !place.local, place_text(place)});
   }
   return caf::none;
 }
@@ -94,10 +94,18 @@ void program_processes::kill() {
 std::vector<watched_process*> program_processes::left_standing() const {
   std::vector<watched_process*> result;
   for (auto& x : processes_)
-    if (x.what->stands_still())
+    if (x.what->stands_still() || (x.what->running() && !x.heard_of && first_failure_ != 0))
       result.push_back(x.what);
   return result.size() == running_count() && result.size() < processes_.size() ? result
                                                                                : std::vector<watched_process*>{};
+}
+
+std::vector<uint32_t> program_processes::running_by_ssh() const {
+  std::vector<uint32_t> result;
+  for (uint32_t rank = 0; rank < processes_.size(); ++rank)
+    if (processes_[rank].by_ssh && processes_[rank].what->running())
+      result.push_back(rank);
+  return result;
 }
 
 std::vector<std::string> program_processes::failures() {
@@ -108,7 +116,7 @@ std::vector<std::string> program_processes::failures() {
       continue;
     if (first_failure_ == 0)
       first_failure_ = x.what->status()->shell_status();
-    result.push_back(fmt::format("{} {}{}", x.what->name(), x.what->describe_end(),
+    result.push_back(fmt::format("{} {}{}", x.place, x.what->describe_end(),
                                  others == 0   ? ""
                                  : others == 1 ? "; 1 other goes on"
                                                : fmt::format("; {} others go on", others)));

@@ -26,9 +26,13 @@ public:
   /// SIGKILL.
   void kill();
 
-  /// Those that somebody has stopped, where all the others have ended: nobody waits for them any more, and they would
-  /// never end. None: there are others that run, or no others.
+  /// Those that would never end, where all the others have, and nobody waits for them any more: somebody has stopped
+  /// them, or they were never heard of and others have failed. None: there are others that run, or no others.
   std::vector<watched_process*> left_standing() const;
+  /// Ranks on other hosts that run, as far as can be told from here.
+  std::vector<uint32_t> running_by_ssh() const;
+  /// This rank was not heard of in time: its ssh may hang.
+  void not_heard_of(uint32_t rank) { processes_[rank].heard_of = false; }
 
   /// Of those that have ended and failed since the last time: "rank 1 exited with status 3; 2 others go on". To be
   /// asked whenever one may have, as `status` goes by it.
@@ -41,7 +45,9 @@ private:
   struct process {
     watched_process* what;
     bool by_ssh;
+    std::string place = {}; ///< "rank 3 on hostb"
     bool looked_at = false; ///< Its end has been.
+    bool heard_of = true;   ///< Or it is not known yet.
   };
 
   size_t running_count() const;

@@ -17,6 +17,9 @@ constexpr const char* fake_coordinator = "echo listening; echo 4711 >$5.new; mv 
 constexpr const char* fake_node
   = "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$*\"; join; sleep 1000 & wait";
 constexpr const char* fake_info = "for name in $(echo $5 | tr , ' '); do await $name; done";
+/// Writes down its options and the host, and runs the rest here.
+constexpr const char* fake_ssh
+  = "#!/bin/sh\necho \"$*\" | cut -d ' ' -f 1-5 >>$(dirname $0)/ssh.log\nexec sh -c \"$6\"\n";
 constexpr const char* functions = R"(#!/bin/sh
 dir=$(dirname "$0")
 echo $$ >>$dir/pids
@@ -234,7 +237,7 @@ TEST_CASE("caf_run: takes everything with it when it is killed itself") {
 
 TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there") {
   fake_cluster cluster;
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$1 $2 $3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto ssh = cluster.scripts.write("ssh", fake_ssh);
   auto hostfile = cluster.scripts.write("hosts", "localhost name=near\nbeta.example slots=3 name=far # remote\n");
   launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example", "--", "sh",
                                         "-c", "echo $RINGMASTER_COORDINATOR; read x; exit 4"}));
@@ -243,7 +246,7 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
   CHECK(run.await_output("alpha.example:4711\n"));
   run.child.stop();
   CHECK(run.finish() == 4);
-  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes beta.example\n");
+  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes -o ConnectTimeout=30 beta.example\n");
   CHECK(contains(run.error, "[near] begunleaving\n"));
   CHECK(contains(run.error, "[far] begunleaving\n"));
   CHECK(cluster.all_ended());
@@ -252,7 +255,7 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
 TEST_CASE("caf_run: names the host of a remote node that fails") {
   fake_cluster cluster;
   cluster.info = "exec sleep 1000";
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"ssh: connect to host $3: no route\" >&2\nexit 255\n");
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"ssh: connect to host $5: no route\" >&2\nexit 255\n");
   auto hostfile = cluster.scripts.write("hosts", "beta.example\n");
   launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "true"}));
   CHECK(run.finish() == 125);
@@ -348,7 +351,7 @@ TEST_CASE("caf_run: a signal goes to all ranks") {
 
 TEST_CASE("caf_run: starts ranks on other hosts through ssh, in the same directory, and stops them there") {
   fake_cluster cluster;
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$1 $2 $3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto ssh = cluster.scripts.write("ssh", fake_ssh);
   auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
   launched_program run(cluster.as_ranks("trap 'echo leaving; exit 0' TERM; echo $(pwd) $RINGMASTER_COORDINATOR "
                                         "$RINGMASTER_RANK $RINGMASTER_LOCAL_RANK; sleep 1000 & wait",
@@ -357,15 +360,33 @@ TEST_CASE("caf_run: starts ranks on other hosts through ssh, in the same directo
   CHECK(run.await_output(here + " alpha.example:4711 0 0\n"));
   CHECK(run.await_output(here + " alpha.example:4711 1 0\n"));
   CHECK(run.await_output(here + " alpha.example:4711 2 1\n"));
-  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes beta.example\n-o BatchMode=yes beta.example\n");
+  CHECK(cluster.scripts.read("ssh.log")
+        == "-o BatchMode=yes -o ConnectTimeout=30 beta.example\n-o BatchMode=yes -o ConnectTimeout=30 beta.example\n");
   ::kill(run.child.pid(), SIGTERM);
   CHECK(run.finish() == 0);
   CHECK(cluster.all_ended());
 }
 
+TEST_CASE("caf_run: a rank whose ssh hangs is named with its host, and does not outlast others that failed") {
+  fake_cluster cluster;
+  cluster.info = "echo missing: rank-1; exit 1";
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\nexec sleep 1000\n");
+  auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
+  auto arguments = cluster.command({"--ranks", "2", "--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example",
+                                    "--timeout", "100ms", "--", "sh", "-c", "exit 4"});
+  launched_program run(arguments);
+  CHECK(run.finish() == 4);
+  CHECK_MESSAGE(contains(run.error, "caf-run: rank 1 on beta.example has not joined after 0.1 s: does " + ssh
+                                      + " hang, or its program?\n"),
+                run.error);
+  CHECK_MESSAGE(contains(run.error, "caf-run: rank 1 has not joined, and all others ended 3 s ago: killing it\n"),
+                run.error);
+  CHECK(cluster.all_ended());
+}
+
 TEST_CASE("caf_run: takes its hosts from SLURM where nobody names others") {
   fake_cluster cluster;
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$3\" >>$(dirname $0)/ssh.log\nexec sh -c \"$4\"\n");
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$5\" >>$(dirname $0)/ssh.log\nexec sh -c \"$6\"\n");
   auto command = cluster.command({"--ssh", ssh, "--address", "alpha.example", "--", "true"});
   command.insert(command.begin(),
                  {"env", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=3,2", "SLURMD_NODENAME=n1"});

@@ -27,7 +27,7 @@ TEST_CASE("node_command: coordinator, node and info get what they need") {
         == argument_list{"/opt/ringmaster", "coordinator", "--port", "7000", "--port-file", "/tmp/p"});
   CHECK(node_command(line, {"localhost", "n1", 4, true}, "h:7000", true)
         == argument_list{"/opt/ringmaster", "node", "--join", "h:7000", "--devices", "4", "--name", "n1"});
-  CHECK(info_command(line, local_places(2, 1), "h:7000", 1001ms)
+  CHECK(info_command(line, {"node-1", "node-2"}, "h:7000", 1001ms)
         == argument_list{"/opt/ringmaster", "info", "--join", "h:7000", "--nodes", "node-1,node-2", "--timeout", "2s"});
 }
 
@@ -60,11 +60,12 @@ TEST_CASE("node_command: a remote node is started by ssh with the remote binary"
   auto line = some_line();
   line.remote_binary = "/usr/local/bin/ringmaster";
   auto command = node_command(line, {"far", "n1", 1, false}, "h:1", false);
-  REQUIRE(command.size() == 5);
-  CHECK(argument_list(command.begin(), command.end() - 1) == argument_list{"ssh", "-o", "BatchMode=yes", "far"});
-  CHECK(command[4].find("/usr/local/bin/ringmaster") != std::string::npos);
+  REQUIRE(command.size() == 7);
+  CHECK(argument_list(command.begin(), command.end() - 1)
+        == argument_list{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "far"});
+  CHECK(command[6].find("/usr/local/bin/ringmaster") != std::string::npos);
   line.remote_binary.clear();
-  CHECK(node_command(line, {"far", "n1", 1, false}, "h:1", false)[4].find("/opt/ringmaster") != std::string::npos);
+  CHECK(node_command(line, {"far", "n1", 1, false}, "h:1", false)[6].find("/opt/ringmaster") != std::string::npos);
 }
 
 TEST_CASE("node_command: the remote command survives two shells") {
@@ -72,7 +73,7 @@ TEST_CASE("node_command: the remote command survives two shells") {
   auto line = some_line();
   line.binary = scripts.write("it's a $HOME; binary", "#!/bin/sh\nfor word; do echo \"<$word>\"; done\nexit 4\n");
   line.conf = "a 'quoted' \"one\"";
-  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[4]});
+  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[6]});
   CHECK(shell.finish() == 4);
   CHECK(shell.output
         == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' "
@@ -83,7 +84,7 @@ TEST_CASE("node_command: the remote node ends when the input of its shell does")
   script_directory scripts;
   auto line = some_line();
   line.binary = scripts.write("ringmaster", "#!/bin/sh\necho ready\nexec sleep 1000\n");
-  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[4]});
+  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[6]});
   CHECK(shell.await_output("ready"));
   shell.child.stop();
   CHECK(shell.finish() == 128 + SIGTERM);
