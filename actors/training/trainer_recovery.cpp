@@ -244,8 +244,8 @@ void trainer_state::tick() {
   if (now_ != phase::stepping)
     return;
   auto why = desk_.waiting();
-  recover(fmt::format("nothing has happened for {}{}", duration_text(static_cast<uint64_t>(settings_.patience.count())),
-                      why.empty() ? "" : ": " + why));
+  recover(fmt::format("nothing has happened for {}, which training.patience allows{}",
+                      duration_text(static_cast<uint64_t>(settings_.patience.count())), why.empty() ? "" : ": " + why));
 }
 
 void trainer_state::look_for_devices() {

@@ -85,7 +85,7 @@ void training_rank_state::begin(const step_order& x) {
 }
 
 void training_rank_state::run(std::coroutine_handle<> next) {
-  looked_at_ = seconds_now();
+  looked_at_ = self->clock().now();
   try {
     next.resume();
   } catch (const std::exception& problem) {
@@ -156,8 +156,10 @@ bool training_rank_state::begin(pending& x) {
   }
   const auto ended = seconds_now();
   note(x, begun, ended, held);
-  constexpr double looks_every = 0.5;
-  if (!x.aside && ended - looked_at_ > looks_every) { // the step may have been given up; if not, this is a sign of life
+  constexpr auto looks_every = std::chrono::milliseconds{500};
+  if (!x.aside
+      && self->clock().now() - looked_at_
+           > looks_every) { // the step may have been given up; if not, this is a sign of life
     paused_ = &x;
     self->send(settings_.trainer, rank_alive{order_.attempt});
     self->send(self, atom::resume_v, order_.attempt);

@@ -78,8 +78,8 @@ private:
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;
-  pending* paused_ = nullptr; ///< Is done, but there was no look at the mailbox for a while.
-  double looked_at_ = 0;      ///< At the mailbox, in seconds.
+  pending* paused_ = nullptr;                ///< Is done, but there was no look at the mailbox for a while.
+  caf::actor_clock::time_point looked_at_{}; ///< At the mailbox.
   std::vector<event> events_;
 };
 

@@ -211,6 +211,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.image_every = outcome_.steps_an_epoch;
   its.from = std::move(from_);
   its.memory_bytes = settings_.memory_bytes;
+  its.patience = settings_.patience;
   its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
     auto x = record(step);
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));

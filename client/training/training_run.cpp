@@ -60,9 +60,11 @@ caf::error check(const run_settings& x) {
                                     x.job.layers[l]->outputs(), x.job.layers[l + 1]->name(),
                                     x.job.layers[l + 1]->inputs()));
   const auto steps = data.count() / x.job.shape.global_batch * x.epochs;
-  if (x.kill_at.value_or(0) >= steps)
-    return make_error(errc::invalid_argument, fmt::format("no device can be killed in step {}: there are {}, from 0 on",
-                                                          *x.kill_at, counted(steps, "step")));
+  if (x.kill_at && (*x.kill_at == 0 || *x.kill_at >= steps)) // when the step before it has been committed
+    return make_error(errc::invalid_argument,
+                      fmt::format("no device can be killed in step {}: the first of {} is step 0, and one is killed in "
+                                  "those behind it",
+                                  *x.kill_at, counted(steps, "step")));
   if (first.inputs() != data.shape().elements())
     return make_error(errc::invalid_argument,
                       fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),

@@ -29,8 +29,10 @@ struct run_settings {
   uint32_t held_out_max = UINT32_MAX;                     ///< Samples that an epoch is tried on.
   uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
+  caf::timespan patience = std::chrono::seconds{60};      ///< A rank that is not heard of for so long hangs.
   bool profiles = false;                                  ///< See run_outcome::profiles.
-  std::optional<uint64_t> kill_at; ///< When this step has begun, one of its devices is killed on purpose.
+  std::optional<uint64_t>
+    kill_at; ///< When this step has begun, 1 or a later one, one of its devices is killed on purpose.
 };
 
 /// Behind an epoch.

@@ -251,6 +251,8 @@ std::vector<option_entry> option_entries(options& x) {
      64ull << 20,
      {},
      bytes},
+    {"training", "patience", &x.training.patience,
+     "a rank that is not heard of for so long hangs, and its step is done again without it", ns(1s), day},
     {"log", "level", &x.log.level, "what is written", 0, 0, {"trace", "debug", "info", "warn", "error", "off"}},
   };
 }

@@ -119,6 +119,10 @@ struct options {
   } ranks;
 
   struct {
+    duration patience = std::chrono::minutes{1}; ///< Until a rank that is not heard of counts as hung.
+  } training;
+
+  struct {
     std::string level = "info";
   } log;
 };

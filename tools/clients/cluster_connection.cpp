@@ -53,7 +53,7 @@ caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::a
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {
   fmt::print(err, "{}: {}\n", command, render(problem));
   std::fflush(nullptr);
-  std::_Exit(code_of(problem) == errc::invalid_argument ? exit_usage : exit_failed);
+  std::_Exit(exit_failed);
 }
 
 } // namespace ringmaster

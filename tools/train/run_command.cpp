@@ -47,6 +47,7 @@ class run_call final : public configured_call {
     if (!what)
       return std::move(what.error());
     what->devices_limit = cfg_.values().node.join_timeout;
+    what->patience = cfg_.values().training.patience;
     if (auto problem = training::check(*what))
       return problem;
     if (leads())

@@ -73,8 +73,9 @@ private:
     const auto right = (bytes().size() - header) / each == sides[0] && (bytes().size() - header) % each == 0;
     if (!right)
       return wrong_at(file, bytes().size(),
-                      fmt::format("the file ends here, and must have {} bytes of header and {} x {} behind it", header,
-                                  sides[0], each));
+                      fmt::format("the file ends here, and by its header must do so at byte {}: {} of header, {} x {} "
+                                  "behind it",
+                                  header + sides[0] * each, header, sides[0], each));
     return caf::none;
   }
 };

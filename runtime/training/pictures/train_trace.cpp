@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
+#include <vector>
 
 namespace ringmaster {
 
@@ -52,12 +52,35 @@ void write_operation(json_writer& json, size_t process, const event& x, const co
   json.key("ts").fixed(trace_us(x.start, costs), 6).object("args").member(costs.memory_unit(), x.memory).end().end();
 }
 
-/// An end of an arrow from a send to its receive, in the middle of the slice.
+/// Which send a receive is of: between two ranks the k-th of the k-th, in whichever order they are listed.
+class arrow_numbers {
+public:
+  explicit arrow_numbers(uint64_t last) : last_(last) {}
+
+  uint64_t of(const event& x) {
+    const bool sends = x.what == op::send;
+    auto& found = ways_[sends ? std::pair{x.rank, x.peer} : std::pair{x.peer, x.rank}];
+    const auto index = (sends ? found.sends : found.receives)++;
+    if (index == found.numbers.size())
+      found.numbers.push_back(++last_);
+    return found.numbers[index];
+  }
+
+private:
+  struct way {
+    std::vector<uint64_t> numbers;
+    size_t sends = 0, receives = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, way> ways_; ///< By sender and receiver.
+  uint64_t last_;
+};
+
+/// An end of an arrow, from where a send begins to where its receive ends: still within the slice, or it had no place.
 void write_arrow(json_writer& json, size_t process, const event& x, uint64_t id, const cost_model& costs) {
   const bool sends = x.what == op::send;
   json.line().object().member("name", "sent").member("cat", "sent").member("ph", sends ? "s" : "f").member("id", id);
   json.member("pid", process).member("tid", track_of(x.rank, x.aside)).key("ts");
-  json.fixed(trace_us(x.start, costs) + trace_us(x.duration, costs) / 2, 6);
+  json.fixed(trace_us(x.start, costs) + (sends ? 0 : 0.999 * trace_us(x.duration, costs)), 6);
   if (!sends)
     json.member("bp", "e");
   json.end();
@@ -85,8 +108,7 @@ caf::error write_step(json_writer& json, size_t process, const traced_step& step
   const auto& costs = *step.costs;
   json.line().object().member("name", "process_name").member("ph", "M").member("pid", process);
   json.object("args").member("name", step.name).end().end();
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<uint64_t>> arrows; // by sender and receiver
-  uint64_t last_arrow = (process - 1) << 32;
+  arrow_numbers arrows{(process - 1) << 32};
   for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
     for (bool aside : {false, true})
       if (!aside || found.ranks[rank].aside > 0)
@@ -99,17 +121,8 @@ caf::error write_step(json_writer& json, size_t process, const traced_step& step
                                     "asked for: take fewer ranks, layers or micro-batches, or a higher limit",
                                     found.events.size(), found.ranks.size(), bytes_text(bytes_of_trace(found, costs)),
                                     bytes_text(bytes_max)));
-    if (x.what != op::send && x.what != op::receive)
-      continue;
-    const bool sends = x.what == op::send;
-    auto& open = arrows[sends ? std::pair{x.rank, x.peer} : std::pair{x.peer, x.rank}];
-    if (sends)
-      open.push_back(++last_arrow);
-    if (open.empty()) // a measured receive that is listed before its send
-      continue;
-    write_arrow(json, process, x, sends ? open.back() : open.front(), costs);
-    if (!sends)
-      open.pop_front();
+    if (x.what == op::send || x.what == op::receive)
+      write_arrow(json, process, x, arrows.of(x), costs);
   }
   return caf::none;
 }

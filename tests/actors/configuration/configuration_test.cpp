@@ -128,6 +128,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.cluster = {{"1,localhost,7080", "2,localhost,7081"}};
   changed.node = {"n", "localhost", 7079, "localhost:7078", 7s};
   changed.ranks = {29s, 4min, 4098};
+  changed.training = {61s};
   changed.log = {"debug"};
   std::string text;
   args arguments;

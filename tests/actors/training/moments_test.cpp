@@ -65,6 +65,31 @@ proto::TrainingStep numbered_record(uint64_t step) {
   return result;
 }
 
+/// Another layer, of which each pass takes two seconds of virtual time.
+class long_layer final : public layer {
+public:
+  long_layer(std::shared_ptr<const layer> what, caf::detail::test_actor_clock& clock)
+    : what_(std::move(what)), clock_(clock) {}
+
+  std::string name() const override { return what_->name(); }
+  uint64_t inputs() const override { return what_->inputs(); }
+  uint64_t outputs() const override { return what_->outputs(); }
+  std::span<const parameter> parameters() const override { return what_->parameters(); }
+  void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
+    what_->forward(at, x, w, y);
+    clock_.advance_time(std::chrono::seconds{2});
+  }
+  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                std::byte* by_weight, std::byte* by_input) const override {
+    what_->backward(at, x, w, by_output, by_weight, by_input);
+    clock_.advance_time(std::chrono::seconds{2});
+  }
+
+private:
+  std::shared_ptr<const layer> what_;
+  caf::detail::test_actor_clock& clock_;
+};
+
 } // namespace
 
 TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not there") {
@@ -162,6 +187,18 @@ TEST_CASE("a device that hangs is given up, and its step done again") {
   CHECK(joined > 0);
 }
 
+TEST_CASE("ranks that compute for longer than they may be silent say a word between two layers") {
+  simulated_cluster cluster{training_devices(2)};
+  auto job = moments_job("ddp");
+  for (auto& each : job.layers)
+    each = std::make_shared<long_layer>(each, cluster.scheduler.clock());
+  simulated_training run{cluster, std::move(job), 2, 2};
+  run.settings.patience = std::chrono::seconds{10}; // a step takes a rank 24 s, between two communications
+  run.run();
+  CHECK(run.problem() == "");
+  CHECK(run.notes.empty());
+}
+
 TEST_CASE("a device that is slow costs time, and nothing else") {
   constexpr uint64_t steps = 3;
   for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
@@ -169,9 +206,7 @@ TEST_CASE("a device that is slow costs time, and nothing else") {
     momentary_run quick{strategy, 3, 3, steps};
     quick.run.run();
     REQUIRE(quick.run.problem() == "");
-    auto options = training_devices(3);
-    options.share_memory = false; // what is done by somebody else for all is as quick
-    momentary_run slow{strategy, 3, steps, options};
+    momentary_run slow{strategy, 3, 3, steps};
     slow.run.start();
     slow.cluster.inject(slow.run.settings.devices[1].value,
                         fault(proto::FaultRequest::SLOW, std::nullopt, std::chrono::milliseconds{30}));

@@ -267,6 +267,15 @@ TEST_CASE("info: a number of devices that is none is refused before anybody is w
   CHECK(info.error == "ringmaster info: --devices: \"many\" is not an integer from 0, such as 2 or 0x2\n");
 }
 
+TEST_CASE("info: what the environment says of the cluster is named where it is wrong") {
+  launch::launched_program info{{"env", "RINGMASTER_COORDINATOR=here", RINGMASTER_PROGRAM, "info"}};
+  CHECK(info.finish() == 2);
+  CHECK(info.error
+        == "ringmaster info: RINGMASTER_COORDINATOR in the environment: \"here\" is no endpoint: that is \"host:port\" "
+           "with "
+           "a port from 1 to 65535\n");
+}
+
 TEST_CASE("info, destroy, node: a host that there is not is no fault of the command line") {
   for (auto& words : std::vector<arguments>{{"info"}, {"destroy", "all"}, {"node", "--device.memory-bytes=64K"}}) {
     auto line = words;

@@ -6,8 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -186,6 +188,11 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--samples", "20"}, "there are 20 samples, which never fill a batch of 64: take smaller batches\n");
 }
 
+TEST_CASE("a strategy is judged by the chunks and micro-batches that are told, not by its usual ones") {
+  CHECK(train_digits({"--strategy", "3d", "--chunks", "1", "--data-ranks", "2"}).code == exit_ok);
+  CHECK(train_digits({"--strategy", "interleaved", "--micro-batch", "4", "--sizes", "16-16-16"}).code == exit_ok);
+}
+
 TEST_CASE("a loss that is no number ends the run") {
   auto found = run_command(train_for_real_command(), {"--samples", "600", "--optimizer", "sgd", "--lr", "1e30"});
   CHECK(found.code == exit_usage);
@@ -214,6 +221,13 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   for (auto& each : trace->entries.front().entries)
     forwards += each.entries.front().text == "forward" ? 1 : 0;
   CHECK(forwards == 16);
+  // Of each, 4 outputs and 4 gradients cross, and every receive has the arrow of its send.
+  std::map<double, int> ends;
+  for (auto& each : trace->entries.front().entries)
+    if (each.entries.front().text == "sent")
+      ++ends[each.entries[3].number]; // its id
+  CHECK(ends.size() == 16);
+  CHECK(std::ranges::all_of(ends, [](auto& x) { return x.second == 2; }));
   CHECK(text.find("\"measured\"") != std::string::npos);
   CHECK(text.find("\"simulated\"") != std::string::npos);
 }

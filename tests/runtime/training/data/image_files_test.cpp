@@ -70,7 +70,8 @@ TEST_CASE_FIXTURE(idx_folder, "image files: what is wrong in IDX files is named 
   }
   SUBCASE("cut in an image") {
     cut("train-images-idx3-ubyte", 16 + 12 * 6 - 1);
-    check_image_error(*this, errc::corrupt, "byte 87: the file ends here, and must have 16 bytes of header and 12 x 6");
+    check_image_error(*this, errc::corrupt,
+                      "byte 87: the file ends here, and by its header must do so at byte 88: 16 of header, 12 x 6");
   }
   SUBCASE("too long by whole images") {
     overwrite("train-images-idx3-ubyte", 16 + 12 * 6, "sixsix");
