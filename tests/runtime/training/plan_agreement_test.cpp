@@ -47,8 +47,25 @@ std::optional<agreement> agreement_of(const drawn_plan& x) {
   return agreement{estimate.seconds / done->end, estimate.memory_bytes / static_cast<double>(peak_memory_of(*done))};
 }
 
-/// One that the search of a drawn question has tried.
-drawn_plan draw(std::mt19937& random) {
+/// The same of one that shares weights fully, by two ranks of each group, and of two groups, that stand for all.
+agreement sharded_agreement_of(const drawn_plan& x) {
+  auto& how = x.how;
+  const auto groups = std::min(how.replicas() / how.shard, 2u), ranks = 2 * groups;
+  auto* which = strategy_of(groups == 1 ? "fsdp" : "hsdp");
+  model trained{.layers = x.trained.layers,
+                .global_batch = uint64_t{how.micro_batches()} * how.micro_batch * ranks,
+                .micro_batch = how.micro_batch,
+                .shard_ranks = 2};
+  auto costs = transformer_costs(x.trained, x.on, how, {.data = ranks});
+  auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, ranks, *costs);
+  REQUIRE_MESSAGE(done.engaged(), render(done.error()));
+  const auto estimate = estimate_iteration(x.trained, x.on, how);
+  return {estimate.seconds / done->end, estimate.memory_bytes / static_cast<double>(peak_memory_of(*done))};
+}
+
+/// One that the search of a drawn question has tried, by these schedules and ways of sharding.
+drawn_plan draw(std::mt19937& random, std::initializer_list<const char*> schedules,
+                std::initializer_list<const char*> sharings) {
   auto any = [&](auto&& all) { return *(std::begin(all) + random() % std::size(all)); };
   const auto name = any(std::to_array<const char*>({"llama3-8b", "llama3-70b", "gpt3-13b", "qwen3-30b-a3b",
                                                     "qwen3-235b-a22b", "mixtral-8x7b", "gpt-oss-120b", "deepseek-v3"}));
@@ -56,11 +73,18 @@ drawn_plan draw(std::mt19937& random) {
   plan_question asked{*model_of(name), *system_of(system), any(std::to_array<uint32_t>({8, 16, 32, 64})), 0, {}};
   asked.global_batch = any(std::to_array<uint32_t>({32, 64, 96, 128}));
   asked.system.memory_bytes = 1e15; // all fit
-  asked.filter.only = {
-    any(std::to_array<const char*>({"1f1b", "interleaved", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"})),
-    any(std::to_array<const char*>({"zero0", "zero1"}))};
+  asked.filter.only = {any(schedules), any(sharings)};
   const auto found = plan_transformer(asked, 100'000);
   return {asked.trained, asked.system, found.best.empty() ? parallel_setting{} : any(found.best).how};
+}
+
+std::string text_of(const drawn_plan& x) {
+  auto& how = x.how;
+  return fmt::format("{} on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel "
+                     "{}, zero{}, shard {}",
+                     x.trained.name, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert,
+                     how.shape.pipeline, how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch,
+                     name_of(how.again), how.sequence_parallel, how.zero, how.shard);
 }
 
 } // namespace
@@ -69,7 +93,8 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
   std::mt19937 random{20261123};
   size_t compared = 0;
   while (compared < 500) {
-    const auto x = draw(random);
+    const auto x = draw(random, {"1f1b", "interleaved", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"},
+                        {"zero0", "zero1"});
     const auto& how = x.how;
     if (how.devices() == 1 || uint64_t{how.micro_batches()} * x.trained.layers > 8000)
       continue;
@@ -77,19 +102,31 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
     if (!found)
       continue;
     ++compared;
-    const auto plan = fmt::format(
-      "{} on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel {}, "
-      "zero{}",
-      x.trained.name, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline,
-      how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again),
-      how.sequence_parallel, how.zero);
-    CAPTURE(plan);
+    CAPTURE(text_of(x));
     CHECK(std::abs(found->time - 1) < 0.05);
     CHECK(std::abs(found->memory - 1) < 0.03);
   }
 }
 
-TEST_CASE("plan agreement: weights that are gathered ahead take simulated what the closed form says, 6 % in time") {
+TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time, and of 99 in 100 in memory") {
+  std::mt19937 random{20261123};
+  size_t far_off = 0;
+  for (size_t compared = 0; compared < 500;) {
+    const auto x = draw(random, {"1f1b"}, {"fsdp", "hsdp"});
+    if (x.how.shard == 0 || uint64_t{x.how.micro_batches()} * x.trained.layers > 8000)
+      continue;
+    ++compared;
+    const auto found = sharded_agreement_of(x);
+    CAPTURE(text_of(x));
+    CHECK(std::abs(found.time - 1) < 0.03);
+    CHECK(std::abs(found.memory - 1) < 0.08);
+    far_off += std::abs(found.memory - 1) > 0.03 ? 1 : 0;
+  }
+  CHECK(far_off <= 5);
+}
+
+TEST_CASE(
+  "plan agreement: weights that are gathered ahead take simulated what the closed form says, on all ranks and on two") {
   for (auto* name : {"llama3-8b", "gpt3-13b"})
     for (uint32_t shard : {64, 8})
       for (auto again : {recomputation::none, recomputation::full}) {
@@ -109,8 +146,8 @@ TEST_CASE("plan agreement: weights that are gathered ahead take simulated what t
         auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, 64, *costs);
         REQUIRE_MESSAGE(done.engaged(), render(done.error()));
         const auto estimate = estimate_iteration(m, on, how);
-        CHECK(std::abs(estimate.seconds / done->end - 1) < 0.06);
-        CHECK(std::abs(estimate.memory_bytes / static_cast<double>(peak_memory_of(*done)) - 1) < 0.13);
+        CHECK(std::abs(estimate.seconds / done->end - 1) < 0.03);
+        CHECK(std::abs(estimate.memory_bytes / static_cast<double>(peak_memory_of(*done)) - 1) < 0.03);
         // Two ranks, of two groups, stand for all of them.
         const auto ranks = shard == 64 ? 2u : 4u;
         trained.global_batch = uint64_t{how.micro_batches()} * ranks;

@@ -2,6 +2,7 @@
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
+#include "runtime/training/transformer/estimates/sharded_times.hpp"
 #include "runtime/training/transformer/estimates/stage_layers.hpp"
 
 #include <algorithm>
@@ -154,29 +155,14 @@ double gradient_exchanges(const parallel_setting& how) {
   return how.zero == 2 ? (m + 1) / 2 : how.zero == 3 ? 3 * m / 2 : 1;
 }
 
-/// Gradients, and the weights that shards of the optimizer's states make, of a step.
-struct shared_times {
-  double exposed = 0, hidden = 0;
-};
-
-/// A stage's layers for all micro-batches, `body` seconds each, can hide the gathering of its weights.
-shared_times shared_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
-                             const rank_parameters& parameters, double body) {
-  const auto group = how.replicas(), among = how.devices();
-  const auto reduced = how.shard > 0 ? std::min(group, how.shard) : group;
+/// Gradients, and the weights that shards of the optimizer's states make, of a step. Some of it is hidden by a
+/// micro-batch's work on a stage, `body` seconds.
+sharded_times shared_times_of(const gpu_system& on, const parallel_setting& how, const rank_parameters& parameters,
+                              double body) {
+  const auto among = how.devices();
   const auto bytes = how.copies() * how.reduced_bytes();
-  const auto once = all_reduce_time(bytes * parameters.dense, on, reduced, how.shape.tensor, among)
+  const auto once = all_reduce_time(bytes * parameters.dense, on, how.replicas(), how.shape.tensor, among)
                     + all_reduce_time(bytes * parameters.experts, on, how.expert_replicas(), how.expert, among);
-  if (how.shard > 0) { // each micro-batch gathers twice and scatters once; replicas reduce their shards' sums
-    const double layers = m.layers, count = how.micro_batches();
-    const auto gathered = bytes_of(how.computed_in).gathered, reduced_each = how.gradient_bytes;
-    const auto each = once * (2 * gathered + reduced_each) / (gathered + reduced_each);
-    const auto replicas = all_reduce_time(how.gradient_bytes * parameters.dense / reduced, on, group / reduced,
-                                          reduced * how.shape.tensor, among);
-    const auto ends = each / layers; // the first layer's is waited for, and the last one's
-    const auto exposed = ends + (count - 1) * std::max(0.0, each - body) + std::max(0.0, each + replicas - body - ends);
-    return {exposed, count * each + replicas - exposed};
-  }
   if (how.overlapped) {
     const auto hidden = std::min(once * (1 - on.exposed_gradient), body);
     return {once - hidden, hidden};
@@ -197,11 +183,11 @@ double mirrored_time(const language_model& m, const gpu_system& on, const parall
 }
 
 double update_time(const gpu_system& on, const parallel_setting& how, const rank_parameters& x) {
-  const bool sharded = how.zero > 0 || how.shard > 0;
-  const auto parameters = how.copies()
-                          * (sharded ? x.dense / how.replicas() + x.experts / how.expert_replicas()
-                                     : x.dense + x.experts);
-  return parameters * update_seconds(on, how);
+  auto updated = [&](double parameters, uint32_t ranks) { // by one of those that share them
+    return parameters / (how.shard > 0 ? std::min(how.shard, ranks) : how.zero > 0 ? ranks : 1);
+  };
+  const auto parameters = updated(x.dense, how.replicas()) + updated(x.experts, how.expert_replicas());
+  return how.copies() * parameters * update_seconds(on, how);
 }
 
 /// What the host link takes longer than the stage's work beside it, of what a micro-batch's layers keep, there and
@@ -247,7 +233,7 @@ double exposed_gradients(const language_model& m, const gpu_system& on, const pa
   if (!how.overlapped)
     return 1;
   const auto slowest = slowest_stages_of(m, how, micro_batch_times_of(m, on, how)).with_ends;
-  const auto x = shared_times_of(m, on, how, most_parameters(m, how), slowest.forward + slowest.backward);
+  const auto x = shared_times_of(on, how, most_parameters(m, how), slowest.forward + slowest.backward);
   return x.exposed + x.hidden == 0 ? 1 : x.exposed / (x.exposed + x.hidden);
 }
 
@@ -267,7 +253,8 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   else if (p > 1)
     result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
   const auto parameters = most_parameters(m, how);
-  const auto shared = shared_times_of(m, on, how, parameters, slowest.forward + slowest.backward);
+  const auto shared = how.shard > 0 ? sharded_times_of(m, on, how, times)
+                                    : shared_times_of(on, how, parameters, slowest.forward + slowest.backward);
   const auto ways = ways_of(how) * count;
   add(result.exposed.layers, slowest.exposed, ways);
   add(result.hidden.layers, slowest.hidden, ways);

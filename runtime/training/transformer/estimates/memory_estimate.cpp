@@ -80,17 +80,48 @@ struct whole_bytes {
   double weights = 0, gradients = 0;
 };
 
+/// Parameters of a layer, or of the embedding's table.
+double layer_parameters(const language_model& m, const parallel_setting& how) {
+  const auto t = static_cast<double>(how.shape.tensor);
+  const auto counts = parameter_counts_of(m);
+  return m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
+                             : (counts.attention + counts.dense) / t;
+}
+double table_parameters(const language_model& m, const parallel_setting& how) {
+  return padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor;
+}
+
 whole_bytes whole_bytes_of(const language_model& m, const parallel_setting& how) {
   if (how.zero <= 1 && how.shard == 0)
     return {};
-  const auto t = static_cast<double>(how.shape.tensor);
-  const auto counts = parameter_counts_of(m);
-  const auto layer = m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
-                                         : (counts.attention + counts.dense) / t;
+  const auto layer = layer_parameters(m, how);
   // FSDP gathers the output's table with the last layer, when all activations are there
-  const auto table = how.shard > 0 && !m.tied ? padded_vocabulary(m, how.shape.tensor) * m.hidden / t : 0;
+  const auto table = how.shard > 0 && !m.tied ? table_parameters(m, how) : 0;
   const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
   return {weights ? bf16_bytes * (2 * layer + table) : 0, how.gradient_bytes * (layer + table)};
+}
+
+/// Of a rank that shares its weights fully: which holds the most when the loss is made, when the last layer's backward
+/// has its whole gradient and no logits, or when the first one's has it, the embedding's table in it, and one layer's
+/// `activations`. `x` has all that is there at the first two.
+memory_parts largest_moment(const language_model& m, const parallel_setting& how, memory_parts x, double activations,
+                            double in_flight) {
+  const auto layer = layer_parameters(m, how), table = table_parameters(m, how);
+  auto first = x;
+  first.activations = activations;
+  first.logits = 0;
+  first.buffers = (bf16_bytes + how.gradient_bytes) * (layer + table) + in_flight;
+  auto last = x;
+  last.logits = 0;
+  x.buffers -= whole_bytes_of(m, how).gradients;
+  if (how.micro_batches() == 1) { // no gradient is there when its backward begins
+    x.gradients = last.gradients = 0;
+    first.gradients -= how.gradient_bytes * (2 * layer + table) / std::min(how.shard, how.replicas());
+  } else {
+    first.buffers += bf16_bytes * layer;               // the second layer is gathered for the next forward
+    x.buffers += how.gradient_bytes * (layer + table); // the first layer's, held until the next backward
+  }
+  return std::max({x, last, first}, [](auto& one, auto& other) { return one.total() < other.total(); });
 }
 
 } // namespace
@@ -198,7 +229,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
     const auto not_yet = how.schedule == pipeline_schedule::zb_v ? held.gradients * postponed : 0;
     x.logits = std::max({0.0, held.logits * each + outputs - in_flight - not_yet, others + outputs});
   }
-  return x;
+  return how.shard > 0 ? largest_moment(m, how, x, has.dense > 0 ? dense : sparse, gradients + again + gathered) : x;
 }
 
 memory_parts memory_of(const language_model& m, const parallel_setting& how) {

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+
+namespace ringmaster::training {
+
+/// What FSDP's second stream moves in an iteration: seconds that layers wait for it, and those behind their work.
+struct sharded_times {
+  double exposed = 0, hidden = 0;
+};
+
+/// The schedule of strategies/fully_sharded.cpp, walked as two streams: gathers of the next layer and scatters of the
+/// last gradient in a row on one, layers on the other. Micro-batches behind the third are as long as that. Of a rank
+/// without stages, whose weights `how.shard` ranks share.
+sharded_times sharded_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                               const micro_batch_times& times);
+
+} // namespace ringmaster::training
