@@ -32,6 +32,10 @@ device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
   return is_member(device) ? device : device_id{};
 }
 
+std::string admission::loss_of(device_id device) const {
+  return is_member(device) ? "" : name_of_rank(device) + " was lost";
+}
+
 std::string admission::name_of_rank(device_id device) const {
   auto rank = rank_of(device);
   auto named = names_.find(device);

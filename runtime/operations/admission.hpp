@@ -62,6 +62,9 @@ public:
 
   bool idle() const { return queues_.empty(); }
 
+  /// Why this device has no part in what the members do now: "device 0x3 was lost"; empty: it is one of them.
+  std::string loss_of(device_id device) const;
+
 private:
   /// What an open part is to be matched by.
   struct key {

@@ -96,17 +96,24 @@ uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
 }
 
 void call_desk::began(sequence_number sequence, const std::vector<call_part>& parts) {
-  auto& tickets = under_way_[sequence];
+  auto& under_way = under_way_[sequence];
   for (auto& x : parts)
-    tickets.push_back(x.ticket);
+    under_way.push_back({x.ticket, x.device});
 }
 
 void call_desk::operation_ended(sequence_number sequence, errc code, const std::string& error) {
   if (under_way_.empty())
     return;
-  if (auto tickets = under_way_.extract(sequence))
-    for (auto ticket : tickets.mapped())
-      part_ended(ticket, code, error);
+  auto ended = under_way_.extract(sequence);
+  if (!ended)
+    return;
+  for (auto& x : ended.mapped()) {
+    auto lost = error.empty() ? admission_.loss_of(x.device) : std::string{};
+    if (lost.empty())
+      part_ended(x.ticket, code, error);
+    else
+      part_ended(x.ticket, errc::device_lost, lost + ": the operation has ended without it");
+  }
 }
 
 void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error) {
@@ -154,12 +161,13 @@ call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequen
   auto& entry = calls_.at(ticket);
   expiry result;
   result.waited = fmt::format("{:.1f} s", std::chrono::duration<double>{now - entry.called_at}.count());
-  for (auto& [sequence, tickets] : under_way_)
-    if (entry.limited && std::count(tickets.begin(), tickets.end(), ticket) != 0)
+  auto is_it = [&](auto& x) { return x.ticket == ticket; };
+  for (auto& [sequence, under_way] : under_way_)
+    if (entry.limited && std::any_of(under_way.begin(), under_way.end(), is_it))
       result.late.push_back(sequence);
   if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
     admission_.give_up(ticket, errc::timed_out,
-                       fmt::format("{}; {}; waiting since {}", missing, last_ended, result.waited));
+                       fmt::format("{}; {}; waiting for {}", missing, last_ended, result.waited));
   return result;
 }
 
@@ -188,8 +196,8 @@ void call_desk::fail_all(errc code, const std::string& error) {
   while (auto found = admission_.next())
     parts_ended(found->parts, found->code, found->problem);
   for (auto& [sequence, under_way] : under_way_) // these end as operations
-    for (auto ticket : under_way)
-      std::erase(tickets, ticket);
+    for (auto& x : under_way)
+      std::erase(tickets, x.ticket);
   for (auto ticket : tickets) // splits
     while (calls_.count(ticket) != 0)
       part_ended(ticket, code, error);

@@ -55,7 +55,8 @@ public:
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(sequence_number sequence, const std::vector<call_part>& parts);
-  /// `code` and error of what has failed; none: it has ended well.
+  /// `code` and error of what has failed; none: it has ended well, and fails for those alone that were lost meanwhile:
+  /// their results are not there.
   void operation_ended(sequence_number sequence, errc code, const std::string& error);
   void parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error);
   /// Tells the callers their new communicators. Returns those that nobody waits for any more.
@@ -100,9 +101,13 @@ private:
   communicator_id owner_;
   admission admission_;
   bool paused_ = false;
-  std::map<epoch_number, std::vector<device_id>> ranks_;       ///< Devices by epoch, of the latest.
-  std::map<uint64_t, open_call> calls_;                        ///< By ticket.
-  std::map<sequence_number, std::vector<uint64_t>> under_way_; ///< Tickets, by the operation's sequence.
+  std::map<epoch_number, std::vector<device_id>> ranks_; ///< Devices by epoch, of the latest.
+  std::map<uint64_t, open_call> calls_;                  ///< By ticket.
+  struct part_under_way {
+    uint64_t ticket = 0;
+    device_id device; ///< The caller's.
+  };
+  std::map<sequence_number, std::vector<part_under_way>> under_way_; ///< By the operation's sequence.
   std::vector<uint64_t> last_tickets_;
   uint64_t groups_ = 0;
   std::deque<decision> decisions_;

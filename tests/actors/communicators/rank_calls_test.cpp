@@ -159,7 +159,7 @@ TEST_CASE("rank calls: a rank that never calls is named to every waiter when the
     waiting.push_back(x.handles[rank].all_reduce(x.buffers(rank, in, out), 1, proto::FLOAT32, {}, {.timeout = 2s}));
   for (auto& error : x.ended(waiting))
     CHECK(contains(
-      error, "rank 3 (device 0x4) has not called all_reduce #2; it last finished broadcast #1; waiting since 2.0 s"));
+      error, "rank 3 (device 0x4) has not called all_reduce #2; it last finished broadcast #1; waiting for 2.0 s"));
   auto late = x.handles[3].all_reduce(x.buffers(3, in, out), 1, proto::FLOAT32);
   CHECK(contains(x.ended({late})[0], "rank 3 (device 0x4) has not called all_reduce #2"));
   CHECK(x.all_well(call_on_all(x, [&](uint32_t r) { return x.handles[r].barrier(); })));

@@ -136,7 +136,7 @@ TEST_CASE("call desk: a limit says who is missing, and ends what is under way on
   CHECK(missing.late.empty());
   x.serve();
   CHECK(x.error(1)
-        == "rank 1 (device 0xb) has not called all_reduce #5; it last finished all_reduce #4; waiting since 2.0 s");
+        == "rank 1 (device 0xb) has not called all_reduce #5; it last finished all_reduce #4; waiting for 2.0 s");
   CHECK(x.answers.at(1).code() == static_cast<uint32_t>(errc::timed_out));
   x.call(2, sum(11));
   CHECK(x.error(2) == x.error(1));
@@ -147,6 +147,20 @@ TEST_CASE("call desk: a limit says who is missing, and ends what is under way on
   auto late = x.desk.expire(3, {6}, "", x.now);
   CHECK(late.late == std::vector<sequence_number>{{1}});
   CHECK(late.waited == "1.0 s");
+}
+
+TEST_CASE("call desk: of an operation that ends without a lost rank, that rank hears no success") {
+  fixture x{3};
+  for (uint64_t rank = 0; rank < 3; ++rank)
+    x.call(rank + 1, sum(10 + rank));
+  x.desk.name({12}, "device 0xc, node-2");
+  x.desk.set_ranks({2}, {{10}, {11}});
+  x.end({1});
+  CHECK(x.error(1) == "");
+  CHECK(x.error(2) == "");
+  CHECK(x.error(3) == "device 0xc, node-2 was lost: the operation has ended without it");
+  CHECK(x.answers[3].code() == static_cast<uint32_t>(errc::device_lost));
+  CHECK_FALSE(x.answers[3].success());
 }
 
 TEST_CASE("call desk: while members change nothing is begun") {
