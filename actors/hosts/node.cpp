@@ -92,6 +92,9 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
 // -- the other nodes ---------------------------------------------------------------
 
 void node_state::meet(const proto::NodePeers& x) {
+  places_.clear();
+  for (auto& peer : x.peers())
+    places_[peer.name()] = {peer.host(), static_cast<uint16_t>(peer.port())};
   std::map<std::string, known_peer> now;
   for (auto& peer : x.peers()) {
     if (peer.name() == options.name)
@@ -198,6 +201,16 @@ void node_state::tell_apart(known_peer& peer, const std::string& why) {
   self->send(options.coordinator, std::move(x));
 }
 
+void node_state::lost_way(known_peer& peer, const caf::error& why) {
+  const auto &here = places_[options.name], &there = places_[peer.where.name()];
+  tell_apart(peer,
+             fmt::format("the connection between {} and {} was lost: {}; where both run, look at cable, switch and "
+                         "firewall between them",
+                         text_of(here), text_of(there), render(why)));
+  if (auto& link = options.device.streams_options.link)
+    link->doubt(there.host);
+}
+
 void node_state::on_down(const caf::down_msg& x) {
   auto lost = std::find_if(peers_.begin(), peers_.end(), [&](auto& y) { return y.second.met == x.source; });
   if (lost != peers_.end()) {
@@ -205,10 +218,7 @@ void node_state::on_down(const caf::down_msg& x) {
     auto& peer = lost->second;
     peer.met = nullptr;
     peer.not_before = self->clock().now() + loss_limit();
-    tell_apart(peer, fmt::format("the connection to {}:{} was lost: {}", peer.where.host(), peer.where.port(),
-                                 render(x.reason)));
-    if (auto& link = options.device.streams_options.link)
-      link->doubt(peer.where.host());
+    lost_way(peer, x.reason);
     self->delayed_send(self, loss_limit(), peer.where);
     return;
   }
@@ -216,7 +226,7 @@ void node_state::on_down(const caf::down_msg& x) {
   if (visitor != visitors_.end()) {
     // Each end tells: one may learn late, and what it says until then is lost, also of what runs again.
     visitor->second.met = nullptr;
-    return tell_apart(visitor->second, "its connection was lost: " + render(x.reason));
+    return lost_way(visitor->second, x.reason);
   }
   if (options.coordinator && x.source == options.coordinator.address())
     self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));

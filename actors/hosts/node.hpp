@@ -2,6 +2,7 @@
 
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
+#include "runtime/text/endpoint.hpp"
 
 #include <chrono>
 #include <functional>
@@ -73,10 +74,13 @@ private:
   caf::timespan loss_limit() const;
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
+  /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
+  void lost_way(known_peer& peer, const caf::error& why);
 
   node_id id_;
   std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
   std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
+  std::map<std::string, endpoint> places_;     ///< Of all nodes, as the coordinator tells them.
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

@@ -170,18 +170,28 @@ private:
       std::swap(cancelled, cancelled_);
       std::swap(doubted, doubted_);
     }
-    for (auto& x : doubted)
+    for (auto& x : doubted) {
+      doubtful_[x] = std::chrono::steady_clock::now() + doubts_last;
       for (auto& peer : peers_)
         peer.second->doubt(x);
+    }
     for (auto& x : started) {
       auto& peer = peers_[x.from.process];
       if (!peer)
-        peer = std::make_unique<link_peer>(*loop, options, counts, x.from);
+        peer = make_peer(x.from);
       peer->fetch(x.what);
     }
     for (auto& x : cancelled)
       for (auto& peer : peers_)
         peer.second->cancel(*x);
+  }
+
+  std::unique_ptr<link_peer> make_peer(const link_place& there) {
+    auto result = std::make_unique<link_peer>(*loop, options, counts, there);
+    std::erase_if(doubtful_, [](auto& x) { return x.second < std::chrono::steady_clock::now(); });
+    for (auto& x : doubtful_)
+      result->doubt(x.first);
+    return result;
   }
 
   time_point next_due() const {
@@ -209,7 +219,9 @@ private:
   std::vector<std::unique_ptr<listener>> listeners_;
   std::list<std::unique_ptr<link_sender>> senders_;
   std::map<uint64_t, std::unique_ptr<link_peer>> peers_;
-  std::mutex mutex_; ///< For what stands below.
+  static constexpr std::chrono::minutes doubts_last{1};
+  std::map<std::string, time_point> doubtful_; ///< Hosts, and until when: also for those whom nobody asked yet.
+  std::mutex mutex_;                           ///< For what stands below.
   std::vector<order> started_;
   std::vector<std::shared_ptr<link_fetch>> cancelled_;
   std::vector<std::string> doubted_; ///< Hosts.

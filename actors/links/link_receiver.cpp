@@ -111,12 +111,14 @@ link_receiver::duration link_receiver::connect_limit() const {
 }
 
 void link_receiver::doubt(const std::string& host) {
-  if (host != there_.host || state_ != state::live)
+  if (host != there_.host)
     return;
-  doubted_ = true;
-  if (load() > 0)
+  doubted_ = true; // also where it is made later: what goes there is not to wait
+  if (state_ == state::connecting || state_ == state::greeting)
+    deadline_ = std::min(deadline_, std::chrono::steady_clock::now() + connect_limit());
+  else if (state_ == state::live && load() > 0)
     broke("may have lost its way");
-  else
+  else if (state_ == state::live)
     close();
 }
 

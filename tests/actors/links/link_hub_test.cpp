@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
+#include <netinet/in.h>
 #include <poll.h>
 #include <ranges>
 
@@ -383,6 +384,27 @@ TEST_CASE("links: a connection whose way is doubted is not waited for") {
   CHECK(fetch->state() == link_fetch::outcome::done);
   CHECK(has_pattern(out));
   CHECK(proxy.connections() == 2);
+}
+
+TEST_CASE("links: where a way is doubted before anybody goes it, its connection is waited for a third of the time") {
+  open_socket deaf{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}; // takes connections, and says nothing
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  REQUIRE(::bind(deaf.descriptor, reinterpret_cast<sockaddr*>(&at), size) == 0);
+  REQUIRE(::listen(deaf.descriptor, 8) == 0);
+  REQUIRE(::getsockname(deaf.descriptor, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  linked_owner owner{4096};
+  auto there = owner.hub->place();
+  there.endpoints = {fmt::format("127.0.0.1:{}", ntohs(at.sin_port))};
+  auto options = on_loopback();
+  options.connect_limit = 600ms;
+  linked_reader reader{options};
+  reader.hub->doubt("127.0.0.1");
+  std::vector<std::byte> out(4096);
+  CHECK(reader.fetch(there, 1, {out.data()}, out.size()) == link_fetch::outcome::unreachable);
+  CHECK(contains(render(reader.last->why()), "within 0.2 s"));
 }
 
 TEST_CASE("links: a connection that breaks again and again before a byte ends as unreachable") {
