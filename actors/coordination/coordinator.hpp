@@ -120,6 +120,8 @@ public:
   // -- what everybody is doing (coordinator_status.cpp) --
   /// As far as communicators know it, and which nodes have not answered within a moment.
   caf::result<proto::ClusterStatus> cluster_status();
+  /// Until the node has answered, however late, it counts as silent from then on.
+  void note_silence(node_id id, uint64_t since_ns);
 
   uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
 

@@ -183,6 +183,7 @@ void coordinator_state::fence(device_id id, const departure& how) {
   if (device == nullptr)
     return;
   auto handle = device->handle;
+  note_silence(device->node, how.noticed_ns != 0 ? how.noticed_ns : now_ns()); // the process may stand still
   device_gone(id, how);
   self->send_exit(caf::actor_cast<caf::actor>(handle.device),
                   make_error(errc::suspected, "ended on suspicion: " + how.cause));

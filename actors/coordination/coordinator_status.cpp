@@ -42,15 +42,6 @@ void ask_communicator(coordinator_state& state, communicator_id id, const known_
     });
 }
 
-/// Until the node has answered, however late, it counts as silent from when it was asked first.
-void note_silence(coordinator_state& state, node_id id, const node_actor& node, uint64_t asked_ns) {
-  if (!state.silent_since.try_emplace(id, asked_ns).second)
-    return; // its answer is waited for
-  auto answered = [&state, id] { state.silent_since.erase(id); };
-  state.self->request(node, caf::infinite, proto::AliveRequest{})
-    .then([answered](const proto::AliveResponse&) { answered(); }, [answered](const caf::error&) { answered(); });
-}
-
 void ask_node(coordinator_state& state, node_id id, const known_node& known, const status_gathering& all, int index) {
   auto node = caf::actor_cast<node_actor>(known.handle);
   if (!node)
@@ -59,9 +50,9 @@ void ask_node(coordinator_state& state, node_id id, const known_node& known, con
   auto asked_ns = all->answer.time_ns();
   state.self->request(node, node_limit, proto::AliveRequest{})
     .then([all](const proto::AliveResponse&) { all->told(); },
-          [&state, all, id, node, index, asked_ns](const caf::error& problem) {
-            if (problem == caf::sec::request_timeout) {
-              note_silence(state, id, node, asked_ns);
+          [&state, all, id, index, asked_ns](const caf::error& problem) {
+            if (problem == caf::sec::request_timeout && state.devices.nodes().count(id) != 0) {
+              state.note_silence(id, asked_ns);
               auto since = state.silent_since.at(id);
               all->answer.mutable_cluster()->mutable_nodes(index)->set_silent_ns(state.now_ns() - since);
             }
@@ -70,6 +61,15 @@ void ask_node(coordinator_state& state, node_id id, const known_node& known, con
 }
 
 } // namespace
+
+void coordinator_state::note_silence(node_id id, uint64_t since_ns) {
+  auto node = devices.nodes().find(id);
+  if (node == devices.nodes().end() || !silent_since.try_emplace(id, since_ns).second)
+    return; // or its answer is waited for
+  auto answered = [this, id] { silent_since.erase(id); };
+  self->request(caf::actor_cast<node_actor>(node->second.handle), caf::infinite, proto::AliveRequest{})
+    .then([answered](const proto::AliveResponse&) { answered(); }, [answered](const caf::error&) { answered(); });
+}
 
 caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
   auto all = std::make_shared<gathering<proto::ClusterStatus>>();

@@ -185,6 +185,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
                  || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){});
   bool busy = stalled || !ready_.empty();
   result.set_busy(busy);
+  result.set_has_come(phase_ == phase::joint);
   if (busy)
     result.set_busy_for_ns(static_cast<uint64_t>((stream.now() - last_move_).count()));
   if (phase_ == phase::finished)
@@ -192,7 +193,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   else if (phase_ == phase::waiting)
     result.set_doing("waiting for the plan of the next epoch");
   else if (phase_ == phase::joint)
-    result.set_doing("waiting for the other ranks to come to it");
+    result.set_doing("has come to it, waits for the others");
   else if (phase_ == phase::broken)
     result.set_doing("broken off");
   else if (phase_ == phase::planned && stalled)

@@ -32,13 +32,20 @@ CommunicatorStatus::Operation::Phase phase_of(const operation& op) {
   return op.state == operation::phase::decided ? told::DECIDED : told::CANCELLED;
 }
 
-bool has_done(const communicator_view& x, device_id device, const operation& op) {
-  return op.joint ? x.has_come(device, op.sequence) : op.finished.count(device) != 0;
-}
-
 /// Whether what the device said last is of this operation.
 bool is_of(const proto::Progress* said, const operation& op) {
   return said != nullptr && said->sequence() == op.sequence.value;
+}
+
+/// To a joint operation a rank may have come, and its process waits for its other ranks before it says so.
+bool has_come(const communicator_view& x, device_id device, const operation& op) {
+  auto said = x.watched.known(device, x.now).latest;
+  return x.has_come(device, op.sequence)
+         || (is_of(said, op) && said->has_come() && said->epoch() == x.epochs.epoch().value);
+}
+
+bool has_done(const communicator_view& x, device_id device, const operation& op) {
+  return op.joint ? has_come(x, device, op) : op.finished.count(device) != 0;
 }
 
 void tell(const communicator_view& x, const operation& op, CommunicatorStatus::Operation& to) {
@@ -102,7 +109,7 @@ std::string doing_of(const communicator_view& x, const rank_device& rank, const 
     return "finished";
   if (op->joint && op->state == operation::phase::decided)
     return "its data is being moved";
-  if (op->joint && x.has_come(rank.id(), op->sequence))
+  if (op->joint && has_come(x, rank.id(), *op))
     return "has come to it, waits for the others";
   auto said = x.watched.known(rank.id(), x.now).latest;
   bool older = said != nullptr && said->sequence() != 0 && said->sequence() < op->sequence.value;

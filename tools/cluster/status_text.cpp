@@ -54,9 +54,12 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   if (node.draining())
     text += "is drained, with ";
   text += devices.empty() ? "no device" : fmt::format("{}", fmt::join(devices, ", "));
-  if (node.silent_ns() > 0)
+  constexpr uint64_t a_while_ns = 500'000'000;
+  if (node.silent_ns() >= a_while_ns)
     text += fmt::format("; it has been silent for {}: its process stands still, or the way there does",
                         age_text(node.silent_ns()));
+  else if (node.silent_ns() > 0)
+    text += "; it does not answer at once: its process is busy or stands still, or the way there does";
   bool complete = devices.size() >= node.devices_announced();
   if (!complete)
     text += fmt::format(", {} of its {}", devices.size(), counted(node.devices_announced(), "device"));

@@ -103,6 +103,18 @@ TEST_CASE("communicator status: of a joint operation those count who have come t
   CHECK(status.ranks(0).waits_for_size() == 1);
   CHECK(status.ranks(0).waits_for(0) == 1);
   CHECK(status.ranks(1).waits_for_size() == 0);
+  x.come = {{1}};
+  CHECK(x.look().ranks(0).waits_for_size() == 2);
+  x.say(3, "has come to it, waits for the others"); // beside 2, whom their process waits for
+  auto word = x.watched.known({3}, x.now).latest;
+  REQUIRE(word != nullptr);
+  auto come = *word;
+  come.set_has_come(true);
+  x.watched.on_answer(come, x.now);
+  status = x.look();
+  CHECK(status.operations(0).ranks_done() == 2);
+  CHECK(status.ranks(0).waits_for_size() == 1);
+  CHECK(status.ranks(2).doing() == "has come to it, waits for the others");
 }
 
 TEST_CASE("communicator status: while members change it says who has stopped, who has not, and who is lost") {
