@@ -124,7 +124,7 @@ class run_call final : public configured_call {
       predicted = std::move(*made);
     }
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken()));
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), predicted));
     else
       fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
                  predicted ? prediction_text(found, *predicted) : "");
@@ -140,7 +140,7 @@ class run_call final : public configured_call {
   void tell_part(const console& to, const run_settings& what, const run_outcome& found) {
     steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken()));
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), {}));
     if (auto problem = draw(found))
       fmt::print(to.err, "ringmaster train: {}\n", render(problem));
   }

@@ -16,6 +16,13 @@ using namespace training;
 
 namespace {
 
+uint64_t simulated_bytes_of(const predicted_step& by) {
+  uint64_t result = 0;
+  for (auto& each : by.simulated.ranks)
+    result = std::max(result, each.peak_memory);
+  return result;
+}
+
 /// Those that are learned.
 uint64_t parameters_of(const model_layers& layers) {
   uint64_t result = 0;
@@ -88,16 +95,13 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
 
 std::string prediction_text(const run_outcome& x, const predicted_step& by) {
   const auto ns = [](double seconds) { return duration_text(static_cast<uint64_t>(seconds * 1e9)); };
-  uint64_t simulated_bytes = 0;
-  for (auto& each : by.simulated.ranks)
-    simulated_bytes = std::max(simulated_bytes, each.peak_memory);
   const auto first = x.profiles.first, last = x.profiles.last;
   const auto steps = first == last ? fmt::format("step {}", first)
                                    : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n"
                      "memory of a rank: {} at most, simulated {}\n",
                      ns(x.step_seconds), steps, ns(by.seconds), 100 * (by.seconds / x.step_seconds - 1),
-                     bytes_text(x.bytes_peak), bytes_text(simulated_bytes));
+                     bytes_text(x.bytes_peak), bytes_text(simulated_bytes_of(by)));
 }
 
 std::string ending_text(const run_outcome& x, double seconds) {
@@ -107,7 +111,7 @@ std::string ending_text(const run_outcome& x, double seconds) {
 
 std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
                      const std::map<uint64_t, step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds) {
+                     double seconds, const std::optional<predicted_step>& predicted) {
   json_writer json;
   json.object()
     .member("model", x.model->name)
@@ -123,6 +127,12 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("seconds", seconds)
     .member("step_seconds", found.step_seconds)
     .member("peak_bytes", found.bytes_peak);
+  if (predicted)
+    json.object("simulated")
+      .member("step_seconds", predicted->seconds)
+      .member("peak_bytes", simulated_bytes_of(*predicted))
+      .member("profiled_steps", found.profiles.steps.size())
+      .end();
   json.list("epochs");
   for (auto& each : found.epochs)
     json.object()

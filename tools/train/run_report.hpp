@@ -18,8 +18,9 @@ std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of
 std::string prediction_text(const training::run_outcome& x, const training::predicted_step& by);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
+/// All of it as an object; `predicted` where steps were profiled.
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
                      const std::map<uint64_t, training::step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds);
+                     double seconds, const std::optional<training::predicted_step>& predicted);
 
 } // namespace ringmaster

@@ -188,6 +188,21 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--samples", "20"}, "there are 20 samples, which never fill a batch of 64: take smaller batches\n");
 }
 
+TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
+  auto found = train_digits({"--epochs", "2", "--profile", "--json"});
+  REQUIRE(found.code == exit_ok);
+  auto json = parse_json(found.out);
+  REQUIRE(json);
+  for (size_t i = 0; i < json->keys.size(); ++i)
+    if (json->keys[i].name == "simulated") {
+      CHECK(json->entries[i].keys[0].name == "step_seconds");
+      CHECK(json->entries[i].entries[0].number > 0);
+      CHECK(json->entries[i].entries[1].number > 25450 * 4); // bytes: the weights, at least
+      return;
+    }
+  FAIL("there is no prediction");
+}
+
 TEST_CASE("a strategy is judged by the chunks and micro-batches that are told, not by its usual ones") {
   CHECK(train_digits({"--strategy", "3d", "--chunks", "1", "--data-ranks", "2"}).code == exit_ok);
   CHECK(train_digits({"--strategy", "interleaved", "--micro-batch", "4", "--sizes", "16-16-16"}).code == exit_ok);
