@@ -105,6 +105,10 @@ std::string json_of(const plan_outcome& x) {
       json.key("least_gpus").null();
     write_numbers(json, "near_gpus", x.near.devices);
     write_numbers(json, "near_global_batches", x.near.batches);
+    json.list("filters_in_the_way");
+    for (auto each : x.near.filters)
+      json.value(each);
+    json.end();
   }
   if (x.failures) {
     json.key("failures");

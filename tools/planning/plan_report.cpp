@@ -119,10 +119,13 @@ std::string joined(const std::vector<uint32_t>& all) {
 /// Why there is no plan, and what would have one.
 std::string nothing_text(const plan_outcome& x) {
   if (x.found.smallest.empty())
-    return fmt::format("\nNo plan divides the model and the batch among so many devices, or the options leave none. "
-                       "Numbers of GPUs that do: {}. "
-                       "Global batches that do: {}.\n",
-                       joined(x.near.devices), joined(x.near.batches));
+    return fmt::format(
+      "\nNo plan divides the model and the batch among so many devices{}. Numbers of GPUs that do: {}. "
+      "Global batches that do: {}.\n",
+      x.near.filters.empty()
+        ? ""
+        : fmt::format(" as the options say; without --{} some do", fmt::join(x.near.filters, ", or without --")),
+      joined(x.near.devices), joined(x.near.batches));
   auto& nearest = x.found.smallest.front();
   return fmt::format("\nNone fits. The nearest lacks {:.1f} GB:\n{}\n{}\n{}\n{}",
                      (nearest.cost.memory_bytes - room_of(x)) / giga, plan_header(), plan_line(nearest),

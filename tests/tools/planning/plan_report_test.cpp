@@ -64,6 +64,11 @@ TEST_CASE("plan: where none fits or divides it says what would") {
   auto odd = answer_to({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
   CHECK(odd.code == 1);
   CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
+  auto filtered = answer_to({"--model=llama3-8b", "--system=h100-80g", "--gpus=64", "--global-batch=128", "--tensor=3",
+                             "--recompute=full"});
+  CHECK(filtered.code == 1);
+  CHECK(filtered.out.find("among so many devices as the options say; without --tensor some do. Numbers")
+        != std::string::npos);
 }
 
 TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {

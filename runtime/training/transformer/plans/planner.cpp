@@ -346,10 +346,38 @@ std::optional<uint32_t> least_devices(const plan_question& asked, const std::fun
   return interrupted ? std::nullopt : std::optional{0u};
 }
 
+namespace {
+
+/// Parts of the filter without which anything divides.
+std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
+  using part = std::pair<std::string_view, void (*)(plan_filter&)>;
+  static constexpr std::array<part, 10> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
+                                              {"context", [](plan_filter& x) { x.context = {}; }},
+                                              {"expert", [](plan_filter& x) { x.expert = {}; }},
+                                              {"data", [](plan_filter& x) { x.data = {}; }},
+                                              {"pipeline", [](plan_filter& x) { x.pipeline = {}; }},
+                                              {"chunks", [](plan_filter& x) { x.chunks = {}; }},
+                                              {"micro-batch", [](plan_filter& x) { x.micro_batches.clear(); }},
+                                              {"schedule", [](plan_filter& x) { x.only.clear(); }},
+                                              {"exclude", [](plan_filter& x) { x.excluded.clear(); }},
+                                              {"recompute", [](plan_filter& x) { x.recomputations.clear(); }}};
+  std::vector<std::string_view> result;
+  for (auto& [name, leave_out] : parts) {
+    auto other = asked;
+    leave_out(other.filter);
+    if (any_plan(other, false))
+      result.push_back(name);
+  }
+  return result;
+}
+
+} // namespace
+
 near_questions near_questions_that_divide(const plan_question& asked) {
   constexpr size_t shown = 4;
   constexpr uint32_t tried = 256;
   near_questions result;
+  result.filters = filters_in_the_way(asked);
   auto divides = [](const plan_question& x) { return any_plan(x, false); };
   for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
     for (bool less : {true, false}) {

@@ -68,9 +68,10 @@ transformer_plans plan_transformer(const plan_question& asked, size_t count = 10
 std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch = {});
 
 /// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
-/// most four each.
+/// most four each. And what of the filter is in the way by itself: "tensor", "schedule", ...
 struct near_questions {
   std::vector<uint32_t> devices, batches;
+  std::vector<std::string_view> filters;
 };
 near_questions near_questions_that_divide(const plan_question& asked);
 
