@@ -130,7 +130,9 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
   const auto& plan = best.plan;
   failure_question job;
   job.gpus = asked.devices;
-  job.gpus_per_host = static_cast<uint32_t>(std::min<double>(asked.system.devices_per_host, asked.devices));
+  const auto together = asked.system.devices_per_tray > 0 ? asked.system.devices_per_tray
+                                                          : asked.system.devices_per_host;
+  job.gpus_per_host = static_cast<uint32_t>(std::min<double>(together, asked.devices));
   job.copies = asked.trained.experts.count > 0 ? std::min(plan.how.shape.data, plan.how.expert_replicas())
                                                : plan.how.shape.data;
   job.sharded = plan.how.zero > 0 || plan.how.shard > 0;

@@ -22,7 +22,7 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 48> all{{
+  static const std::array<system_constant, 49> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
     {"nvfp4_flops", &s::nvfp4_flops},
@@ -33,6 +33,7 @@ std::span<const system_constant> system_constants() {
     {"host_link_bandwidth", &s::host_link_bandwidth},
     {"watts", &s::watts},
     {"devices_per_host", &s::devices_per_host},
+    {"devices_per_tray", &s::devices_per_tray},
     {"link_per_device", &s::link_per_device},
     {"host_bandwidth", &s::host_bandwidth},
     {"host_latency_s", &s::host_latency_s},

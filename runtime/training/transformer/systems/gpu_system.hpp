@@ -28,6 +28,7 @@ struct gpu_system {
   double host_link_bandwidth = 25e9; ///< Of a device, to its host's memory.
   double watts = 0;                  ///< Of a device with its share of the host, at work; 0: not known.
   double devices_per_host = 0;       ///< Of a domain.
+  double devices_per_tray = 0;       ///< That fail and are replaced together; 0: a domain's.
   double link_per_device = 0;        ///< Of a device into its domain, each way, as its data sheet has it; 0: none.
   double host_bandwidth = 0;         ///< Of that, the bus bandwidth of an all_reduce within a domain.
   double host_latency_s = 0;         ///< Of one.

@@ -115,7 +115,7 @@ gpu_system b300_hardware() {
   return x;
 }
 
-/// NVIDIA GB200 NVL72: 72 GPUs in a domain of NVLink 5, 400 Gb/s each.
+/// NVIDIA GB200 NVL72: 72 GPUs in a domain of NVLink 5, 4 in a compute tray, 400 Gb/s each.
 gpu_system gb200_hardware() {
   auto x = b200_hardware();
   x.name = "gb200-nvl72";
@@ -126,6 +126,7 @@ gpu_system gb200_hardware() {
   x.host_link_bandwidth = 200e9;
   x.watts = 1200;
   x.devices_per_host = 72;
+  x.devices_per_tray = 4;
   x.network_bandwidth = 72 * 45e9;
   return x;
 }
