@@ -5,6 +5,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
@@ -224,6 +225,10 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       proto::DeviceJoinResponse answer;
       state.mark_ids();
       answer.set_device_id(state.options.ids->new_device(device_id{x.wanted_id()}).value);
+      if (x.wanted_id() != 0 && answer.device_id() != x.wanted_id())
+        spdlog::warn(
+          "the id 0x{:x} that is wished for a device was given before, and none is given twice: it is 0x{:x}",
+          x.wanted_id(), answer.device_id());
       return answer;
     },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },

@@ -202,7 +202,7 @@ void node_state::tell_apart(known_peer& peer, const std::string& why) {
 }
 
 void node_state::lost_way(known_peer& peer, const caf::error& why) {
-  const auto &here = places_[options.name], &there = places_[peer.where.name()];
+  const auto here = places_[options.name], there = places_[peer.where.name()];
   tell_apart(peer,
              fmt::format("the connection between {} and {} was lost: {}; where both run, look at cable, switch and "
                          "firewall between them",

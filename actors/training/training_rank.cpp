@@ -157,9 +157,8 @@ bool training_rank_state::begin(pending& x) {
   const auto ended = seconds_now();
   note(x, begun, ended, held);
   constexpr auto looks_every = std::chrono::milliseconds{500};
-  if (!x.aside
-      && self->clock().now() - looked_at_
-           > looks_every) { // the step may have been given up; if not, this is a sign of life
+  // The step may have been given up; if not, this is a sign of life.
+  if (!x.aside && self->clock().now() - looked_at_ > looks_every) {
     paused_ = &x;
     self->send(settings_.trainer, rank_alive{order_.attempt});
     self->send(self, atom::resume_v, order_.attempt);

@@ -31,8 +31,7 @@ struct run_settings {
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
   caf::timespan patience = std::chrono::seconds{60};      ///< A rank that is not heard of for so long hangs.
   bool profiles = false;                                  ///< See run_outcome::profiles.
-  std::optional<uint64_t>
-    kill_at; ///< When this step has begun, 1 or a later one, one of its devices is killed on purpose.
+  std::optional<uint64_t> kill_at; ///< When this step, 1 or later, has begun, one of its devices is killed on purpose.
 };
 
 /// Behind an epoch.
