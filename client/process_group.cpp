@@ -103,8 +103,7 @@ caf::error process_group::play_one() {
   name_ = us.job.empty() ? "world" : "world of " + us.job;
   options_.device.count = 1;
   if (options_.node.name.empty())
-    options_.node.name = us.job.empty() ? fmt::format("rank-{}", us.rank)
-                                        : fmt::format("rank-{}-of-{}", us.rank, us.job);
+    options_.node.name = node_name_of_rank(us.rank, us.job);
   if (auto problem = open_cluster())
     return problem;
   options_.node.join = text_of(us.coordinator);

@@ -209,6 +209,10 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
 
 } // namespace
 
+std::string node_name_of_rank(uint32_t rank, const std::string& job) {
+  return job.empty() ? fmt::format("rank-{}", rank) : fmt::format("rank-{}-of-{}", rank, job);
+}
+
 std::vector<std::string> rank_variables() {
   std::vector<std::string> result;
   for (auto& x : launchers) {

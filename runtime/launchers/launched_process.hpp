@@ -51,6 +51,10 @@ environment process_environment();
 caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables,
                                                                    const coordinator_port& port);
 
+/// As which node a rank's process joins, where nobody names it otherwise: "rank-3", or of a launcher's job
+/// "rank-3-of-JOB".
+std::string node_name_of_rank(uint32_t rank, const std::string& job = {});
+
 /// The variables by which launchers say that a process is one of their ranks.
 std::vector<std::string> rank_variables();
 

@@ -39,9 +39,10 @@ bool is_of(const proto::Progress* said, const operation& op) {
 
 /// To a joint operation a rank may have come, and its process waits for its other ranks before it says so.
 bool has_come(const communicator_view& x, device_id device, const operation& op) {
+  if (x.has_come(device, op.sequence))
+    return true;
   auto said = x.watched.known(device, x.now).latest;
-  return x.has_come(device, op.sequence)
-         || (is_of(said, op) && said->has_come() && said->epoch() == x.epochs.epoch().value);
+  return is_of(said, op) && said->has_come() && said->epoch() == x.epochs.epoch().value;
 }
 
 bool has_done(const communicator_view& x, device_id device, const operation& op) {
@@ -63,28 +64,38 @@ void tell(const communicator_view& x, const operation& op, CommunicatorStatus::O
   to.set_ranks_done(done);
 }
 
-/// Ranks that a rank waits for: by what it says, or those who have not done what it has done.
-void tell_waits(const communicator_view& x, const rank_device& rank, const operation* op,
-                CommunicatorStatus::Rank& to) {
-  if (op == nullptr || op->state != operation::phase::running || op->attempts == 0 || rank.lost || x.epochs.changing())
-    return;
-  auto said = x.watched.known(rank.id(), x.now).latest;
-  if (!has_done(x, rank.id(), *op)) {
-    if (is_of(said, *op))
-      *to.mutable_waits_for() = said->waits_for();
-    return;
-  }
-  for (uint32_t other = 0; other < x.epochs.ranks().size(); ++other)
-    if (!has_done(x, x.epochs.ranks()[other].id(), *op))
-      to.add_waits_for(other);
+/// Whether ranks wait for each other in it.
+bool is_waited_in(const communicator_view& x, const operation* op) {
+  return op != nullptr && op->state == operation::phase::running && op->attempts > 0 && !x.epochs.changing();
 }
 
-void tell(const communicator_view& x, const rank_device& rank, const operation* op, CommunicatorStatus::Rank& to) {
+/// Ranks that have not done what those wait for who have; asked once for all of them.
+std::vector<uint32_t> missing_in(const communicator_view& x, const operation* op) {
+  std::vector<uint32_t> result;
+  for (uint32_t rank = 0; is_waited_in(x, op) && rank < x.epochs.ranks().size(); ++rank)
+    if (!has_done(x, x.epochs.ranks()[rank].id(), *op))
+      result.push_back(rank);
+  return result;
+}
+
+/// Ranks that a rank waits for: by what it says, or those who have not done what it has done.
+void tell_waits(const communicator_view& x, const rank_device& rank, const operation* op,
+                const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
+  if (rank.lost || !is_waited_in(x, op))
+    return;
+  if (has_done(x, rank.id(), *op))
+    to.mutable_waits_for()->Assign(missing.begin(), missing.end());
+  else if (auto said = x.watched.known(rank.id(), x.now).latest; is_of(said, *op))
+    *to.mutable_waits_for() = said->waits_for();
+}
+
+void tell(const communicator_view& x, const rank_device& rank, const operation* op,
+          const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
   auto known = x.watched.known(rank.id(), x.now);
   to.set_device_id(rank.id().value);
   to.set_doing(doing_of(x, rank, op));
   to.set_lost(rank.lost);
-  tell_waits(x, rank, op, to);
+  tell_waits(x, rank, op, missing, to);
   if (known.latest != nullptr) {
     *to.mutable_latest() = *known.latest;
     to.set_latest_age_ns(ns(known.age));
@@ -128,8 +139,10 @@ CommunicatorStatus status_of(const communicator_view& x) {
   result.set_waiting_for_group_end(static_cast<uint32_t>(x.epochs.operations().waiting()));
   for (size_t i = 0; i < std::min(queue.size(), operations_told_max); ++i)
     tell(x, queue[i], *result.add_operations());
+  auto first = queue.empty() ? nullptr : &queue.front();
+  auto missing = missing_in(x, first);
   for (auto& rank : x.epochs.ranks())
-    tell(x, rank, queue.empty() ? nullptr : &queue.front(), *result.add_ranks());
+    tell(x, rank, first, missing, *result.add_ranks());
   result.set_open_calls(static_cast<uint32_t>(x.calls.open()));
   for (auto& call : x.calls.waiting(x.epochs.operations().latest().next(), x.now)) {
     auto& told = *result.add_waiting_calls();

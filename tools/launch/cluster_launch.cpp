@@ -1,6 +1,7 @@
 #include "tools/launch/cluster_launch.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/own_address.hpp"
 #include "tools/launch/node_command.hpp"
 
@@ -51,10 +52,6 @@ uint16_t read_port(const std::string& file) {
 /// Whether `ringmaster info` has waited for it in vain.
 bool is_missing(const std::string& listed, const std::string& name) {
   return ("\n" + listed).find("\nmissing: " + name + "\n") != std::string::npos;
-}
-
-std::string node_name_of(uint32_t rank) {
-  return fmt::format("rank-{}", rank); // as client/process_group.cpp has it
 }
 
 bool ended(const watched_process* process) {
@@ -212,7 +209,7 @@ void cluster_launch::report_failed_ranks() {
 void cluster_launch::await_ranks() {
   std::vector<std::string> names;
   for (auto rank : program_.running_by_ssh())
-    names.push_back(node_name_of(rank));
+    names.push_back(node_name_of_rank(rank));
   if (!names.empty())
     info_ = start("info", {.arguments = info_command(line_, names, address_, line_.timeout)},
                   watched_process::output_use::kept);
@@ -224,7 +221,7 @@ void cluster_launch::report_absent_ranks() {
     return;
   auto listed = std::exchange(info_, nullptr)->kept_output();
   for (auto rank : program_.running_by_ssh())
-    if (is_missing(listed, node_name_of(rank))) {
+    if (is_missing(listed, node_name_of_rank(rank))) {
       say(fmt::format("{} has not joined after {}: does {} hang, or its program?", place_text(ranks_[rank]),
                       in_seconds(line_.timeout), line_.ssh));
       program_.not_heard_of(rank);

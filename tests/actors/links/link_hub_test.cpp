@@ -14,7 +14,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
-#include <netinet/in.h>
 #include <poll.h>
 #include <ranges>
 
@@ -387,17 +386,11 @@ TEST_CASE("links: a connection whose way is doubted is not waited for") {
 }
 
 TEST_CASE("links: where a way is doubted before anybody goes it, its connection is waited for a third of the time") {
-  open_socket deaf{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}; // takes connections, and says nothing
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  REQUIRE(::bind(deaf.descriptor, reinterpret_cast<sockaddr*>(&at), size) == 0);
-  REQUIRE(::listen(deaf.descriptor, 8) == 0);
-  REQUIRE(::getsockname(deaf.descriptor, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  auto deaf = listen_at({"127.0.0.1", 0}); // takes connections, and says nothing
+  REQUIRE(deaf);
   linked_owner owner{4096};
   auto there = owner.hub->place();
-  there.endpoints = {fmt::format("127.0.0.1:{}", ntohs(at.sin_port))};
+  there.endpoints = {own_end_text(deaf->descriptor)};
   auto options = on_loopback();
   options.connect_limit = 600ms;
   linked_reader reader{options};

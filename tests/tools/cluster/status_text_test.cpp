@@ -73,6 +73,16 @@ proto::ClusterStatus cluster_that_waits() {
   return result;
 }
 
+/// The same with nothing in flight.
+proto::ClusterStatus cluster_that_rests() {
+  auto result = cluster_that_waits();
+  auto& x = *result.mutable_communicators(0);
+  x.clear_operations();
+  x.set_operations_in_flight(0);
+  x.set_still_ns(0);
+  return result;
+}
+
 std::string told(const proto::ClusterStatus& x) {
   std::string result;
   for (auto& line : status_text(x, "10.0.0.1:7077", std::chrono::hours{1}))
@@ -152,10 +162,8 @@ TEST_CASE("status text: a node that does not answer stands out, with how long it
 }
 
 TEST_CASE("status text: an idle communicator says since when, and counts what its ranks have done in memory") {
-  auto status = cluster_that_waits();
+  auto status = cluster_that_rests();
   auto& x = *status.mutable_communicators(0);
-  x.clear_operations();
-  x.set_operations_in_flight(0);
   x.set_quiet_ns(2'000 * milli_ns);
   CHECK(told(status).find("epoch 2, nothing in flight, the latest ended 2.0 s ago; 16 ended well, 0 failed\n")
         != std::string::npos);
@@ -166,11 +174,7 @@ TEST_CASE("status text: an idle communicator says since when, and counts what it
 }
 
 TEST_CASE("status text: an idle communicator is a line, one that is silent says why, what is gone comes last") {
-  auto status = cluster_that_waits();
-  auto& x = *status.mutable_communicators(0);
-  x.clear_operations();
-  x.set_operations_in_flight(0);
-  x.set_still_ns(0);
+  auto status = cluster_that_rests();
   auto& silent = *status.add_communicators();
   silent.set_comm_id(8);
   silent.set_silent("communicator 8 did not answer within 0.1 s");

@@ -272,8 +272,7 @@ TEST_CASE("info: what the environment says of the cluster is named where it is w
   CHECK(info.finish() == 2);
   CHECK(info.error
         == "ringmaster info: RINGMASTER_COORDINATOR in the environment: \"here\" is no endpoint: that is \"host:port\" "
-           "with "
-           "a port from 1 to 65535\n");
+           "with a port from 1 to 65535\n");
 }
 
 TEST_CASE("info, destroy, node: a host that there is not is no fault of the command line") {

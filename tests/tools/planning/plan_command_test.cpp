@@ -59,7 +59,7 @@ TEST_CASE("plan: the ten best, why the others lose, the simulated best and the f
 }
 
 TEST_CASE("plan: what looks slower in closed form and is faster simulated stands first, with its rates") {
-  auto first_of = [](std::vector<std::string> more) { // in closed form FSDP is 8 % faster than it is
+  auto first_of = [](std::vector<std::string> more) { // of the same question, under a filter or not
     std::vector<std::string> args{"--model", "qwen3-30b-a3b", "--system",           "b200",  "--precision",
                                   "fp8",     "--gpus=128",    "--global-batch=512", "--json"};
     args.insert(args.end(), more.begin(), more.end());
