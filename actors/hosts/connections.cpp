@@ -62,10 +62,11 @@ private:
   const std::chrono::milliseconds way_;
 };
 
-/// On a thread of its own: whoever is silent there holds up nobody else.
+/// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
+/// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached + caf::hidden>(protocol, way);
+  return system.spawn<connector, caf::detached>(protocol, way);
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes

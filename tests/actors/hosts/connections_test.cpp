@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <set>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace ringmaster;
@@ -201,4 +202,26 @@ TEST_CASE("connections: whoever ends waits neither for an answer nor for a host 
     CHECK(code_of(connect_to(here.system, {"127.0.0.1", mute.port}, 20s).error()) == errc::aborted);
   }
   CHECK(std::chrono::steady_clock::now() - begun < 5s);
+}
+
+TEST_CASE("connections: a process ends behind the connection that it is still making") {
+  bound_port deaf{true};
+  REQUIRE(::listen(deaf.fd, 0) == 0);
+  auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);
+  REQUIRE(fills);
+  auto given_up = std::make_shared<std::promise<caf::error>>();
+  auto ended = std::make_shared<std::promise<void>>();
+  auto begins = given_up->get_future();
+  auto ends = ended->get_future();
+  std::thread{[=, port = deaf.port] { // not joined: it may never end
+    {
+      process here;
+      given_up->set_value(connect_to(here.system, {"127.0.0.1", port}, 100ms).error());
+    }
+    ended->set_value();
+  }}
+    .detach();
+  CHECK(code_of(begins.get()) == errc::timed_out);
+  open_socket taken{::accept(deaf.fd, nullptr, nullptr)}; // now there is room for what the system sends again
+  CHECK(ends.wait_for(10s) == std::future_status::ready);
 }
