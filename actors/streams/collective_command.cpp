@@ -124,32 +124,16 @@ caf::error collective_command::prepare_reduction() {
       return std::move(range.error());
     staged_ = *range;
   }
-  for (auto& x : pieces()) {
-    if (x.input_bytes == 0)
-      continue;
-    block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.input_bytes)->data()};
+  for (auto& x : inputs()) {
+    block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.bytes)->data()};
     if (scales) {
       sink.factor = what().factors(what().factors_size() == 1 ? 0 : static_cast<int>(rank_));
       sink.datatype = what().datatype();
     }
-    device_window own{received_->memory->id(), x.input, x.input_bytes, received_->memory};
+    device_window own{received_->memory->id(), x.address, x.bytes, received_->memory};
     ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
   }
   return caf::none;
-}
-
-std::vector<collective_command::piece> collective_command::pieces() const {
-  if (!fused())
-    return {{0, input_address(), input_bytes_, output_address(), output_bytes_}};
-  std::vector<piece> result;
-  uint64_t offset = 0;
-  for (auto& x : plan_->fused()) {
-    auto at = static_cast<int>(rank_);
-    auto bytes = x.count() * element_bytes_; // all-reduces: in as out
-    result.push_back({offset, x.input_addresses(at), bytes, x.output_addresses(at), bytes});
-    offset += bytes;
-  }
-  return result;
 }
 
 caf::error collective_command::check_buffers() const {
@@ -157,12 +141,10 @@ caf::error collective_command::check_buffers() const {
     auto range = received_->memory->at(address, bytes);
     return range ? caf::error{} : std::move(range.error());
   };
-  for (auto& x : pieces()) {
-    if (auto problem = check(x.input, x.input_bytes))
-      return problem;
-    if (auto problem = check(x.output, x.output_bytes))
-      return problem;
-  }
+  for (auto& side : {inputs(), outputs()})
+    for (auto& x : side)
+      if (auto problem = check(x.address, x.bytes))
+        return problem;
   return caf::none;
 }
 
@@ -399,11 +381,9 @@ void collective_command::release(stream_state& stream) {
   phase_ = phase::committing;
   if (shadow_ == 0)
     return commit_done(stream);
-  for (auto& x : pieces()) {
-    if (x.output_bytes == 0)
-      continue;
-    device_window own{received_->memory->id(), shadow_ + x.offset, x.output_bytes, received_->memory};
-    block_sink sink{received_->memory->at(x.output, x.output_bytes)->data()};
+  for (auto& x : outputs()) {
+    device_window own{received_->memory->id(), shadow_ + x.offset, x.bytes, received_->memory};
+    block_sink sink{received_->memory->at(x.address, x.bytes)->data()};
     ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
   }
   advance(stream);

@@ -3,6 +3,7 @@
 #include "actors/streams/command.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/operations/packing.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/schedule/schedule_run.hpp"
 
@@ -98,14 +99,8 @@ private:
   caf::error check_buffers() const;
   /// The next of what is about to be written gets its memory. Returns whether there is more: it takes long.
   bool expect_bytes();
-  struct piece {         ///< One of a fused operation's; else the whole.
-    uint64_t offset = 0; ///< In the packed buffers.
-    uint64_t input = 0;
-    uint64_t input_bytes = 0;
-    uint64_t output = 0;
-    uint64_t output_bytes = 0;
-  };
-  std::vector<piece> pieces() const;
+  std::vector<packed_piece> inputs() const { return packed_pieces(*plan_, rank_, buffer_side::input, input_bytes_); }
+  std::vector<packed_piece> outputs() const { return packed_pieces(*plan_, rank_, buffer_side::output, output_bytes_); }
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
@@ -131,8 +126,13 @@ private:
   }
 
   const proto::Collective& what() const { return plan_->collective(); }
-  uint64_t input_address() const { return plan_->input_addresses(static_cast<int>(rank_)); }
-  uint64_t output_address() const { return plan_->output_addresses(static_cast<int>(rank_)); }
+  /// Where several are fused, the first one's.
+  uint64_t input_address() const {
+    return (fused() ? plan_->fused(0).input_addresses() : plan_->input_addresses()).Get(static_cast<int>(rank_));
+  }
+  uint64_t output_address() const {
+    return (fused() ? plan_->fused(0).output_addresses() : plan_->output_addresses()).Get(static_cast<int>(rank_));
+  }
   uint64_t address_of(const block_range& range) const;
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }

@@ -27,10 +27,11 @@ namespace ringmaster {
 
 namespace {
 
-// Elements go from rank to rank in an order of theirs, whatever block they are in.
+// A block's elements go from rank to rank in one order.
 constexpr algorithm_facts same_anywhere{.same_anywhere = true};
 constexpr algorithm_facts in_chunks{.in_chunks = true};
 constexpr algorithm_facts by_hosts{.by_hosts = true};
+constexpr algorithm_facts by_hosts_same_anywhere{.same_anywhere = true, .by_hosts = true};
 constexpr algorithm_facts in_chunks_by_hosts{.in_chunks = true, .by_hosts = true};
 constexpr algorithm_facts in_chunks_same_anywhere{.same_anywhere = true, .in_chunks = true};
 // The `direct` ones: what `joint_execution` does, with messages.
@@ -63,7 +64,7 @@ std::vector<algorithm> algorithm_catalogue() {
     {"naive", proto::ALL_REDUCE, naive_all_reduce_cost, plan_naive_all_reduce, cost_of_naive_all_reduce, nullptr,
      same_anywhere},
     {"halving_doubling", proto::ALL_REDUCE, halving_doubling_all_reduce_cost, plan_halving_doubling_all_reduce,
-     cost_of_halving_doubling_all_reduce},
+     cost_of_halving_doubling_all_reduce, nullptr, same_anywhere},
     {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce, nullptr,
      joint_in_rank_order},
     {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
@@ -72,10 +73,12 @@ std::vector<algorithm> algorithm_catalogue() {
      cost_of_hierarchical_all_reduce, nullptr, by_hosts},
     {"double_tree", proto::REDUCE, double_tree_reduce_cost, plan_double_tree_reduce, cost_of_double_tree_reduce,
      nullptr, in_chunks},
-    {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce, nullptr, in_chunks},
-    {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce},
-    {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce},
-    {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce},
+    {"chain", proto::REDUCE, chain_reduce_cost, plan_chain_reduce, cost_of_chain_reduce, nullptr,
+     in_chunks_same_anywhere},
+    {"tree", proto::REDUCE, tree_reduce_cost, plan_tree_reduce, cost_of_tree_reduce, nullptr, same_anywhere},
+    {"naive", proto::REDUCE, naive_reduce_cost, plan_naive_reduce, cost_of_naive_reduce, nullptr, same_anywhere},
+    {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce, nullptr,
+     same_anywhere},
     {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce, nullptr,
      joint_in_rank_order},
     {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
@@ -99,17 +102,18 @@ std::vector<algorithm> algorithm_catalogue() {
      jointly},
     {"hierarchical", proto::ALL_GATHER, hierarchical_all_gather_cost, plan_hierarchical_all_gather,
      cost_of_hierarchical_all_gather, nullptr, by_hosts},
-    {"ring", proto::REDUCE_SCATTER, ring_reduce_scatter_cost, plan_ring_reduce_scatter, cost_of_ring_reduce_scatter},
-    {"naive", proto::REDUCE_SCATTER, naive_reduce_scatter_cost, plan_naive_reduce_scatter,
-     cost_of_naive_reduce_scatter},
+    {"ring", proto::REDUCE_SCATTER, ring_reduce_scatter_cost, plan_ring_reduce_scatter, cost_of_ring_reduce_scatter,
+     nullptr, same_anywhere},
+    {"naive", proto::REDUCE_SCATTER, naive_reduce_scatter_cost, plan_naive_reduce_scatter, cost_of_naive_reduce_scatter,
+     nullptr, same_anywhere},
     {"pairwise", proto::REDUCE_SCATTER, pairwise_reduce_scatter_cost, plan_pairwise_reduce_scatter,
-     cost_of_pairwise_reduce_scatter},
+     cost_of_pairwise_reduce_scatter, nullptr, same_anywhere},
     {"halving", proto::REDUCE_SCATTER, halving_reduce_scatter_cost, plan_halving_reduce_scatter,
-     cost_of_halving_reduce_scatter},
+     cost_of_halving_reduce_scatter, nullptr, same_anywhere},
     {"direct", proto::REDUCE_SCATTER, direct_reduce_scatter_cost, plan_direct_reduce_scatter,
      cost_of_direct_reduce_scatter, nullptr, joint_in_rank_order},
     {"hierarchical", proto::REDUCE_SCATTER, hierarchical_reduce_scatter_cost, plan_hierarchical_reduce_scatter,
-     cost_of_hierarchical_reduce_scatter, nullptr, by_hosts},
+     cost_of_hierarchical_reduce_scatter, nullptr, by_hosts_same_anywhere},
     {"pairwise", proto::ALL_TO_ALL, pairwise_all_to_all_cost, plan_pairwise_all_to_all, cost_of_pairwise_all_to_all},
     {"naive", proto::ALL_TO_ALL, direct_all_to_all_cost, plan_direct_all_to_all, cost_of_direct_all_to_all},
     {"bruck", proto::ALL_TO_ALL, bruck_all_to_all_cost, plan_bruck_all_to_all, cost_of_bruck_all_to_all,

@@ -9,15 +9,17 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t part_bytes_max = 64u << 10; ///< Copying more in and out costs more than its messages.
+constexpr uint64_t part_bytes_max = 256u << 10; ///< Copying more in and out costs more than its messages.
 
-bool same_reduction(const proto::Collective& a, const proto::Collective& b) {
+/// But for its count.
+bool same_collective(const proto::Collective& a, const proto::Collective& b) {
   return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
-         && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count()
+         && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count() && a.root() == b.root()
+         && a.peer() == b.peer()
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
 }
 
-/// Whether an element's result has the same bits wherever it lies in the buffer: else a fused call's rounding would
+/// Whether an element's result has the same bits wherever it lies in its block: else a fused call's rounding would
 /// depend on its company.
 bool place_does_not_matter(const proto::Collective& what) {
   return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
@@ -52,19 +54,19 @@ bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool de
   for (auto each : fused)
     bytes += each->bytes;
   return called_together(op, leader) && may_be_fused(op, deterministic) && may_be_fused(leader, deterministic)
-         && same_reduction(op.what(), leader.what()) && bytes <= bytes_max
+         && same_collective(op.what(), leader.what()) && bytes <= bytes_max
          && std::none_of(fused.begin(), fused.end(), [&](auto each) { return depends(op, *each); });
 }
 
 } // namespace
 
 bool may_be_fused(const operation& op, bool deterministic) {
-  return op.what().kind() == proto::ALL_REDUCE && !op.joint && op.bytes <= part_bytes_max
+  return op.what().counts().empty() && !op.joint && op.bytes <= part_bytes_max
          && (deterministic || place_does_not_matter(op.what()));
 }
 
 bool may_follow(const operation& op, const operation& earlier) {
-  return same_reduction(op.what(), earlier.what()) && !depends(op, earlier);
+  return same_collective(op.what(), earlier.what()) && !depends(op, earlier);
 }
 
 proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,

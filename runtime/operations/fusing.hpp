@@ -4,13 +4,13 @@
 
 namespace ringmaster {
 
-/// Whether it is an all-reduce so small that company would save more than copying costs, and whose bits company does
-/// not change. `deterministic`: additions are in rank order anyway; else only those whose elements have the same bits
-/// wherever they lie in the buffer.
+/// Whether it is so small that company would save more than copying costs, of as many elements for each rank, and its
+/// bits are not changed by company. `deterministic`: additions are in rank order anyway; else of those whose order
+/// matters only such whose elements have the same bits wherever they lie in their block.
 bool may_be_fused(const operation& op, bool deterministic);
 
-/// Whether it may be walked as one with an earlier one, where both may be with others: the same reduction of the same
-/// type, of what the other does not write.
+/// Whether it may be walked as one with an earlier one, where both may be with others: the same collective with the
+/// same root and type, of what the other does not write.
 bool may_follow(const operation& op, const operation& earlier);
 
 /// Makes one plan of those that may be fused, of a group or of calls that may wait, and of which none reads what an

@@ -1,3 +1,4 @@
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/rank_cluster.hpp"
 
 using namespace ringmaster;
@@ -8,16 +9,18 @@ namespace {
 using floats = std::vector<float>;
 
 struct fixture : rank_cluster {
-  static simulation_options options(uint64_t seed, bool offer_memory) {
+  static simulation_options options(uint64_t seed, bool offer_memory, bool share_memory) {
     simulation_options result;
     result.seed = seed;
     result.devices = 4;
     result.offer_memory = offer_memory;
+    result.share_memory = share_memory;
     result.journaled = true;
     return result;
   }
 
-  explicit fixture(uint64_t seed, bool offer_memory = true) : rank_cluster{options(seed, offer_memory), 4} {
+  explicit fixture(uint64_t seed, bool offer_memory = true, bool share_memory = true)
+    : rank_cluster{options(seed, offer_memory, share_memory), 4} {
     for (uint32_t rank = 0; rank < 4; ++rank) {
       floats values(64);
       for (size_t i = 0; i < values.size(); ++i)
@@ -53,6 +56,36 @@ struct fixture : rank_cluster {
     REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   }
 
+  /// Three calls of one, two and three elements a rank or block, over these ranks.
+  void every_kind(proto::CollectiveKind kind, bool in_place, bool together,
+                  const std::function<void()>& before_end = {}, const std::vector<uint32_t>& ranks = {0, 1, 2, 3}) {
+    auto change = [&](uint64_t i, proto::CollectiveRequest& y) {
+      auto& what = *y.mutable_collective();
+      what.set_kind(kind);
+      what.set_algorithm(kind == proto::SEND_RECV ? "direct" : "naive");
+      what.set_count(kind == proto::BARRIER ? 0 : i + 1);
+      what.set_root(has_root(kind) ? 1 : 0);
+      what.set_peer(kind == proto::SEND_RECV ? 3 : 0);
+      y.clear_inputs(), y.clear_outputs();
+      for (auto rank : ranks) {
+        y.add_inputs(address(rank, 16 * i));
+        if (!in_place)
+          y.add_outputs(address(rank, 64 + 16 * i));
+      }
+    };
+    if (together)
+      return group(3, change, before_end);
+    for (uint64_t i = 0; i < 3; ++i)
+      group(1, [&](uint64_t, proto::CollectiveRequest& y) { change(i, y); });
+  }
+
+  std::vector<floats> memories(const std::vector<uint32_t>& ranks = {0, 1, 2, 3}) {
+    std::vector<floats> result;
+    for (auto rank : ranks)
+      result.push_back(read(rank, 0, 128));
+    return result;
+  }
+
   /// How many walks a rank has made.
   size_t walks(uint32_t rank) {
     auto records = cluster.history();
@@ -85,6 +118,52 @@ TEST_CASE("fusing: a group's small all-reduces are walked as one, and each is ri
     }
     auto records = x.cluster.history();
     CHECK(std::count_if(records.begin(), records.end(), [](auto& y) { return y.has_operation_ended(); }) == 20);
+  }
+}
+
+TEST_CASE("fusing: calls of every kind are walked as one, and give what each gives by itself") {
+  for (auto kind : collective_kinds())
+    for (bool in_place : {false, true}) {
+      CAPTURE(name_of(kind));
+      CAPTURE(in_place);
+      auto memories = [&](bool together) {
+        fixture x{4, kind % 2 == 0, false};
+        x.every_kind(kind, in_place, together);
+        CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+        CHECK((x.walks(1) == 1) == together);
+        return x.memories();
+      };
+      CHECK(memories(true) == memories(false));
+    }
+}
+
+TEST_CASE("fusing: blocks of a rank that dies at any step are left out, of all of the fused calls or of none") {
+  for (auto kind : {proto::ALL_GATHER, proto::ALL_TO_ALL, proto::REDUCE_SCATTER}) {
+    auto expected = [&](bool without) {
+      fixture x{1};
+      if (without) {
+        x.cluster.inject(x.device(2), {});
+        x.cluster.wait(x.comm.commid());
+      }
+      x.every_kind(kind, false, false, {},
+                   without ? std::vector<uint32_t>{0, 1, 3} : std::vector<uint32_t>{0, 1, 2, 3});
+      CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+      return x.memories({0, 1, 3});
+    };
+    auto with = expected(false), without = expected(true);
+    CHECK(with != without);
+    for (uint32_t step = 0; step <= 4; ++step) {
+      CAPTURE(name_of(kind));
+      CAPTURE(step);
+      fixture x{step + 1, step % 2 == 0};
+      proto::FaultRequest fault;
+      fault.set_at_step(true);
+      fault.set_step(step);
+      x.every_kind(kind, false, true, [&] { x.cluster.inject(x.device(2), fault); });
+      CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+      auto found = x.memories({0, 1, 3});
+      CHECK((found == with || found == without));
+    }
   }
 }
 
@@ -133,7 +212,8 @@ TEST_CASE("fusing: not where the company would change the bits") {
     return x.walks(1);
   };
   CHECK(walks(proto::FLOAT32, "ring") == 2);
-  CHECK(walks(proto::FLOAT32, "halving_doubling") == 2);
+  CHECK(walks(proto::FLOAT32, "ring_pipelined") == 2);
+  CHECK(walks(proto::FLOAT32, "halving_doubling") == 1);
   CHECK(walks(proto::INT32, "ring") == 1);
   CHECK(walks(proto::FLOAT32, "butterfly") == 1);
 }
