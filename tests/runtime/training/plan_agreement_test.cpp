@@ -108,9 +108,8 @@ TEST_CASE("plan agreement: 500 drawn plans take simulated what the closed form s
   }
 }
 
-TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time, and of 99 in 100 in memory") {
+TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time and in memory") {
   std::mt19937 random{20261123};
-  size_t far_off = 0;
   for (size_t compared = 0; compared < 500;) {
     const auto x = draw(random, {"1f1b"}, {"fsdp", "hsdp"});
     if (x.how.shard == 0 || uint64_t{x.how.micro_batches()} * x.trained.layers > 8000)
@@ -119,10 +118,8 @@ TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time
     const auto found = sharded_agreement_of(x);
     CAPTURE(text_of(x));
     CHECK(std::abs(found.time - 1) < 0.03);
-    CHECK(std::abs(found.memory - 1) < 0.08);
-    far_off += std::abs(found.memory - 1) > 0.03 ? 1 : 0;
+    CHECK(std::abs(found.memory - 1) < 0.03);
   }
-  CHECK(far_off <= 5);
 }
 
 TEST_CASE(

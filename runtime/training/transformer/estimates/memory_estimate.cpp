@@ -84,7 +84,8 @@ struct whole_bytes {
 double layer_parameters(const language_model& m, const parallel_setting& how) {
   const auto t = static_cast<double>(how.shape.tensor);
   const auto counts = parameter_counts_of(m);
-  return m.experts.count > 0 ? counts.attention / t + counts.one_expert * m.experts.count / how.expert
+  return m.experts.count > 0 ? (counts.attention + counts.router + counts.one_expert * m.experts.shared) / t
+                                 + counts.one_expert * m.experts.count / how.expert
                              : (counts.attention + counts.dense) / t;
 }
 double table_parameters(const language_model& m, const parallel_setting& how) {
@@ -101,27 +102,42 @@ whole_bytes whole_bytes_of(const language_model& m, const parallel_setting& how)
   return {weights ? bf16_bytes * (2 * layer + table) : 0, how.gradient_bytes * (layer + table)};
 }
 
-/// Of a rank that shares its weights fully: which holds the most when the loss is made, when the last layer's backward
-/// has its whole gradient and no logits, or when the first one's has it, the embedding's table in it, and one layer's
-/// `activations`. `x` has all that is there at the first two.
+memory_parts largest(std::initializer_list<memory_parts> moments) {
+  return std::max(moments, [](auto& one, auto& other) { return one.total() < other.total(); });
+}
+
+/// Of a rank that shares its weights fully and has one micro-batch: which holds the most when the loss is made, when
+/// the last layer's gradient is scattered beside the next one's backward, or when the second layer's backward begins,
+/// for which the embedding's table has been gathered. `x` has all that is there at any of them.
+memory_parts largest_moment_of_one(const language_model& m, const parallel_setting& how, memory_parts x,
+                                   double activations, double in_flight) {
+  const auto layer = layer_parameters(m, how), table = table_parameters(m, how), own_table = m.tied ? 0 : table;
+  auto last = x, second = x;
+  last.activations -= activations;
+  last.buffers = bf16_bytes * 2 * layer + how.gradient_bytes * (layer + own_table) + in_flight;
+  second.activations = 2 * activations;
+  second.buffers = bf16_bytes * (2 * layer + table) + how.gradient_bytes * layer + in_flight;
+  second.gradients -= how.gradient_bytes * (3 * layer + table) / std::min(how.shard, how.replicas());
+  x.buffers -= whole_bytes_of(m, how).gradients;
+  x.gradients = last.gradients = last.logits = second.logits = 0;
+  return largest({x, last, second});
+}
+
+/// The same of one that has several: when the loss is made, when the last layer's backward has its whole gradient and
+/// no logits, or when the first one's has it, the embedding's table in it, and one layer's `activations`.
 memory_parts largest_moment(const language_model& m, const parallel_setting& how, memory_parts x, double activations,
                             double in_flight) {
+  if (how.micro_batches() == 1)
+    return largest_moment_of_one(m, how, x, activations, in_flight);
   const auto layer = layer_parameters(m, how), table = table_parameters(m, how);
-  auto first = x;
+  auto first = x, last = x;
+  last.logits = first.logits = 0;
   first.activations = activations;
-  first.logits = 0;
-  first.buffers = (bf16_bytes + how.gradient_bytes) * (layer + table) + in_flight;
-  auto last = x;
-  last.logits = 0;
-  x.buffers -= whole_bytes_of(m, how).gradients;
-  if (how.micro_batches() == 1) { // no gradient is there when its backward begins
-    x.gradients = last.gradients = 0;
-    first.gradients -= how.gradient_bytes * (2 * layer + table) / std::min(how.shard, how.replicas());
-  } else {
-    first.buffers += bf16_bytes * layer;               // the second layer is gathered for the next forward
-    x.buffers += how.gradient_bytes * (layer + table); // the first layer's, held until the next backward
-  }
-  return std::max({x, last, first}, [](auto& one, auto& other) { return one.total() < other.total(); });
+  // the second layer is gathered for the next forward
+  first.buffers = (bf16_bytes + how.gradient_bytes) * (layer + table) + bf16_bytes * layer + in_flight;
+  // the first layer's gradient is held until the next backward
+  x.buffers += how.gradient_bytes * (layer + table) - whole_bytes_of(m, how).gradients;
+  return largest({x, last, first});
 }
 
 } // namespace
