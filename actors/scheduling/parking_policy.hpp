@@ -18,9 +18,8 @@ namespace ringmaster {
 /// finds nothing sleeps until it is woken, where CAF's look again every 10 ms each: an idle process uses no processor
 /// time. Who wakes them:
 ///
-/// - What comes from outside (connections, timers, a program's threads) goes to a worker that sleeps, and waits behind
-/// a
-///   busy one only where all are. So does what CAF 0.17 passes off as a worker's own: a detached blocking actor keeps
+/// - What comes from outside (connections, timers, a program's threads) goes to a worker that sleeps; where none does,
+///   behind what a busy one has. So does what CAF 0.17 passes off as a worker's own: a detached blocking actor keeps
 ///   the worker that spawned it as its execution unit, and sends from its own thread in that one's name.
 /// - An actor's message to another stays on its worker, which costs no thread switch. A worker that has had more to do
 ///   than it could for `patience` wakes another, which takes from it.

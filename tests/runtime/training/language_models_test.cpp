@@ -1,6 +1,7 @@
 // What is published of models, and what one costs, must come out.
 #include "runtime/training/transformer/estimates/layer_times.hpp"
 #include "runtime/training/transformer/estimates/memory_estimate.hpp"
+#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 
 #include <doctest/doctest.h>

@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/estimates/layer_times.hpp"
 #include "runtime/training/transformer/estimates/memory_estimate.hpp"
+#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 
 namespace ringmaster::training {
 

@@ -1,6 +1,7 @@
 #include "runtime/training/transformer/estimates/memory_estimate.hpp"
 
 #include "runtime/training/transformer/estimates/layer_times.hpp"
+#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 #include "runtime/training/transformer/estimates/stage_layers.hpp"
 
 #include <algorithm>
@@ -68,76 +69,51 @@ void add_states(memory_parts& x, double parameters, double ranks, const parallel
     x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
 
-/// A module that predicts a further token has a layer as the last ones are, beside the logits.
-stage_layers with_modules(const language_model& m, stage_layers has) {
-  if (has.logits)
-    (m.experts.count > 0 ? has.experts : has.dense) += m.multi_token;
-  return has;
-}
-
 /// Of what ranks share: what is gathered, and a gradient where none is kept whole.
 struct whole_bytes {
   double weights = 0, gradients = 0;
 };
 
-/// Parameters of a layer, or of the embedding's table.
-double layer_parameters(const language_model& m, const parallel_setting& how) {
-  const auto t = static_cast<double>(how.shape.tensor);
-  const auto counts = parameter_counts_of(m);
-  return m.experts.count > 0 ? (counts.attention + counts.router + counts.one_expert * m.experts.shared) / t
-                                 + counts.one_expert * m.experts.count / how.expert
-                             : (counts.attention + counts.dense) / t;
-}
-double table_parameters(const language_model& m, const parallel_setting& how) {
-  return padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor;
+double last_layer(const language_model& m, const parallel_setting& how) {
+  return layer_parameters(m, how, m.experts.count > 0).sum();
 }
 
 whole_bytes whole_bytes_of(const language_model& m, const parallel_setting& how) {
   if (how.zero <= 1 && how.shard == 0)
     return {};
-  const auto layer = layer_parameters(m, how);
-  // FSDP gathers the output's table with the last layer, when all activations are there
-  const auto table = how.shard > 0 && !m.tied ? table_parameters(m, how) : 0;
+  const auto layer = last_layer(m, how);
+  // FSDP gathers what makes the logits with the last layer, when all activations are there
+  const auto output = how.shard > 0 ? output_parameters(m, how).sum() : 0;
   const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
-  return {weights ? bf16_bytes * (2 * layer + table) : 0, how.gradient_bytes * (layer + table)};
+  return {weights ? bf16_bytes * (2 * layer + output) : 0, how.gradient_bytes * (layer + output)};
 }
 
-memory_parts largest(std::initializer_list<memory_parts> moments) {
-  return std::max(moments, [](auto& one, auto& other) { return one.total() < other.total(); });
-}
-
-/// Of a rank that shares its weights fully and has one micro-batch: which holds the most when the loss is made, when
-/// the last layer's gradient is scattered beside the next one's backward, or when the second layer's backward begins,
-/// for which the embedding's table has been gathered. `x` has all that is there at any of them.
-memory_parts largest_moment_of_one(const language_model& m, const parallel_setting& how, memory_parts x,
-                                   double activations, double in_flight) {
-  const auto layer = layer_parameters(m, how), table = table_parameters(m, how), own_table = m.tied ? 0 : table;
-  auto last = x, second = x;
-  last.activations -= activations;
-  last.buffers = bf16_bytes * 2 * layer + how.gradient_bytes * (layer + own_table) + in_flight;
-  second.activations = 2 * activations;
-  second.buffers = bf16_bytes * (2 * layer + table) + how.gradient_bytes * layer + in_flight;
-  second.gradients -= how.gradient_bytes * (3 * layer + table) / std::min(how.shard, how.replicas());
-  x.buffers -= whole_bytes_of(m, how).gradients;
-  x.gradients = last.gradients = last.logits = second.logits = 0;
-  return largest({x, last, second});
-}
-
-/// The same of one that has several: when the loss is made, when the last layer's backward has its whole gradient and
-/// no logits, or when the first one's has it, the embedding's table in it, and one layer's `activations`.
+/// Of a rank that shares its weights fully: what it holds when it holds the most. `x` has all that there is at any
+/// time; `activations`: one layer's; `in_flight`: what a backward has on its way. A layer's whole gradient is held
+/// while it is scattered beside the next layer's backward, the first one's until the next micro-batch's backward
+/// begins.
 memory_parts largest_moment(const language_model& m, const parallel_setting& how, memory_parts x, double activations,
                             double in_flight) {
-  if (how.micro_batches() == 1)
-    return largest_moment_of_one(m, how, x, activations, in_flight);
-  const auto layer = layer_parameters(m, how), table = table_parameters(m, how);
-  auto first = x, last = x;
-  last.logits = first.logits = 0;
-  first.activations = activations;
-  // the second layer is gathered for the next forward
-  first.buffers = (bf16_bytes + how.gradient_bytes) * (layer + table) + bf16_bytes * layer + in_flight;
-  // the first layer's gradient is held until the next backward
-  x.buffers += how.gradient_bytes * (layer + table) - whole_bytes_of(m, how).gradients;
-  return largest({x, last, first});
+  const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
+  const bool several = how.micro_batches() > 1; // else nothing has been added up when the only backward begins
+  const auto shard = how.gradient_bytes / std::min(how.shard, how.replicas());
+  const auto first_alike = m.experts.count == 0 ? 0 : m.experts.dense_first; // of those as large as the last one
+  const auto first_table = first_alike == 0 ? table : 0;
+  auto last_scattered = x, second_begins = x, next_forward = x;
+  last_scattered.activations -= activations;
+  last_scattered.buffers = bf16_bytes * 2 * layer + how.gradient_bytes * (layer + output) + in_flight;
+  second_begins.activations = (2 + first_alike) * activations;
+  second_begins.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * layer + in_flight;
+  next_forward.activations = activations;
+  next_forward.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * (layer + first_table);
+  x.buffers = bf16_bytes * (2 * layer + output) + (several ? how.gradient_bytes * (layer + table) : 0) + in_flight;
+  last_scattered.logits = second_begins.logits = next_forward.logits = 0;
+  if (!several) {
+    x.gradients = last_scattered.gradients = next_forward.gradients = 0;
+    second_begins.gradients -= shard * (3 * layer + table);
+  }
+  return std::max({x, last_scattered, second_begins, next_forward},
+                  [](auto& one, auto& other) { return one.total() < other.total(); });
 }
 
 } // namespace
@@ -179,35 +155,12 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
   return held_by(how, 0).activations * m.layers / how.shape.pipeline;
 }
 
-rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage) {
-  const auto x = parameter_counts_of(m);
-  const auto has = with_modules(m, stage_layers_of(m, how, stage));
-  const auto t = static_cast<double>(how.shape.tensor), table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
-  const bool own_output = has.logits && (!m.tied || how.shape.pipeline > 1);
-  // DualPipe's rank of both ends has each once, though its layers are there twice
-  const auto tables = ((has.embedding ? 1.0 : 0) + (own_output ? 1 : 0)) / how.copies();
-  const auto shared = x.attention + x.router + x.one_expert * m.experts.shared;
-  const auto modules = has.logits ? x.multi_token / t : 0;
-  return {(has.dense * (x.attention + x.dense) + has.experts * shared) / t + tables * table + modules,
-          has.experts * x.one_expert * m.experts.count / how.expert};
-}
-
-rank_parameters most_parameters(const language_model& m, const parallel_setting& how) {
-  rank_parameters most;
-  for (auto stage : stages_that_count(m, how)) {
-    auto x = parameters_on_rank(m, how, stage);
-    if (x.dense + x.experts > most.dense + most.experts)
-      most = x;
-  }
-  return most;
-}
-
 memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage) {
   const double t = how.shape.tensor;
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
   const auto hidden_bytes = bf16_bytes * rows * m.hidden / (how.sequence_parallel ? t : 1);
   const auto parameters = parameters_on_rank(m, how, stage);
-  const auto has = with_modules(m, stage_layers_of(m, how, stage));
+  const auto has = stage_layers_of(m, how, stage);
   const auto held = held_by(how, stage);
   memory_parts x;
   add_states(x, how.copies() * parameters.dense, how.replicas(), how);
@@ -236,8 +189,9 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto whole_values = whole_bytes_of(m, how);
   x.buffers = whole_values.weights + whole_values.gradients + in_flight;
   if (has.logits) {
+    const auto module = m.multi_token > 0 ? activation_bytes(m, how.micro_batch, how, {m.experts.count > 0, false}) : 0;
     const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
-                      + bf16_bytes * rows * m.hidden;
+                      + bf16_bytes * rows * m.hidden + m.multi_token * module;
     const auto outputs = how.sequence_parallel ? (held.outputs - 1) * hidden_bytes : 0;
     // when a backward runs, its own are gone; DualPipe has another micro-batch's, and ZB-V postpones nothing yet
     const auto another = how.sequence_parallel ? hidden_bytes : each;

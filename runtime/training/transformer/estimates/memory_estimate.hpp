@@ -37,13 +37,4 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how);
 /// (p-1)/(pv)) interleaved.
 double layers_kept_by_first(const language_model& m, const parallel_setting& how);
 
-/// Parameters on a rank, those apart that data-parallel ranks share in different numbers.
-struct rank_parameters {
-  double dense = 0;   ///< Over context x data ranks.
-  double experts = 0; ///< Over tensor x context x data / expert ranks.
-};
-rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage);
-/// Of the stage that has the most.
-rank_parameters most_parameters(const language_model& m, const parallel_setting& how);
-
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
 #include "runtime/training/transformer/estimates/sharded_times.hpp"
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
+#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,22 +22,16 @@ public:
   sharded_layers(const language_model& m, const gpu_system& on, const parallel_setting& how,
                  const micro_batch_times& times)
     : m_(m), on_(on), how_(how) {
-    const auto counts = parameter_counts_of(m);
-    const double t = how.shape.tensor, table = padded_vocabulary(m, how.shape.tensor) * m.hidden / t;
-    const rank_parameters dense{(counts.attention + counts.dense) / t, 0};
-    const rank_parameters sparse{(counts.attention + counts.router + counts.one_expert * m.experts.shared) / t,
-                                 counts.one_expert * m.experts.count / how.expert};
-    kinds_ = {moved(dense), moved(dense), moved(sparse), moved(sparse)};
+    const auto dense = moved(layer_parameters(m, how, false)), sparse = moved(layer_parameters(m, how, true));
+    kinds_ = {dense, dense, sparse, sparse};
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
                                                    &times.windowed_sparse};
     for (size_t i = 0; i < kinds_.size(); ++i)
       kinds_[i].forward = worked[i]->forward, kinds_[i].backward = worked[i]->backward;
     first_ = kind_of(0);
     last_ = kind_of(m.layers - 1);
-    const auto with_table = moved({table, 0});
-    add(m.layers == 1 ? last_ : first_, with_table);
-    if (!m.tied)
-      add(last_, with_table);
+    add(m.layers == 1 ? last_ : first_, moved({table_parameters(m, how), 0}));
+    add(last_, moved(output_parameters(m, how)));
     auto& embeds = m.layers == 1 ? last_ : first_;
     embeds.forward += times.ends.embedding_forward();
     embeds.backward += times.ends.embedding_backward();

@@ -21,7 +21,7 @@ public:
   transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how, const mesh& simulated,
               bool some_stand_for_all)
     : model_(trained), on_(on), how_(how), simulated_(simulated),
-      shards_stand_for_all_(some_stand_for_all && how.shard > 0), counts_(parameter_counts_of(trained)),
+      shards_stand_for_all_(some_stand_for_all && how.shard > 0),
       ends_apart_(places_of(trained, how) != trained.layers),
       gradients_exposed_(how.shard > 0 ? 1 : exposed_gradients(trained, on, how)) {}
 
@@ -71,11 +71,6 @@ private:
     std::map<uint32_t, layer_times> layers; ///< By experts and windows.
     end_times ends;
   };
-  struct parameter_parts {
-    double dense = 0, experts = 0;
-    double sum() const { return dense + experts; }
-  };
-
   bool in_sequence() const { return how_.sequence_parallel && how_.shape.tensor > 1; }
   bool is_layer(uint32_t place) const { return !ends_apart_ || (place >= 1 && place <= model_.layers); }
   bool is_first(uint32_t place) const { return place == 0; }
@@ -84,7 +79,7 @@ private:
     const auto layer = ends_apart_ ? place - 1 : place;
     return {model_.has_experts(layer), model_.is_windowed(layer)};
   }
-  parameter_parts parameters(const value_tag& x) const;
+  rank_parameters parameters(const value_tag& x) const;
   /// Ranks that share what the tag has a part of, of so many at most.
   uint32_t sharers(const value_tag& x, uint32_t most) const {
     return shards_stand_for_all_ && !x.part.whole() ? std::min(how_.shard, most) : x.part.count;
@@ -106,8 +101,8 @@ private:
     return how;
   }
   double collective_time(const pending& x) const;
-  double gradient_time(const parameter_parts& held, double bytes) const;
-  double groups_time(const parameter_parts& held) const;
+  double gradient_time(const rank_parameters& held, double bytes) const;
+  double groups_time(const rank_parameters& held) const;
   /// Of a parameter, in one of these.
   double moved_bytes(op what) const {
     return what == op::all_gather ? bytes_of(how_.computed_in).gathered : how_.gradient_bytes;
@@ -120,30 +115,21 @@ private:
   parallel_setting how_;
   mesh simulated_;
   bool shards_stand_for_all_; ///< Two for those of all that share weights fully.
-  parameter_counts counts_;
   bool ends_apart_;
   double gradients_exposed_;                ///< Part of their collectives.
   mutable std::map<uint64_t, times> known_; ///< By samples.
 };
 
 /// Of a place's shard.
-transformer::parameter_parts transformer::parameters(const value_tag& x) const {
-  parameter_parts result;
-  const auto share = static_cast<double>(how_.shape.tensor) * sharers(x, how_.replicas());
-  if (is_layer(x.layer)) {
-    const bool experts = kind_of(x.layer).experts;
-    result.dense = experts ? counts_.attention + counts_.router + counts_.one_expert * model_.experts.shared
-                           : counts_.attention + counts_.dense;
-    if (experts) // shared by expert ranks, of which tensor-parallel ones are some
-      result.experts = counts_.one_expert * model_.experts.count / how_.expert / sharers(x, how_.expert_replicas());
-  }
-  const auto table = padded_vocabulary(model_, how_.shape.tensor) * model_.hidden;
+rank_parameters transformer::parameters(const value_tag& x) const {
+  rank_parameters result;
+  if (is_layer(x.layer))
+    result += layer_parameters(model_, how_, kind_of(x.layer).experts);
   if (is_first(x.layer))
-    result.dense += table;
-  if (has_output(x.layer) && (!model_.tied || how_.shape.pipeline > 1))
-    result.dense += table;
-  result.dense /= share;
-  return result;
+    result += {table_parameters(model_, how_), 0};
+  if (has_output(x.layer))
+    result += output_parameters(model_, how_);
+  return {result.dense / sharers(x, how_.replicas()), result.experts / sharers(x, how_.expert_replicas())};
 }
 
 double transformer::activation_memory(const value_tag& x) const {
@@ -151,7 +137,8 @@ double transformer::activation_memory(const value_tag& x) const {
   const auto plain = element_bytes * samples * model_.sequence / how_.context * model_.hidden;
   const auto last = ends_apart_ ? places_of(model_, how_) : model_.layers;
   if (x.kind == value_kind::activation && x.layer == last && x.has == form::whole) // the logits come of it
-    return plain + 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor;
+    return plain + (1 + model_.multi_token) * 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor
+           + model_.multi_token * activation_bytes(model_, samples, how_, {model_.experts.count > 0, false});
   const bool part = x.has == form::sequence || x.has == form::heads;
   const bool kept = x.kind == value_kind::activation && x.layer < last && x.has != form::summand
                     && (shards_stand_for_all_ || part == in_sequence());
@@ -202,13 +189,13 @@ double transformer::collective_time(const pending& x) const {
 }
 
 /// Of shards, between the groups that share weights.
-double transformer::groups_time(const parameter_parts& held) const {
+double transformer::groups_time(const rank_parameters& held) const {
   const auto within = std::min(how_.shard, how_.replicas());
   return all_reduce_time(how_.gradient_bytes * held.dense, on_, how_.replicas() / within, within * how_.shape.tensor,
                          how_.devices());
 }
 
-double transformer::gradient_time(const parameter_parts& held, double bytes) const {
+double transformer::gradient_time(const rank_parameters& held, double bytes) const {
   const auto replicas = shards_stand_for_all_ ? std::min(how_.shard, how_.replicas()) : how_.replicas();
   const auto seconds = all_reduce_time(bytes * held.dense, on_, replicas, how_.shape.tensor, how_.devices())
                        + all_reduce_time(bytes * held.experts, on_, how_.expert_replicas(), how_.expert,
