@@ -105,7 +105,7 @@ void plan_filter_options::add_to(option_table& table) {
   add_range("--expert", filter.expert, "ranks that share a layer's experts");
   add_range("--data", filter.data, "data-parallel ranks");
   add_range("--pipeline", filter.pipeline, "stages");
-  add_range("--chunks", filter.chunks, "chunks of a stage, interleaved");
+  add_range("--chunks", filter.chunks, "chunks of a stage: 2 or more interleaved, 2 in zb-v and dualpipe, else 1");
   table.parsed("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
   table.words("--schedule", filter.only, choices())
     .says("NAME,...", "only these schedules, only these shardings: {words}");

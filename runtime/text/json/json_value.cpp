@@ -35,6 +35,9 @@ public:
   explicit json_reader(std::string_view document) : document_(document) {}
 
   bool read_document(json_value& target) {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf"; // some editors' first character
+    if (document_.starts_with(byte_order_mark))
+      at_ = byte_order_mark.size();
     if (!read_value(target))
       return false;
     skip_blanks();

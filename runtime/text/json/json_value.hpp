@@ -31,8 +31,9 @@ struct json_value {
   size_t end = 0;                    ///< Behind its last byte.
 };
 
-/// Reads a document: JSON as RFC 8259 has it, and nothing else. Errors: invalid_argument, with line, column and what
-/// must stand there; also for a name that is twice in an object, and for more than 64 levels.
+/// Reads a document: JSON as RFC 8259 has it, behind a byte order mark or not, and nothing else. Errors:
+/// invalid_argument, with line, column and what must stand there; also for a name that is twice in an object, and for
+/// more than 64 levels.
 caf::expected<json_value> parse_json(std::string_view document);
 
 /// The text as JSON has it, in quotation marks; what is no UTF-8 is replaced, as as_utf8 does.

@@ -102,8 +102,12 @@ std::string picture_of(const front_points& x) {
     "memory of a device over time: no other plan is both as fast and as small; t, c, d, e, p: tensor, context, data, "
     "expert ranks, stages",
     anchor::start, svg_canvas::ink, false);
-  if (x.points.empty())
+  if (x.points.empty()) {
+    to.text(front_frame::before, 80, 13,
+            fmt::format("no plan fits in what a device has for the model, {:.0f} GB", x.room_bytes / 1e9),
+            anchor::start, limit, false);
     return to.finish(front_frame::wide, front_frame::high);
+  }
   const auto at = frame_of(x);
   draw_scales(to, at);
   draw_limit(to, at, x.room_bytes);

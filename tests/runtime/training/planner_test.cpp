@@ -91,6 +91,23 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
     }
 }
 
+TEST_CASE("planner: a number of chunks leaves those schedules that have so many") {
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 8, 64};
+  auto schedules = [&](number_range chunks) {
+    asked.filter.chunks = chunks;
+    std::set<pipeline_schedule> result;
+    for (auto& x : plan_transformer(asked, 10'000).best) {
+      CHECK(chunks.contains(x.how.chunks));
+      result.insert(x.how.schedule);
+    }
+    return result;
+  };
+  using enum pipeline_schedule;
+  CHECK(schedules({4, 8}) == std::set{interleaved_1f1b});
+  CHECK(schedules({2, 2}) == std::set{interleaved_1f1b, zb_v, dualpipe});
+  CHECK(schedules({1, 1}) == std::set{one_f_one_b, all_forwards_first, zb_h1, zb_h2});
+}
+
 TEST_CASE("planner: what has no finite time is in no list") {
   auto on = *system_of("h100-80g");
   on.network_bandwidth = 0;

@@ -172,17 +172,12 @@ private:
     const auto most = (m_.layers + 1 + p) / p;
     for (uint32_t v = 2; v <= most; ++v)
       if ((divides && layers % v == 0) || (!divides && most % v == 0))
-        try_interleaved(v);
-  }
-
-  void try_interleaved(uint32_t chunks) {
-    if (filter_.chunks.contains(chunks))
-      try_hiding(pipeline_schedule::interleaved_1f1b, chunks);
+        try_hiding(interleaved_1f1b, v);
   }
 
   /// Experts' positions move behind other micro-batches' work there.
   void try_hiding(pipeline_schedule schedule, uint32_t chunks) {
-    if (how_.expert == 1 || m_.experts.count == 0) {
+    if (how_.expert == 1 || m_.experts.count == 0 || !is_asked_for(schedule, chunks)) {
       try_sharding(schedule, chunks);
       return;
     }
@@ -195,7 +190,7 @@ private:
   }
 
   void try_sharding(pipeline_schedule schedule, uint32_t chunks) {
-    if (!taken_[static_cast<size_t>(schedule)])
+    if (!is_asked_for(schedule, chunks))
       return;
     how_.schedule = schedule;
     how_.chunks = chunks;
@@ -220,6 +215,10 @@ private:
     if (domain > 1 && domain < group && filter_.takes("hsdp"))
       try_shard(domain);
     how_.shard = 0;
+  }
+
+  bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const {
+    return taken_[static_cast<size_t>(schedule)] && filter_.chunks.contains(chunks);
   }
 
   void try_shard(uint32_t ranks) {

@@ -58,6 +58,11 @@ TEST_CASE("json value: texts have escapes, and every character of Unicode") {
   CHECK(refusal("\"\xff\"") == "this is no JSON: the text is not UTF-8");
 }
 
+TEST_CASE("json value: a byte order mark is passed over, at the beginning alone") {
+  CHECK(parse_json("\xef\xbb\xbf 3")->number == 3);
+  CHECK(refusal("3 \xef\xbb\xbf").find("there must be the end") != std::string::npos);
+}
+
 TEST_CASE("json value: what is no JSON is refused where it stops to be") {
   CHECK(refusal("") == "line 1, column 1: this is no JSON: there must be a value, and the text ends");
   CHECK(refusal("{\"a\": 1,\n \"b\" 2}") == "line 2, column 6: this is no JSON: there must be ':', and there is '2'");
