@@ -148,12 +148,15 @@ caf::result<proto::CollectiveResponses> communicator_state::collectives(proto::C
   return behind_the_plans(std::move(answers));
 }
 
-void communicator_state::flush() {
-  constexpr uint64_t fused_bytes_max = 1u << 20;
+uint64_t communicator_state::fused_bytes_max() const {
+  constexpr uint64_t most = 1u << 20;
   // Contributions that travel apart take so much scratch, which is as long as the memory.
-  auto room = smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1));
+  return std::min(most, smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1)));
+}
+
+void communicator_state::flush() {
   control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic,
-                                      std::min(fused_bytes_max, room));
+                                      fused_bytes_max());
 }
 
 void communicator_state::flush_gathered() {

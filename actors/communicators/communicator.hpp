@@ -120,6 +120,8 @@ public:
   void on_down(const caf::down_msg& x);
 
   // -- itself --
+  /// Of the inputs of operations that are walked as one.
+  uint64_t fused_bytes_max() const;
   void flush();
   /// The same, unless what has gathered may wait for what is called while earlier operations are under way: see
   /// `outbox::may_wait`. For one `suspect.interval` at most.

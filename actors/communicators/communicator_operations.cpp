@@ -155,7 +155,7 @@ void communicator_state::run(operation& op) {
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
-  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic)
+  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic) && 2 * op.bytes <= fused_bytes_max()
                 && (!outbox_->flush_pending() || may_follow(op, *operations().find(outbox_->latest())));
   // Else it would wait for nothing.
   outbox_->add(std::move(plan), op);

@@ -22,6 +22,8 @@ bool same_collective(const proto::Collective& a, const proto::Collective& b) {
 /// Whether an element's result has the same bits wherever it lies in its block: else a fused call's rounding would
 /// depend on its company.
 bool place_does_not_matter(const proto::Collective& what) {
+  if (what.op() == gpu_sim::USER && reduces(what.kind())) // which operand is the first may matter to it, too
+    return false;
   return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
 }
 
@@ -29,12 +31,14 @@ bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes && a_bytes > 0 && b_bytes > 0;
 }
 
-/// Whether `later` reads what `earlier` writes. What it writes itself may be anybody's: all inputs are read before any
-/// output is written, and outputs are written in order.
+/// Whether `later` reads what `earlier` writes, or in place would write once ranks are lost and blocks have moved. What
+/// it writes itself may be anybody's: all inputs are read before any output is written, and outputs are written in
+/// order.
 bool depends(const operation& later, const operation& earlier) {
   for (size_t rank = 0; rank < later.slots.size(); ++rank) {
     auto &x = earlier.slots[rank], &y = later.slots[rank];
-    if (overlap(x.output, x.output_bytes, y.input, y.input_bytes))
+    if (overlap(x.output, x.output_bytes, y.input, y.input_bytes)
+        || (earlier.in_place() && overlap(x.buffer, earlier.bytes, y.input, y.input_bytes)))
       return true;
   }
   return false;
@@ -46,6 +50,7 @@ bool called_together(const operation& a, const operation& b) {
 
 /// Whether `op` may be walked as one with those, which are.
 bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic, uint64_t bytes_max) {
+  constexpr size_t pieces_max = 4096; // of a rank's buffers: each is copied by itself
   auto& leader = *fused.front();
   if (op.leader != sequence_number{} || leader.attempts > 1)
     return op.leader != sequence_number{}
@@ -53,7 +58,8 @@ bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool de
   uint64_t bytes = op.bytes;
   for (auto each : fused)
     bytes += each->bytes;
-  return called_together(op, leader) && may_be_fused(op, deterministic) && may_be_fused(leader, deterministic)
+  return (fused.size() + 1) * op.slots.size() <= pieces_max && called_together(op, leader)
+         && may_be_fused(op, deterministic) && may_be_fused(leader, deterministic)
          && same_collective(op.what(), leader.what()) && bytes <= bytes_max
          && std::none_of(fused.begin(), fused.end(), [&](auto each) { return depends(op, *each); });
 }

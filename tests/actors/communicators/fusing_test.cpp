@@ -202,6 +202,26 @@ TEST_CASE("fusing: what depends on another one's result, or is something else, i
   CHECK(walks([](auto&, auto& y) { y.mutable_collective()->set_datatype(proto::INT32); }) == 2);
 }
 
+TEST_CASE("fusing: not what an operation in place would write once a rank is lost") {
+  auto walks = [](uint64_t input) {
+    fixture x{5};
+    x.group(2, [&](uint64_t i, proto::CollectiveRequest& y) {
+      y.mutable_collective()->set_kind(proto::REDUCE_SCATTER);
+      y.mutable_collective()->set_algorithm("naive");
+      y.mutable_collective()->set_count(i == 0 ? 2 : 1);
+      y.clear_inputs();
+      if (i == 0)
+        y.clear_outputs();
+      for (uint32_t rank = 0; rank < 4; ++rank)
+        y.add_inputs(x.address(rank, i == 0 ? 0 : input));
+    });
+    CHECK(x.cluster.wait(x.comm.commid()).error() == "");
+    return x.walks(3);
+  };
+  CHECK(walks(2) == 2); // rank 3's output is elements 6 and 7 now, and 4 and 5 without a rank before it
+  CHECK(walks(8) == 1);
+}
+
 TEST_CASE("fusing: not where the company would change the bits") {
   auto walks = [](proto::DataType type, const char* algorithm) {
     fixture x{5};

@@ -106,10 +106,13 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   second_begins.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * layer + in_flight;
   next_forward.activations = activations;
   next_forward.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * (layer + first_table);
-  x.buffers = bf16_bytes * (2 * layer + output) + (several ? how.gradient_bytes * (layer + table) : 0) + in_flight;
+  const auto first_layer = layer_parameters(m, how, m.has_experts(0)).sum();
+  x.buffers = bf16_bytes * (2 * layer + output) + (several ? how.gradient_bytes * (first_layer + table) : 0)
+              + in_flight;
   last_scattered.logits = second_begins.logits = next_forward.logits = 0;
   if (!several) {
-    x.gradients = last_scattered.gradients = next_forward.gradients = 0;
+    x.gradients = last_scattered.gradients = 0;
+    next_forward = x; // there is none
     second_begins.gradients -= shard * (3 * layer + table);
   }
   return std::max({x, last_scattered, second_begins, next_forward},
