@@ -15,8 +15,8 @@ struct algorithm_facts {
   /// nobody walks a schedule. Its result must have the same bits.
   bool joint = false;
   /// An element's result has the same bits wherever it lies in its block (of a kind without blocks, in the buffer): its
-  /// operands are always added in one order.
-  /// So small operations can be made one, whose rounding does not depend on its company.
+  /// operands are always added in one order. So small operations can be made one, whose rounding does not depend on its
+  /// company.
   bool same_anywhere = false;
   /// Adds in the order of the ranks by itself, so that deterministic mode keeps nothing apart on the way: of the kind's
   /// algorithms it takes the least scratch there.

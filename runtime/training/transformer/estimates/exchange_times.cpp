@@ -81,6 +81,17 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
   return seconds;
 }
 
+double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
+                       const parallel_setting& how) {
+  return all_reduce_time(bytes * x.dense, on, replicas, how.shape.tensor, how.devices())
+         + all_reduce_time(bytes * x.experts, on, how.expert_replicas(), how.expert, how.devices());
+}
+
+double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how) {
+  return all_reduce_time(how.gradient_bytes * parameters, on, how.replicas() / how.sharers(),
+                         how.sharers() * how.shape.tensor, how.devices());
+}
+
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape) {
   const auto bytes = bf16_bytes * parameters;
   if (shape.size() <= on.devices_per_host)

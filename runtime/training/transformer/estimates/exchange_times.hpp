@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 #include "runtime/training/transformer/systems/gpu_system.hpp"
 
 namespace ringmaster::training {
@@ -22,6 +22,13 @@ uint32_t neighbours(uint32_t ranks, double room);
 
 /// `bytes` on a rank, all_reduced over `ranks` that lie `stride` apart among `devices`.
 double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
+
+/// `bytes` of each of the parameters, all_reduced over those that share them: `replicas` ranks, and experts' own ones.
+double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
+                       const parallel_setting& how);
+
+/// Gradients of a shard's parameters, all_reduced among the groups that share weights fully; experts have one group.
+double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how);
 
 /// Those of a layer or stage that two ranks of different stages have.
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);

@@ -159,10 +159,7 @@ double gradient_exchanges(const parallel_setting& how) {
 /// micro-batch's work on a stage, `body` seconds.
 sharded_times shared_times_of(const gpu_system& on, const parallel_setting& how, const rank_parameters& parameters,
                               double body) {
-  const auto among = how.devices();
-  const auto bytes = how.copies() * how.reduced_bytes();
-  const auto once = all_reduce_time(bytes * parameters.dense, on, how.replicas(), how.shape.tensor, among)
-                    + all_reduce_time(bytes * parameters.experts, on, how.expert_replicas(), how.expert, among);
+  const auto once = all_reduce_time(how.copies() * how.reduced_bytes(), parameters, how.replicas(), on, how);
   if (how.overlapped) {
     const auto hidden = std::min(once * (1 - on.exposed_gradient), body);
     return {once - hidden, hidden};
@@ -175,10 +172,9 @@ double mirrored_time(const language_model& m, const gpu_system& on, const parall
                      const rank_parameters& parameters) {
   double seconds = 0;
   if (how.copies() > 1)
-    seconds += mirror_all_reduce_time(how.copies() * (parameters.dense + parameters.experts), on, how.shape);
+    seconds += mirror_all_reduce_time(how.copies() * parameters.sum(), on, how.shape);
   if (how.shape.pipeline > 1 && m.tied)
-    seconds += mirror_all_reduce_time(padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor, on,
-                                      how.shape);
+    seconds += mirror_all_reduce_time(table_parameters(m, how), on, how.shape);
   return seconds;
 }
 
@@ -195,12 +191,11 @@ double update_time(const gpu_system& on, const parallel_setting& how, const rank
 double offload_time(const language_model& m, const gpu_system& on, const parallel_setting& how, double body) {
   if (!how.offloads_activations)
     return 0;
-  double bytes = 0;
-  for (auto stage : stages_that_count(m, how)) {
+  const auto bytes = largest_of_stages(m, how, [&](uint32_t stage) {
     const auto has = stage_layers_of(m, how, stage);
-    bytes = std::max(bytes, has.dense * activation_bytes(m, how.micro_batch, how, {false, false})
-                              + has.experts * activation_bytes(m, how.micro_batch, how, {true, false}));
-  }
+    return has.dense * activation_bytes(m, how.micro_batch, how, {false, false})
+           + has.experts * activation_bytes(m, how.micro_batch, how, {true, false});
+  });
   return std::max(0.0, 2 * bytes / on.host_link_bandwidth - body);
 }
 

@@ -69,23 +69,16 @@ void add_states(memory_parts& x, double parameters, double ranks, const parallel
     x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
 
-/// Of what ranks share: what is gathered, and a gradient where none is kept whole.
-struct whole_bytes {
-  double weights = 0, gradients = 0;
-};
-
 double last_layer(const language_model& m, const parallel_setting& how) {
   return layer_parameters(m, how, m.experts.count > 0).sum();
 }
 
-whole_bytes whole_bytes_of(const language_model& m, const parallel_setting& how) {
-  if (how.zero <= 1 && how.shard == 0)
-    return {};
-  const auto layer = last_layer(m, how);
-  // FSDP gathers what makes the logits with the last layer, when all activations are there
-  const auto output = how.shard > 0 ? output_parameters(m, how).sum() : 0;
-  const bool weights = how.zero == 3 || how.shard > 0; // two layers whole, the next one while the one before is used
-  return {weights ? bf16_bytes * (2 * layer + output) : 0, how.gradient_bytes * (layer + output)};
+/// Of what ZeRO's ranks share: a layer's gradient where none is kept whole; in stage 3 two layers' weights, the next
+/// one's while the one before is used.
+double whole_bytes_of(const language_model& m, const parallel_setting& how) {
+  if (how.zero <= 1)
+    return 0;
+  return last_layer(m, how) * (how.gradient_bytes + (how.zero == 3 ? 2 * bf16_bytes : 0));
 }
 
 /// Of a rank that shares its weights fully: what it holds when it holds the most. `x` has all that there is at any
@@ -96,7 +89,7 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
                             double in_flight) {
   const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
   const bool several = how.micro_batches() > 1; // else nothing has been added up when the only backward begins
-  const auto shard = how.gradient_bytes / std::min(how.shard, how.replicas());
+  const auto shard = how.gradient_bytes / how.sharers();
   const auto first_alike = m.experts.count == 0 ? 0 : m.experts.dense_first; // of those as large as the last one
   const auto first_table = first_alike == 0 ? table : 0;
   auto last_scattered = x, second_begins = x, next_forward = x;
@@ -189,8 +182,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto gathered = how.sequence_parallel && t > 1 ? 2 * t * hidden_bytes
                                                        : 0; // an input, the gradient by an output
   const auto in_flight = std::max(output, gradients + again + gathered);
-  const auto whole_values = whole_bytes_of(m, how);
-  x.buffers = whole_values.weights + whole_values.gradients + in_flight;
+  x.buffers = whole_bytes_of(m, how) + in_flight;
   if (has.logits) {
     const auto module = m.multi_token > 0 ? activation_bytes(m, how.micro_batch, how, {m.experts.count > 0, false}) : 0;
     const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
@@ -206,13 +198,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
 }
 
 memory_parts memory_of(const language_model& m, const parallel_setting& how) {
-  memory_parts most;
-  for (auto stage : stages_that_count(m, how)) {
-    auto x = memory_of(m, how, stage);
-    if (x.total() > most.total())
-      most = x;
-  }
-  return most;
+  return largest_of_stages(
+    m, how, [&](uint32_t stage) { return memory_of(m, how, stage); }, &memory_parts::total);
 }
 
 } // namespace ringmaster::training

@@ -69,6 +69,8 @@ struct parallel_setting {
   uint32_t replicas() const { return shape.data * context; }
   /// Ranks that have the same experts.
   uint32_t expert_replicas() const { return std::max(1u, shape.tensor * replicas() / expert); }
+  /// Of the replicas, those that share their weights fully; groups of them have copies (HSDP).
+  uint32_t sharers() const { return std::min(shard, replicas()); }
   /// Of a rank's layers: DualPipe has its own and those of the stage across.
   uint32_t copies() const { return schedule == pipeline_schedule::dualpipe ? 2 : 1; }
   /// Whether a rank holds both ends of the model: its first chunk and its last one.

@@ -37,13 +37,8 @@ rank_parameters parameters_on_rank(const language_model& m, const parallel_setti
 }
 
 rank_parameters most_parameters(const language_model& m, const parallel_setting& how) {
-  rank_parameters most;
-  for (auto stage : stages_that_count(m, how)) {
-    auto x = parameters_on_rank(m, how, stage);
-    if (x.sum() > most.sum())
-      most = x;
-  }
-  return most;
+  return largest_of_stages(
+    m, how, [&](uint32_t stage) { return parameters_on_rank(m, how, stage); }, &rank_parameters::sum);
 }
 
 } // namespace ringmaster::training

@@ -1,7 +1,6 @@
 #include "runtime/training/transformer/estimates/sharded_times.hpp"
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
-#include "runtime/training/transformer/estimates/rank_parameters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,16 +45,10 @@ private:
     return kinds_[(m_.has_experts(layer) ? 2 : 0) + (m_.is_windowed(layer) ? 1 : 0)];
   }
   sharded_layer moved(const rank_parameters& x) const {
-    const auto sharers = std::min(how_.shard, how_.replicas());
-    auto all_reduced = [&](double bytes) {
-      return all_reduce_time(bytes * x.dense, on_, sharers, how_.shape.tensor, how_.devices())
-             + all_reduce_time(bytes * x.experts, on_, how_.expert_replicas(), how_.expert, how_.devices());
-    };
     sharded_layer result;
-    result.gather = all_reduced(bytes_of(how_.computed_in).gathered) / 2;
-    result.scatter = all_reduced(how_.gradient_bytes) / 2;
-    result.replicas = all_reduce_time(how_.gradient_bytes * x.dense / sharers, on_, how_.replicas() / sharers,
-                                      sharers * how_.shape.tensor, how_.devices());
+    result.gather = all_reduce_time(bytes_of(how_.computed_in).gathered, x, how_.sharers(), on_, how_) / 2;
+    result.scatter = all_reduce_time(how_.gradient_bytes, x, how_.sharers(), on_, how_) / 2;
+    result.replicas = groups_all_reduce_time(x.dense / how_.sharers(), on_, how_);
     return result;
   }
   static void add(sharded_layer& to, const sharded_layer& x) {

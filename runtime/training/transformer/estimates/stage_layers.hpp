@@ -2,6 +2,8 @@
 
 #include "runtime/training/transformer/estimates/parallel_setting.hpp"
 
+#include <functional>
+
 namespace ringmaster::training {
 
 /// What a pipeline's stage has of a model.
@@ -29,5 +31,16 @@ struct stage_span {
   const uint32_t* end() const { return indices + count; }
 };
 stage_span stages_that_count(const language_model& m, const parallel_setting& how);
+
+/// Of what `of` says of each of these stages, the one whose `size` is the largest.
+template <class Of, class Size = std::identity>
+auto largest_of_stages(const language_model& m, const parallel_setting& how, Of of, Size size = {}) {
+  const auto stages = stages_that_count(m, how);
+  auto largest = of(*stages.begin());
+  for (auto at = stages.begin() + 1; at != stages.end(); ++at)
+    if (auto x = of(*at); std::invoke(size, x) > std::invoke(size, largest))
+      largest = x;
+  return largest;
+}
 
 } // namespace ringmaster::training

@@ -106,7 +106,7 @@ double active_parameters_of(const language_model& m) {
          - layers_with_experts(m) * x.one_expert * (m.experts.count - std::min(m.experts.count, m.experts.chosen));
 }
 
-double layer_parameters(const language_model& m, uint32_t layer) {
+double parameters_of_layer(const language_model& m, uint32_t layer) {
   const auto x = parameter_counts_of(m);
   return m.has_experts(layer) ? x.experts_layer(m) : x.attention + x.dense;
 }

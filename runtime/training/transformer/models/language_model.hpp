@@ -96,7 +96,7 @@ double parameters_of(const language_model& m);
 /// Those that a position meets.
 double active_parameters_of(const language_model& m);
 /// Of a layer.
-double layer_parameters(const language_model& m, uint32_t layer);
+double parameters_of_layer(const language_model& m, uint32_t layer);
 
 /// Operations of a step without recomputation, forward and backward, products only; `whole_scores` counts what a
 /// causal mask leaves out, too (Narayanan et al. 2021), else the half that is computed.

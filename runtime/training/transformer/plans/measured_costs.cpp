@@ -63,7 +63,8 @@ public:
 private:
   /// Of a layer; the first one has the embedding with it.
   double parameters_at(uint32_t layer) const {
-    return layer_parameters(model_, layer) + (layer == 0 ? static_cast<double>(model_.hidden) * model_.vocabulary : 0);
+    return parameters_of_layer(model_, layer)
+           + (layer == 0 ? static_cast<double>(model_.hidden) * model_.vocabulary : 0);
   }
   /// Of a whole of so many elements.
   double seconds(proto::CollectiveKind kind, uint32_t ranks, uint64_t count) const {

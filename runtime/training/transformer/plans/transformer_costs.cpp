@@ -102,7 +102,6 @@ private:
   }
   double collective_time(const pending& x) const;
   double gradient_time(const rank_parameters& held, double bytes) const;
-  double groups_time(const rank_parameters& held) const;
   /// Of a parameter, in one of these.
   double moved_bytes(op what) const {
     return what == op::all_gather ? bytes_of(how_.computed_in).gathered : how_.gradient_bytes;
@@ -180,7 +179,8 @@ double transformer::collective_time(const pending& x) const {
   if (x.among.count == 2 && x.among.stride % (simulated_.tensor * simulated_.data) == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
   if (shards_stand_for_all_)
-    return x.what == op::all_reduce ? groups_time(parameters(tag)) : halves * gradient_time(held, moved_bytes(x.what));
+    return x.what == op::all_reduce ? groups_all_reduce_time(parameters(tag).dense, on_, how_)
+                                    : halves * gradient_time(held, moved_bytes(x.what));
   if (how_.shard > 0) // as the strategy has its groups
     return halves * gradients_exposed_
            * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
@@ -188,19 +188,9 @@ double transformer::collective_time(const pending& x) const {
   return halves * gradient_time(held, moved_bytes(x.what));
 }
 
-/// Of shards, between the groups that share weights.
-double transformer::groups_time(const rank_parameters& held) const {
-  const auto within = std::min(how_.shard, how_.replicas());
-  return all_reduce_time(how_.gradient_bytes * held.dense, on_, how_.replicas() / within, within * how_.shape.tensor,
-                         how_.devices());
-}
-
 double transformer::gradient_time(const rank_parameters& held, double bytes) const {
-  const auto replicas = shards_stand_for_all_ ? std::min(how_.shard, how_.replicas()) : how_.replicas();
-  const auto seconds = all_reduce_time(bytes * held.dense, on_, replicas, how_.shape.tensor, how_.devices())
-                       + all_reduce_time(bytes * held.experts, on_, how_.expert_replicas(), how_.expert,
-                                         how_.devices());
-  return seconds * gradients_exposed_;
+  return all_reduce_time(bytes, held, shards_stand_for_all_ ? how_.sharers() : how_.replicas(), on_, how_)
+         * gradients_exposed_;
 }
 
 /// With the gradients' collectives of the context's and experts' ranks, where there are no data-parallel ones for
