@@ -53,7 +53,8 @@ process_constants process_costs(const options& opts, uint32_t cores) {
           .cache_bytes = x.local_cache_bytes,
           .joint = {.operation_s = seconds(x.joint_operation),
                     .rank_s = seconds(x.joint_rank),
-                    .bandwidth = static_cast<double>(x.joint_bandwidth)}};
+                    .bandwidth = static_cast<double>(x.joint_bandwidth)},
+          .training = {.collective_s = seconds(x.training_call), .receive_s = seconds(x.training_receive)}};
 }
 
 device_options device_settings(const options& opts, const std::filesystem::path& memory_dir) {

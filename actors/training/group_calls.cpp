@@ -1,6 +1,7 @@
 #include "actors/training/group_calls.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/training/collective_kind.hpp"
 
 #include <fmt/format.h>
 
@@ -9,16 +10,6 @@
 namespace ringmaster::training {
 
 namespace {
-
-proto::CollectiveKind kind_of(op x) {
-  switch (x) {
-    case op::all_reduce: return proto::ALL_REDUCE;
-    case op::all_gather: return proto::ALL_GATHER;
-    case op::reduce_scatter: return proto::REDUCE_SCATTER;
-    case op::broadcast: return proto::BROADCAST;
-    default: return proto::SEND_RECV;
-  }
-}
 
 /// Who takes part: a pair that sends is one group, whoever sends.
 group group_of(const exchange_desk::exchange& x) {
@@ -33,7 +24,7 @@ proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group amon
   const auto& first = x.front().about;
   proto::CollectiveRequest result;
   auto& what = *result.mutable_collective();
-  what.set_kind(kind_of(first.what));
+  what.set_kind(collective_kind_of(first.what));
   what.set_algorithm("auto");
   what.set_datatype(as == precision::float32 ? proto::FLOAT32 : proto::FLOAT64);
   what.set_op(gpu_sim::SUM);

@@ -23,6 +23,15 @@ struct process_constants {
     double rank_s = 0;
     double bandwidth = 1; ///< Inputs and outputs of all ranks, in bytes a second.
   } joint{};              ///< Joint operations: those that are run for all ranks at once.
+  struct {
+    double collective_s = 0;
+    double receive_s = 0; ///< Its rank has mostly slept.
+  } training{};           ///< What a training's ranks ask for and wait for: beside the joint operation that it is.
+
+  /// What those of this kind take.
+  double training_s(proto::CollectiveKind kind) const {
+    return kind == proto::SEND_RECV ? training.receive_s : training.collective_s;
+  }
 };
 
 /// What an operation in one process consists of. Work that is walked step by step is counted round by round: a round

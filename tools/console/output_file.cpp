@@ -38,13 +38,14 @@ caf::error replace_file(const std::string& file, const std::string& text, const 
   auto draft = target.string() + ".new";
   if (auto problem = write_output_file(draft, text, what))
     return problem;
-  if (auto old = fs::status(target, failure); fs::exists(old))
+  std::error_code ignored;
+  failure.clear(); // which says so of a file that is new
+  if (auto old = fs::status(target, ignored); fs::exists(old))
     fs::permissions(draft, old.permissions(), failure);
   if (!failure)
     fs::rename(draft, target, failure);
   if (!failure)
     return caf::none;
-  std::error_code ignored;
   fs::remove(draft, ignored);
   return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, failure.message()));
 }

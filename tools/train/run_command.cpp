@@ -1,9 +1,11 @@
 #include "tools/train/run_command.hpp"
 
+#include "actors/configuration/settings.hpp"
 #include "actors/training/type_ids.hpp"
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/tuned_communications.hpp"
 #include "runtime/training/pictures/loss_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
 #include "tools/clients/cluster_connection.hpp"
@@ -16,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <thread>
 
 namespace ringmaster {
 
@@ -116,13 +119,10 @@ class run_call final : public configured_call {
   }
 
   caf::expected<int> tell(const console& to, const run_settings& what, const run_outcome& found) {
-    std::optional<predicted_step> predicted;
-    if (const auto& its = found.profiles; !its.steps.empty()) {
-      auto made = predict(*found.job, its.ranks, its.steps);
-      if (!made)
-        return std::move(made.error());
-      predicted = std::move(*made);
-    }
+    auto predictions = predictions_of(found);
+    if (!predictions)
+      return std::move(predictions.error());
+    const auto& predicted = *predictions;
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), predicted));
     else
@@ -131,9 +131,27 @@ class run_call final : public configured_call {
     std::fflush(to.out); // whatever becomes of the files
     if (auto problem = draw(found))
       return problem;
-    if (auto problem = predicted ? trace(found, *predicted) : caf::error{})
+    if (auto problem = predicted ? trace(found, predicted->measured_costs) : caf::error{})
       return problem;
     return exit_ok;
+  }
+
+  caf::expected<std::optional<run_predictions>> predictions_of(const run_outcome& found) const {
+    const auto& its = found.profiles;
+    if (its.steps.empty())
+      return std::optional<run_predictions>{};
+    auto measured = predict(*found.job, its.ranks, its.steps);
+    if (!measured)
+      return std::move(measured.error());
+    run_predictions result{std::move(*measured), {}};
+    if (launched_ || !coordinator_elsewhere(cfg_.values()).empty())
+      return result; // ranks are in several processes
+    const auto machine = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
+    auto tuned = predict(*found.job, its.ranks, its.steps, tuned_communications(*found.job, machine));
+    if (!tuned)
+      return std::move(tuned.error());
+    result.tuned_seconds = tuned->seconds;
+    return result;
   }
 
   /// Of a run that has ended before its end; why is told behind it.

@@ -93,15 +93,22 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
                      count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
 }
 
-std::string prediction_text(const run_outcome& x, const predicted_step& by) {
+std::string prediction_text(const run_outcome& x, const run_predictions& predicted) {
+  const auto& by = predicted.measured_costs;
+  const auto off = [&](double seconds) { return 100 * (seconds / x.step_seconds - 1); };
   const auto ns = [](double seconds) { return duration_text(static_cast<uint64_t>(seconds * 1e9)); };
   const auto first = x.profiles.first, last = x.profiles.last;
   const auto steps = first == last ? fmt::format("step {}", first)
                                    : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
-  return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n"
+  const auto tuned = predicted.tuned_seconds
+                       ? fmt::format("with communications by section [costs], as `ringmaster tune` measures them, {} "
+                                     "({:+.1f} %)\n",
+                                     ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
+                       : "";
+  return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
                      "memory of a rank: {} at most, simulated {}\n",
-                     ns(x.step_seconds), steps, ns(by.seconds), 100 * (by.seconds / x.step_seconds - 1),
-                     bytes_text(x.bytes_peak), bytes_text(simulated_bytes_of(by)));
+                     ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),
+                     bytes_text(simulated_bytes_of(by)));
 }
 
 std::string ending_text(const run_outcome& x, double seconds) {
@@ -111,7 +118,7 @@ std::string ending_text(const run_outcome& x, double seconds) {
 
 std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
                      const std::map<uint64_t, step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<predicted_step>& predicted) {
+                     double seconds, const std::optional<run_predictions>& predicted) {
   json_writer json;
   json.object()
     .member("model", x.model->name)
@@ -127,12 +134,15 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("seconds", seconds)
     .member("step_seconds", found.step_seconds)
     .member("peak_bytes", found.bytes_peak);
-  if (predicted)
+  if (predicted) {
     json.object("simulated")
-      .member("step_seconds", predicted->seconds)
-      .member("peak_bytes", simulated_bytes_of(*predicted))
-      .member("profiled_steps", found.profiles.steps.size())
-      .end();
+      .member("step_seconds", predicted->measured_costs.seconds)
+      .member("peak_bytes", simulated_bytes_of(predicted->measured_costs))
+      .member("profiled_steps", found.profiles.steps.size());
+    if (predicted->tuned_seconds)
+      json.member("tuned_step_seconds", *predicted->tuned_seconds);
+    json.end();
+  }
   json.list("epochs");
   for (auto& each : found.epochs)
     json.object()

@@ -6,6 +6,12 @@
 
 namespace ringmaster {
 
+/// What a step takes as the simulator has it.
+struct run_predictions {
+  training::predicted_step measured_costs; ///< By its own costs, all of them measured.
+  std::optional<double> tuned_seconds;     ///< With communications as `ringmaster tune` has them, in one process.
+};
+
 /// What is about to be trained, in two lines.
 std::string beginning_text(const run_options& x, const training::run_settings& what);
 /// Of texts, what simple counts make of those that are held out; else empty.
@@ -15,12 +21,12 @@ std::string step_text(const std::map<uint64_t, training::step_report>& steps, ui
 /// Of an epoch, a line.
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of_text);
 /// What the simulator makes of the steps that were profiled.
-std::string prediction_text(const training::run_outcome& x, const training::predicted_step& by);
+std::string prediction_text(const training::run_outcome& x, const run_predictions& by);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
 /// All of it as an object; `predicted` where steps were profiled.
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
                      const std::map<uint64_t, training::step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<training::predicted_step>& predicted);
+                     double seconds, const std::optional<run_predictions>& predicted);
 
 } // namespace ringmaster

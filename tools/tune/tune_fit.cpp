@@ -94,6 +94,7 @@ caf::expected<walked_fit> best_walked_fit(const std::vector<cost_sample>& sample
 struct sorted_samples {
   std::vector<cost_sample> walked{};
   std::vector<observation> joint{}, network{};
+  std::vector<cost_sample> training{};
   bool on_hosts = false; ///< Some lie on several.
 };
 
@@ -106,6 +107,8 @@ caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& sa
         return std::move(features.error());
       result.network.push_back({std::move(*features), x.seconds});
       result.on_hosts = result.on_hosts || has_two_levels(world_of(x));
+    } else if (x.by == transport::training) {
+      result.training.push_back(x);
     } else if (is_joint(x.kind, x.algorithm)) {
       auto work = process_work_of(x, known);
       if (!work)
@@ -185,6 +188,25 @@ caf::error fit_network(tuned_costs& result, const sorted_samples& samples) {
   return caf::none;
 }
 
+/// What joint operations leave of it, at the mean.
+caf::error fit_training(tuned_costs& result, const sorted_samples& samples, uint32_t cores) {
+  std::vector<observation> collectives, receives;
+  for (const auto& x : samples.training) {
+    auto moving = x;
+    moving.by = transport::process;
+    auto estimate = estimate_of(moving, result.values, cores);
+    if (!estimate)
+      return std::move(estimate.error());
+    (x.kind == proto::SEND_RECV ? receives : collectives).push_back({{1}, std::max(x.seconds - *estimate, 1e-9)});
+  }
+  auto& costs = result.values.costs;
+  if (!collectives.empty())
+    costs.training_call = duration_of(fit_least_squares(collectives).coefficients.front());
+  if (!receives.empty())
+    costs.training_receive = duration_of(fit_least_squares(receives).coefficients.front());
+  return caf::none;
+}
+
 } // namespace
 
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores) {
@@ -197,18 +219,20 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
     return problem;
   if (auto problem = fit_joint(result, *sorted))
     return problem;
+  if (auto problem = fit_training(result, *sorted, cores)) // with what a joint operation takes
+    return problem;
   if (auto problem = fit_network(result, *sorted))
     return problem;
   return result;
 }
 
 caf::expected<double> estimate_of(const cost_sample& x, const options& values, uint32_t cores) {
-  if (x.by == transport::process) {
+  if (x.by != transport::network) {
     auto constants = process_costs(values, cores);
     auto work = process_work_of(x, constants);
     if (!work)
       return std::move(work.error());
-    return estimate(*work, constants).total_s();
+    return estimate(*work, constants).total_s() + (x.by == transport::training ? constants.training_s(x.kind) : 0);
   }
   auto features = network_features(x);
   if (!features)

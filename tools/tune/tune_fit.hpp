@@ -11,8 +11,8 @@
 
 namespace ringmaster {
 
-/// How a group's blocks travel.
-enum class transport { process, network };
+/// How a group's blocks travel; or, in one process, as what a training's ranks ask for and wait for.
+enum class transport { process, network, training };
 
 /// What a collective of float32 took; the root is rank 0.
 struct cost_sample {

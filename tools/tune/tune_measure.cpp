@@ -1,5 +1,6 @@
 #include "tools/tune/tune_measure.hpp"
 
+#include "actors/training/type_ids.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
@@ -9,6 +10,7 @@
 #include "tools/console/output_file.hpp"
 #include "tools/launch/process_watch.hpp"
 #include "tools/launch/scratch_directory.hpp"
+#include "tools/tune/training_calls.hpp"
 
 #include <fmt/format.h>
 #include <google/protobuf/struct.pb.h>
@@ -199,10 +201,11 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
                                                            const tune_watch& watch) {
   auto opts = cfg.values();
   opts.device.count = *std::max_element(std::begin(process_ranks), std::end(process_ranks));
-  opts.device.memory_bytes = 2 * effort.bytes_max + (1u << 16);
+  opts.device.memory_bytes = std::max(2 * effort.bytes_max + (1u << 16), training_memory);
   opts.journal.dir.clear();
   if (opts.log.level == "info")
     opts.log.level = "warn";
+  cfg.add_message_types<caf::id_block::ringmaster_training>();
   caf::actor_system system{cfg};
   auto home = cluster::start(system, opts, true);
   if (!home)
@@ -210,15 +213,24 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
   if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
     return std::move(there.error());
-  gathered_times times;
+  gathered_times times, trained;
   const double groups = effort.repeats * std::size(process_ranks);
-  for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
+  for (uint32_t i = 0, done = 0; i < effort.repeats; ++i) {
     for (auto ranks : process_ranks) {
       if (auto problem = measure_here(user, effort, ranks, times))
         return problem;
       watch(++done / groups);
     }
-  return medians(transport::process, times);
+    auto calls = measure_training_calls(system, (*home)->coordinator());
+    if (!calls)
+      return std::move(calls.error());
+    for (auto& x : *calls)
+      trained[{x.kind, x.algorithm, x.ranks, {}, x.bytes}].push_back(x.seconds);
+  }
+  auto result = medians(transport::process, times);
+  auto of_training = medians(transport::training, trained);
+  result.insert(result.end(), of_training.begin(), of_training.end());
+  return result;
 }
 
 caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch) {

@@ -20,8 +20,8 @@ struct tune_effort {
 using tune_watch = std::function<void(double part)>;
 
 /// What collectives take on 2 and 8 devices of this process, from 8 B up: all_reduce by ring, tree, halving_doubling,
-/// naive and direct, and broadcast by tree, naive and direct. The journal is kept in memory. Errors: those of the
-/// cluster; `failed` where a result was wrong.
+/// naive and direct, and broadcast by tree, naive and direct; and what little trainings communicate. The journal is
+/// kept in memory. Errors: those of the cluster; `failed` where a result was wrong.
 caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, const tune_effort& effort,
                                                            const tune_watch& watch);
 

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -26,7 +27,7 @@ using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, std::ve
 /// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
   const auto* jointly = first_joint(group.front().measured.kind);
-  if (group.front().measured.by == transport::process && jointly != nullptr)
+  if (group.front().measured.by != transport::network && jointly != nullptr)
     for (auto& x : group)
       if (x.measured.algorithm == jointly->name)
         return x;
@@ -61,14 +62,15 @@ caf::expected<std::string> comparison_text(const std::vector<cost_sample>& sampl
       return std::move(estimate.error());
     groups[{x.by, x.kind, x.ranks, x.hosts, x.bytes}].push_back({x, *estimate});
   }
+  constexpr std::array<std::string_view, 3> where{"ranks in one process", "ranks between processes",
+                                                  "ranks of a training"};
   std::string text;
   size_t near = 0, good = 0;
   for (auto& [key, group] : groups) {
     auto [by, kind, ranks, hosts, bytes] = key;
     std::sort(group.begin(), group.end(), [](auto& a, auto& b) { return a.measured.seconds < b.measured.seconds; });
     auto on_hosts = std::set<uint32_t>(hosts.begin(), hosts.end()).size();
-    text += fmt::format("{}, {} {}{}, {}; {}\n", name_of(kind), ranks,
-                        by == transport::process ? "ranks in one process" : "ranks between processes",
+    text += fmt::format("{}, {} {}{}, {}; {}\n", name_of(kind), ranks, where[static_cast<size_t>(by)],
                         on_hosts > 1 ? fmt::format(" on {} hosts", on_hosts) : "", bytes_text(bytes),
                         verdict(group, good));
     for (const auto& x : group) {

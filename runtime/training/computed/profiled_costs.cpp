@@ -110,7 +110,9 @@ double seconds_of(const meeting& x, const std::map<place, meeting>& all) {
 
 } // namespace
 
-profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured) : job_(job) {
+profiled_costs::profiled_costs(const training_job& job, const std::vector<event>& measured,
+                               communication_times communications)
+  : job_(job), communications_(std::move(communications)) {
   std::map<kind, uint64_t> counts;
   auto add = [&](const kind& of, double seconds) {
     seconds_[of] += seconds;
@@ -139,6 +141,8 @@ double profiled_costs::time_of(const pending& x, uint32_t) const {
   const bool is_pair = x.what == op::send || x.what == op::receive;
   auto found = [&](uint32_t rank, uint64_t which) { return seconds_.find({x.what, rank, x.argument.layer, which}); };
   if (is_communication(x.what)) {
+    if (communications_ && x.what != op::send)
+      return communications_(x);
     auto its = found(0, is_pair ? samples.begin : 0);
     if (its == seconds_.end())
       its = found(0, any_samples);
@@ -177,12 +181,13 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {
   return result;
 }
 
-caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps) {
+caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps,
+                                      const communication_times& communications) {
   std::vector<std::pair<double, size_t>> by_time;
   std::vector<training_outcome> simulated;
   for (auto& step : steps) {
     auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks,
-                          profiled_costs{job, step.events}, true);
+                          profiled_costs{job, step.events, communications}, true);
     if (!found)
       return std::move(found.error());
     const auto around = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);

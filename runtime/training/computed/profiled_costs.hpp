@@ -5,11 +5,15 @@
 
 #include <caf/expected.hpp>
 
+#include <functional>
 #include <map>
 #include <span>
 #include <tuple>
 
 namespace ringmaster::training {
+
+/// What a communication takes once all its ranks are there, in seconds.
+using communication_times = std::function<double(const pending&)>;
 
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
 /// those alike took at the mean, of the same rank and layer and of as many samples, so a rank that was slower is so
@@ -19,9 +23,9 @@ namespace ringmaster::training {
 /// the step had not is scaled from one of fewer or more samples.
 class profiled_costs final : public cost_model {
 public:
-  /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group. The job
-  /// outlives it.
-  profiled_costs(const training_job& job, const std::vector<event>& measured);
+  /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group.
+  /// `communications`: what all but sends take in place of what was measured, in seconds. The job outlives it.
+  profiled_costs(const training_job& job, const std::vector<event>& measured, communication_times communications = {});
 
   std::string_view name() const override { return "profiled"; }
   std::string_view time_unit() const override { return "s"; }
@@ -38,6 +42,7 @@ private:
   static constexpr uint64_t any_samples = UINT64_MAX;
 
   const training_job& job_;
+  communication_times communications_;
   std::map<kind, double> seconds_;
 };
 
@@ -57,7 +62,8 @@ struct predicted_step {
 };
 
 /// Simulates each of the steps, of which there is one at least, with its own costs: what disturbed one of them does not
-/// count. Errors: those of `simulate`.
-caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps);
+/// count. `communications`: as `profiled_costs` has it. Errors: those of `simulate`.
+caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps,
+                                      const communication_times& communications = {});
 
 } // namespace ringmaster::training

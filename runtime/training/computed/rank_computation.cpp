@@ -190,16 +190,9 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
   const auto shows = x.what != op::receive && (x.what != op::broadcast || x.peer == x.rank);
   transfer result;
   if (shows)
-    result.count = elements(job_, x.argument);
+    result.count = count_of(job_, x);
   if (shows && x.what != op::all_reduce)
     result.input = store_.at(x.memory[0]);
-  auto shard_of_it = x.argument;
-  shard_of_it.part = {0, x.among.count};
-  if (of_activation(x.argument.kind))
-    shard_of_it.has = form::sequence;
-  auto whole_of_it = x.argument;
-  whole_of_it.part = {};
-  whole_of_it.has = form::whole;
   switch (x.what) {
     case op::all_reduce: {
       auto own_block = own(x.memory[0], x.argument);
@@ -214,12 +207,10 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     }
     case op::reduce_scatter:
     case op::all_gather: {
-      const auto& made = x.what == op::all_gather ? whole_of_it : shard_of_it;
-      auto room = room_for(made);
+      auto room = room_for(x.what == op::all_gather ? gathered(x) : scattered(x));
       if (!room)
         return room.error();
       result.output = std::move(*room);
-      result.count = elements(job_, shard_of_it);
       return result;
     }
     case op::broadcast: result.output = result.input; return result;

@@ -54,6 +54,26 @@ uint64_t elements(const training_job& job, const value_tag& x) {
   return arrays * ceiling(whole_elements(job, x) / arrays, x.part.count);
 }
 
+value_tag scattered(const pending& x) {
+  auto result = x.argument;
+  result.part = {0, x.among.count};
+  if (of_activation(result.kind))
+    result.has = form::sequence;
+  return result;
+}
+
+value_tag gathered(const pending& x) {
+  auto result = x.argument;
+  result.part = {};
+  result.has = form::whole;
+  return result;
+}
+
+uint64_t count_of(const training_job& job, const pending& x) {
+  const bool cuts = x.what == op::all_gather || x.what == op::reduce_scatter;
+  return elements(job, cuts ? scattered(x) : x.argument);
+}
+
 std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard part) {
   std::vector<parameter_run> all, result;
   uint64_t local = 0;

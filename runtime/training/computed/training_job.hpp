@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/training/executor.hpp"
 #include "runtime/training/layers/layer.hpp"
 #include "runtime/training/layers/optimizer.hpp"
 #include "runtime/training/strategies/strategies.hpp"
@@ -38,6 +39,12 @@ struct training_job {
 uint64_t whole_elements(const training_job& job, const value_tag& x);
 /// Elements of a value. Shards are all as long, the last one's end is padding.
 uint64_t elements(const training_job& job, const value_tag& x);
+
+/// Of a collective's value, what each of its ranks has where it is scattered, and the whole that comes of gathering it.
+value_tag scattered(const pending& x);
+value_tag gathered(const pending& x);
+/// Elements that a communication has of a rank, as collectives count them.
+uint64_t count_of(const training_job& job, const pending& x);
 
 /// A run of elements of a layer's parameters that lie one behind the other both on a rank and in the whole layer.
 struct parameter_run {

@@ -120,7 +120,8 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.route = {"messages", 8192, 9};
   changed.link = {{"10.0.0.7", "all"}, 7081, 3, 4097, true, 2s, 1501ms};
   changed.communicator = {"abort", true, 4s, 31s};
-  changed.costs = {1us, 151us, 1501, 5us, 6us, 1506, 21us, 8us, 9us, 3us, 1502, 1503, 1504, 4097, 16us, 501ns, 1505};
+  changed.costs = {1us,  151us, 1501, 5us,  6us,  1506,  21us, 8us,  9us, 3us,
+                   1502, 1503,  1504, 4097, 16us, 501ns, 1505, 17us, 18us};
   changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
   changed.supervisor = {6, 11s};
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001};

@@ -132,6 +132,8 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   c.joint_operation = 12us;
   c.joint_rank = 13us;
   c.joint_bandwidth = 14;
+  c.training_call = 19us;
+  c.training_receive = 20us;
   auto between = network_costs(opts);
   CHECK(between.operation_s == 1e-6);
   CHECK(between.latency_s == 2e-6);
@@ -148,6 +150,8 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   CHECK(within.reduction_rate == 9);
   CHECK(within.memory_bandwidth == 10);
   CHECK(within.cache_bytes == 11);
+  CHECK(within.training.collective_s == 19e-6);
+  CHECK(within.training.receive_s == 20e-6);
   CHECK(within.joint.operation_s == 12e-6);
   CHECK(within.joint.rank_s == 13e-6);
   CHECK(within.joint.bandwidth == 14);

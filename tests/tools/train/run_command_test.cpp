@@ -198,6 +198,8 @@ TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
       CHECK(json->entries[i].keys[0].name == "step_seconds");
       CHECK(json->entries[i].entries[0].number > 0);
       CHECK(json->entries[i].entries[1].number > 25450 * 4); // bytes: the weights, at least
+      CHECK(json->entries[i].keys[3].name == "tuned_step_seconds");
+      CHECK(json->entries[i].entries[3].number > 0);
       return;
     }
   FAIL("there is no prediction");
@@ -226,6 +228,8 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   CHECK(found.code == exit_ok);
   CHECK_MESSAGE(found.out.find("the simulator, with the costs of 9 steps from 9 to 17, says ") != std::string::npos,
                 found.out);
+  CHECK(found.out.find("with communications by section [costs], as `ringmaster tune` measures them, ")
+        != std::string::npos);
   CHECK(found.out.find("memory of a rank: ") != std::string::npos);
   std::ifstream in{file};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};

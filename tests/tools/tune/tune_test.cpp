@@ -41,6 +41,8 @@ options known_machine() {
   x.costs.joint_operation = 10us;
   x.costs.joint_rank = 1us;
   x.costs.joint_bandwidth = 15'000'000'000;
+  x.costs.training_call = 130us;
+  x.costs.training_receive = 310us;
   return x;
 }
 
@@ -67,6 +69,9 @@ std::vector<cost_sample> samples_of(const options& machine) {
       for (auto name : {"tree", "naive", "direct"})
         add(transport::process, proto::BROADCAST, name, ranks, bytes);
     }
+  add(transport::training, proto::ALL_REDUCE, "direct", 2, 200'000);
+  add(transport::training, proto::ALL_GATHER, "direct", 2, 100'000);
+  add(transport::training, proto::SEND_RECV, "direct", 2, 16'384);
   return result;
 }
 
@@ -98,6 +103,8 @@ TEST_CASE("tune: finds the constants of a machine from what operations took on i
   CHECK(found.local_cache_bytes == known.local_cache_bytes);
   CHECK(near(found.joint_rank.count(), known.joint_rank.count()));
   CHECK(near(found.joint_bandwidth, known.joint_bandwidth));
+  CHECK(near(found.training_call.count(), known.training_call.count()));
+  CHECK(near(found.training_receive.count(), known.training_receive.count()));
   CHECK(fitted->walked.residual < 0.01);
   for (const auto& x : samples)
     CHECK(*estimate_of(x, fitted->values, 2) == doctest::Approx(x.seconds).epsilon(0.02));
@@ -222,6 +229,8 @@ TEST_CASE("output file: replaced whole, with its permissions, or not at all") {
   CHECK(content_of(file) == "new");
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
   CHECK(!fs::exists(file.string() + ".new"));
+  CHECK(!replace_file((dir.path() / "first").string(), "new", "the file")); // there was none
+  CHECK(content_of(dir.path() / "first") == "new");
   auto problem = replace_file((dir.path() / "nowhere" / "file").string(), "new", "the file");
   CHECK(render(problem).find("cannot write the file") != std::string::npos);
 }

@@ -1,6 +1,7 @@
 #include "runtime/training/transformer/plans/measured_costs.hpp"
 
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/training/collective_kind.hpp"
 
 #include <cmath>
 #include <map>
@@ -11,16 +12,6 @@ namespace ringmaster::training {
 namespace {
 
 constexpr uint64_t measured_element_bytes = 4;
-
-proto::CollectiveKind kind_of(op x) {
-  switch (x) {
-    case op::all_gather: return proto::ALL_GATHER;
-    case op::reduce_scatter: return proto::REDUCE_SCATTER;
-    case op::all_to_all: return proto::ALL_TO_ALL;
-    case op::broadcast: return proto::BROADCAST;
-    default: return proto::ALL_REDUCE;
-  }
-}
 
 gpu_system this_host(const cost_constants& network, double memory_bandwidth) {
   auto x = *system_of("cpu-2core");
@@ -57,7 +48,8 @@ public:
     const auto count = samples ? static_cast<double>(x.argument.samples.count()) * model_.sequence * model_.hidden
                                : parameters_at(x.argument.layer) / x.argument.tensor.count;
     return (samples ? 2 : 1)
-           * seconds(kind_of(x.what), x.among.count, static_cast<uint64_t>(count)); // a layer has two exchanges
+           * seconds(collective_kind_of(x.what), x.among.count,
+                     static_cast<uint64_t>(count)); // a layer has two exchanges
   }
 
 private:

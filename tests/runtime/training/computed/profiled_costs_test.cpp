@@ -2,6 +2,7 @@
 #include "runtime/training/computed/profiled_costs.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/training/computed/tuned_communications.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -112,6 +113,37 @@ TEST_CASE("profiled costs: an operation takes what it took its rank, a collectiv
   CHECK(time_of(op::forward, 1, 2) == 3);
   CHECK(time_of(op::forward, 1, 8) == 12);
   CHECK(time_of(op::backward, 0, 2) == 0);
+}
+
+TEST_CASE("profiled costs: communications take what tuned constants make of them, all else what was measured") {
+  const auto job = small_job("1f1b", 2, 8, 4);
+  process_constants machine;
+  machine.joint = {.operation_s = 1, .rank_s = 0.5, .bandwidth = 100};
+  machine.training = {.collective_s = 20, .receive_s = 30};
+  const profiled_costs costs{
+    job,
+    {{.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 2},
+     {.what = op::send, .rank = 0, .peer = 1, .layer = 1, .samples = {0, 4}, .start = 2, .duration = 0.25},
+     {.what = op::receive, .rank = 1, .peer = 0, .layer = 1, .samples = {0, 4}, .start = 0, .duration = 9}},
+    tuned_communications(job, machine)};
+  auto time_of = [&](op what, value_kind kind) {
+    pending x;
+    x.what = what;
+    x.among = {0, 2, 1};
+    x.argument.kind = kind;
+    x.argument.layer = 1;
+    if (of_activation(kind))
+      x.argument.samples.add(range_set{range{0, 4}});
+    return std::pair{costs.time_of(x, 2), 2.0 * static_cast<double>(count_of(job, x) * bytes_of(job.as))};
+  };
+  CHECK(time_of(op::forward, value_kind::activation).first == 2);
+  CHECK(time_of(op::send, value_kind::activation).first == 0.25);
+  const auto [received, moved] = time_of(op::receive, value_kind::activation); // read, and written
+  CHECK(received == doctest::Approx(30 + 1 + 2 * 0.5 + moved / 100));
+  const auto [reduced, of_one] = time_of(op::all_reduce, value_kind::weight_gradient); // of two ranks
+  CHECK(reduced == doctest::Approx(20 + 1 + 2 * 0.5 + 2 * of_one / 100));
+  const auto [gathered, shards] = time_of(op::all_gather, value_kind::weight); // a shard in, two out
+  CHECK(gathered == doctest::Approx(20 + 1 + 2 * 0.5 + 3 * shards / 100));
 }
 
 TEST_CASE("profiled costs: what waits aside for what was begun before it takes no longer for that") {

@@ -1,0 +1,97 @@
+#include "tools/tune/training_calls.hpp"
+
+#include "client/training/training_run.hpp"
+#include "runtime/training/collective_kind.hpp"
+#include "runtime/training/data/synthetic_digits.hpp"
+#include "runtime/training/layers/plain_layers.hpp"
+
+#include <algorithm>
+
+namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+constexpr uint32_t trained_ranks = 2, micro_batch = 64, batch = 4 * micro_batch;
+
+caf::expected<run_settings> little_training(std::string_view strategy) {
+  constexpr uint64_t seed = 1;
+  constexpr uint32_t steps = 20;
+  auto digits = make_synthetic_digits(seed, steps * batch, 10);
+  if (!digits)
+    return std::move(digits.error());
+  run_settings result;
+  result.data = std::move(*digits);
+  result.ranks = trained_ranks;
+  result.epochs = 2; // steps are measured in the second one
+  result.profiles = true;
+  auto& job = result.job;
+  job.layers = perceptron(std::vector<uint64_t>{28 * 28, 64, 10});
+  job.shape.layers = static_cast<uint32_t>(job.layers.size());
+  job.shape.global_batch = batch;
+  job.shape.micro_batch = micro_batch;
+  job.strategy = strategy_of(strategy);
+  job.update.rate = 1e-3;
+  return result;
+}
+
+/// Of the first layer's parameters, or of what it makes of some samples.
+pending call_of(op what) {
+  pending x;
+  x.what = what;
+  x.among = {0, trained_ranks, 1};
+  if (is_collective(what)) {
+    x.argument.kind = what == op::all_gather ? value_kind::weight : value_kind::weight_gradient;
+  } else {
+    x.peer = 1;
+    x.argument.kind = value_kind::activation;
+    x.argument.layer = 1;
+    x.argument.samples.add(range_set{range{0, micro_batch}});
+  }
+  return x;
+}
+
+caf::expected<cost_sample> sample_of(const run_outcome& found, op what) {
+  const auto call = call_of(what);
+  std::vector<double> seconds;
+  for (auto& step : found.profiles.steps)
+    seconds.push_back(profiled_costs{*found.job, step.events}.time_of(call, trained_ranks));
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::ranges::nth_element(seconds, middle);
+  if (seconds.empty() || *middle <= 0)
+    return make_error(errc::aborted, "a training of which no step was measured says nothing of its communications");
+  const auto kind = collective_kind_of(what);
+  return cost_sample{transport::training,
+                     kind,
+                     std::string{first_joint(kind)->name},
+                     trained_ranks,
+                     count_of(*found.job, call) * bytes_of(found.job->as),
+                     *middle};
+}
+
+} // namespace
+
+caf::expected<std::vector<cost_sample>> measure_training_calls(caf::actor_system& system,
+                                                               const coordinator_actor& coordinator) {
+  static const std::pair<std::string_view, std::vector<op>> trainings[] = {
+    {"ddp", {op::all_reduce}}, {"zero3", {op::all_gather, op::reduce_scatter}}, {"gpipe", {op::receive}}};
+  std::vector<cost_sample> result;
+  for (auto& [strategy, calls] : trainings) {
+    auto what = little_training(strategy);
+    if (!what)
+      return std::move(what.error());
+    auto found = train(system, coordinator, std::move(*what));
+    if (!found)
+      return std::move(found.error());
+    for (auto call : calls) {
+      auto sample = sample_of(*found, call);
+      if (!sample)
+        return std::move(sample.error());
+      result.push_back(std::move(*sample));
+    }
+  }
+  return result;
+}
+
+} // namespace ringmaster
