@@ -29,18 +29,31 @@ void training_rank_state::start(rank_settings settings) {
 }
 
 void training_rank_state::found(const device_handle& x) {
+  self->monitor(caf::actor_cast<caf::actor>(x.device)); // no link: the device stays when the rank has done its part
   if (!x.memory)
     return ready(make_error(errc::unreachable,
                             fmt::format("{} lets nobody reach its memory", text_of(settings_.device))));
   auto memory = mapped_memory::reach(*x.memory, mapped_memory::access::write);
   if (!memory)
-    return ready(memory.error());
+    return not_reached(caf::actor_cast<device_actor>(x.device), memory.error());
   memory_ = std::move(*memory);
-  self->monitor(caf::actor_cast<caf::actor>(x.device)); // no link: the device stays when the rank has done its part
+  allocate(x.memory->bytes);
+}
+
+void training_rank_state::not_reached(const device_actor& device, const caf::error& why) {
+  self->request(device, settings_.request_limit, gpu_sim::GetDeviceMetadataRequest{})
+    .then([this, why](const gpu_sim::GetDeviceMetadataResponse&) { ready(why); },
+          [this](const caf::error& problem) {
+            ready(make_error(errc::device_lost,
+                             fmt::format("{} is lost: {}", text_of(settings_.device), render(problem))));
+          });
+}
+
+void training_rank_state::allocate(uint64_t all) {
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
   proto::AllocateRequest request;
-  const auto bytes = settings_.memory_bytes != 0 ? settings_.memory_bytes : x.memory->bytes;
+  const auto bytes = settings_.memory_bytes != 0 ? settings_.memory_bytes : all;
   request.set_bytes(bytes);
   request.set_outlives_client(false);
   self->request(settings_.coordinator, settings_.request_limit, id, request)

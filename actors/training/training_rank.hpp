@@ -57,6 +57,10 @@ private:
   };
 
   void found(const device_handle& x);
+  /// Its memory file may be gone because the device is, which nobody may have heard of yet.
+  void not_reached(const device_actor& device, const caf::error& why);
+  /// `all`: bytes of the device, where the settings name none.
+  void allocate(uint64_t all);
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
   void ready(const caf::error& problem);
   bool exchange(pending& x);

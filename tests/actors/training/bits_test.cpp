@@ -35,7 +35,7 @@ model_image model_after(std::string_view strategy, uint32_t ranks, uint64_t step
 TEST_CASE("after a death the bits are those of a fresh run of the others, from the weights and states of that step") {
   constexpr uint64_t steps = 6;
   constexpr uint32_t ranks = 3;
-  for (auto* strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "gpipe"}) {
+  for (const std::string strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "gpipe"}) {
     CAPTURE(strategy);
     std::set<uint64_t> shrunk_at;
     for (uint64_t seed = 1; seed <= 8; ++seed) {

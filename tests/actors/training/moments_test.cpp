@@ -95,7 +95,7 @@ private:
 TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not there") {
   constexpr uint64_t steps = 3;
   const auto alone = models_alone(steps);
-  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+  for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
     CAPTURE(strategy);
     auto begun = [&](momentary_run& x) {
       x.run.settings.image_every = 1;
@@ -132,7 +132,7 @@ TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not 
 TEST_CASE("whoever dies at whichever moment while a device joins, the others go on") {
   constexpr uint64_t steps = 5;
   const auto alone = models_alone(steps);
-  for (auto* strategy : {"ddp", "zero3"}) {
+  for (const std::string strategy : {"ddp", "zero3"}) {
     CAPTURE(strategy);
     auto begun = [&](momentary_run& x) {
       x.run.start();
@@ -201,7 +201,7 @@ TEST_CASE("ranks that compute for longer than they may be silent say a word betw
 
 TEST_CASE("a device that is slow costs time, and nothing else") {
   constexpr uint64_t steps = 3;
-  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+  for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
     CAPTURE(strategy);
     momentary_run quick{strategy, 3, 3, steps};
     quick.run.run();
@@ -271,7 +271,7 @@ TEST_CASE("a journal that fails is told once, and training goes on") {
 TEST_CASE("a run that is told to end at whichever moment shows the model as of the step that it is in") {
   constexpr uint64_t steps = 5;
   const auto alone = models_alone(steps);
-  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+  for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
     CAPTURE(strategy);
     auto begun = [&](momentary_run& x) {
       x.run.settings.image_every = 100;

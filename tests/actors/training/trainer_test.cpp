@@ -101,6 +101,25 @@ TEST_CASE("whoever dies at whichever message, the others end with one rank's wei
   CHECK(done_again > 100); // where a part of the model was lost
 }
 
+TEST_CASE("whoever dies while the ranks gather costs the others nothing") {
+  const auto alone = weights_alone(6, 1, 4);
+  uint64_t before_the_first_step = 0;
+  for (uint64_t messages = 0; messages < 100; ++messages) {
+    CAPTURE(messages);
+    simulated_cluster cluster{training_devices(4, messages + 1)};
+    simulated_training run{cluster, small_job("ddp", 4, 6, 6), 3, 1};
+    run.start();
+    run.run_messages(messages);
+    run.kill(messages % 3);
+    run.finish();
+    CHECK(run.problem() == "");
+    before_the_first_step += run.notes_with("is lost") + run.notes_with("cannot join") - run.notes_with("is given up");
+    for (uint32_t layer = 0; layer < 4 && run.problem().empty(); ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
+  CHECK(before_the_first_step > 10);
+}
+
 TEST_CASE("a communicator that is not destroyed at once is asked again, and where it never is the run ends with that") {
   for (uint32_t refusals : {1u, 2u, 1000u}) {
     CAPTURE(refusals);

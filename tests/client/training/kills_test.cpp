@@ -8,7 +8,8 @@ TEST_CASE("thirty real kills change no loss") {
   const auto undisturbed = train_killed(digits_by("ddp", 1), 0, 1);
   uint32_t kills = 0;
   uint64_t given_up = 0, seed = 1;
-  for (auto* strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "zb-v", "tensor", "ddp", "zero2", "gpipe"}) {
+  for (const std::string strategy :
+       {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "zb-v", "tensor", "ddp", "zero2", "gpipe"}) {
     CAPTURE(strategy);
     auto settings = digits_by(strategy, strategy == std::string_view{"zb-v"} ? 2 : 3);
     const auto found = train_killed(std::move(settings), 6, seed++);

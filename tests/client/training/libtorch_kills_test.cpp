@@ -23,7 +23,7 @@ TEST_CASE("libtorch: real kills change no loss, and no weight") {
   const auto undisturbed = train_killed(lenet_by("ddp", 1), 0, 1);
   uint32_t kills = 0;
   uint64_t given_up = 0, seed = 1;
-  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+  for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
     CAPTURE(strategy);
     const auto found = train_killed(lenet_by(strategy, 2), 4, seed++);
     kills += found.kills;
