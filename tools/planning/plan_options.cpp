@@ -17,13 +17,17 @@ using namespace training;
 
 namespace {
 
-constexpr std::array<std::string_view, 6> shardings{"zero0", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
+constexpr std::array schedules{pipeline_schedule::one_f_one_b,
+                               pipeline_schedule::interleaved_1f1b,
+                               pipeline_schedule::all_forwards_first,
+                               pipeline_schedule::zb_h1,
+                               pipeline_schedule::zb_h2,
+                               pipeline_schedule::zb_v,
+                               pipeline_schedule::dualpipe};
 
 std::vector<std::string> choices() {
   std::vector<std::string> all;
-  for (auto x :
-       {pipeline_schedule::one_f_one_b, pipeline_schedule::interleaved_1f1b, pipeline_schedule::all_forwards_first,
-        pipeline_schedule::zb_h1, pipeline_schedule::zb_h2, pipeline_schedule::zb_v, pipeline_schedule::dualpipe})
+  for (auto x : schedules)
     all.emplace_back(name_of(x));
   all.insert(all.end(), shardings.begin(), shardings.end());
   return all;
@@ -108,7 +112,7 @@ void plan_filter_options::add_to(option_table& table) {
   add_range("--chunks", filter.chunks, "chunks of a stage: 2 or more interleaved, 2 in zb-v and dualpipe, else 1");
   table.parsed("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
   table.words("--schedule", filter.only, choices())
-    .says("NAME,...", "only these schedules, only these shardings: {words}");
+    .says("NAME,...", "only these schedules and shardings, fsdp and hsdp beside schedules: {words}");
   table.words("--exclude", filter.excluded, choices()).says("NAME,...", "none of these");
 }
 
@@ -128,19 +132,14 @@ caf::error plan_filter_options::check(const language_model& trained) const {
                                   : x.most == UINT32_MAX ? ".."
                                                          : fmt::format("..{}", x.most),
                                   trained.name));
-  auto is_sharding = [](auto& x) { return std::ranges::find(shardings, x) != shardings.end(); };
-  for (bool sharding : {false, true}) {
-    auto all = choices();
-    std::erase_if(all, [&](auto& x) { return is_sharding(x) != sharding || !filter.takes(x); });
-    if (all.empty())
-      return make_error(
-        errc::invalid_argument,
-        fmt::format("--exclude {} leaves none of the {}{}", fmt::join(filter.excluded, ","),
-                    sharding ? "shardings" : "schedules",
-                    std::ranges::any_of(filter.only, [&](auto& x) { return is_sharding(x) == sharding; })
-                      ? fmt::format(" of --schedule {}", fmt::join(filter.only, ","))
-                      : ""));
-  }
+  const bool any = std::ranges::any_of(schedules, [&](auto schedule) {
+    return std::ranges::any_of(shardings, [&](auto sharding) { return filter.takes(schedule, sharding); });
+  });
+  if (!any)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--exclude {} leaves nothing{}", fmt::join(filter.excluded, ","),
+                                  filter.only.empty() ? ""
+                                                      : fmt::format(" of --schedule {}", fmt::join(filter.only, ","))));
   return caf::none;
 }
 

@@ -55,6 +55,38 @@ TEST_CASE("planner: each schedule is a candidate from its least number of micro-
   CHECK(schedules(1, 4) == names{"1f1b"});
 }
 
+TEST_CASE("planner: fully sharded plans that are named stand beside schedules, ZeRO's stages within them") {
+  using enum pipeline_schedule;
+  auto taken_by = [](std::vector<std::string> only, std::vector<std::string> excluded = {}) {
+    plan_filter filter;
+    filter.only = std::move(only);
+    filter.excluded = std::move(excluded);
+    names result;
+    for (auto schedule : {one_f_one_b, interleaved_1f1b})
+      for (auto sharding : {"zero0", "zero1", "fsdp", "hsdp"})
+        if (filter.takes(schedule, sharding)
+            && (std::string_view{sharding}.starts_with("zero") || schedule == one_f_one_b))
+          result.insert((sharding[0] == 'z' ? std::string{name_of(schedule)} + "+" : "") + sharding);
+    return result;
+  };
+  const names interleaved{"interleaved+zero0", "interleaved+zero1"}, plain{"1f1b+zero0", "1f1b+zero1"};
+  auto with = [](names a, const names& b) {
+    a.insert(b.begin(), b.end());
+    return a;
+  };
+  CHECK(taken_by({}) == with(with(interleaved, plain), {"fsdp", "hsdp"}));
+  CHECK(taken_by({"interleaved"}) == interleaved);
+  CHECK(taken_by({"1f1b"}) == with(plain, {"fsdp", "hsdp"})); // which go 1F1B's way on one stage
+  CHECK(taken_by({"fsdp"}) == names{"fsdp"});
+  CHECK(taken_by({"fsdp", "interleaved"}) == with(interleaved, {"fsdp"}));
+  CHECK(taken_by({"1f1b", "hsdp"}) == with(plain, {"hsdp"}));
+  CHECK(taken_by({"zero1"}) == names{"1f1b+zero1", "interleaved+zero1"});
+  CHECK(taken_by({"interleaved", "zero1", "fsdp"}) == names{"interleaved+zero1", "fsdp"});
+  CHECK(taken_by({"zero1", "hsdp"}) == names{"1f1b+zero1", "interleaved+zero1", "hsdp"});
+  CHECK(taken_by({"fsdp", "interleaved"}, {"zero0"}) == names{"interleaved+zero1", "fsdp"});
+  CHECK(taken_by({}, {"fsdp", "hsdp", "interleaved"}) == plain);
+}
+
 TEST_CASE("planner: every way of sharing that divides is a candidate, once, and its strategy takes it") {
   for (uint32_t devices : {1, 2, 3, 4, 6, 8})
     for (uint32_t global_batch : {1, 2, 3, 4, 6, 12}) {

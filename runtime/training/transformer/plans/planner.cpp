@@ -94,14 +94,15 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
 }
 
 class search {
-  static constexpr size_t schedules = 7;
+  static constexpr size_t schedules = 7, fsdp = 4, hsdp = 5; ///< The latter as in shardings.
 
 public:
   search(const plan_question& asked, size_t count)
     : m_(asked.trained), on_(asked.system), filter_(asked.filter), count_(count),
       room_(asked.system.memory_bytes - asked.system.reserved_bytes) {
-    for (size_t i = 0; i < taken_.size(); ++i)
-      taken_[i] = filter_.takes(name_of(static_cast<pipeline_schedule>(i)));
+    for (size_t i = 0; i < schedules; ++i)
+      for (size_t k = 0; k < shardings.size(); ++k)
+        taken_[i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k]);
   }
 
   void try_shape(const parallel_setting& shape) {
@@ -197,9 +198,9 @@ private:
     if (!all_have_layers())
       return;
     const auto group = how_.shape.data * how_.context;
-    static constexpr std::array<std::string_view, 4> stages{"zero0", "zero1", "zero2", "zero3"};
+    const auto& taken = taken_of(schedule);
     for (uint32_t zero = 0; zero <= (group > 1 ? 3u : 0u); ++zero)
-      if (filter_.takes(stages[zero])) {
+      if (taken[zero]) {
         how_.zero = zero;
         how_.overlapped = zero <= 1;
         note();
@@ -208,17 +209,21 @@ private:
     if (how_.shape.pipeline > 1 || group == 1)
       return;
     how_.overlapped = true;
-    if (filter_.takes("fsdp"))
+    if (taken[fsdp])
       try_shard(group);
     const auto room = on_.devices_per_host / how_.shape.tensor;
     const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
-    if (domain > 1 && domain < group && filter_.takes("hsdp"))
+    if (domain > 1 && domain < group && taken[hsdp])
       try_shard(domain);
     how_.shard = 0;
   }
 
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const {
-    return taken_[static_cast<size_t>(schedule)] && filter_.chunks.contains(chunks);
+    return std::ranges::count(taken_of(schedule), true) > 0 && filter_.chunks.contains(chunks);
+  }
+
+  const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
+    return taken_[static_cast<size_t>(schedule)];
   }
 
   void try_shard(uint32_t ranks) {
@@ -272,7 +277,7 @@ private:
   const plan_filter& filter_;
   size_t count_;
   double room_;
-  std::array<bool, schedules> taken_{};
+  std::array<std::array<bool, shardings.size()>, schedules> taken_{}; ///< By the filter.
   std::array<std::vector<planned>, schedules + 2> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
   parallel_setting how_;
   micro_batch_times times_;
@@ -281,16 +286,6 @@ private:
 };
 
 } // namespace
-
-bool plan_filter::takes(std::string_view name) const {
-  auto is = [&](auto& x) { return x == name; };
-  if (std::ranges::any_of(excluded, is))
-    return false;
-  // each kind of choice is free that `only` names none of
-  const bool sharding = name.starts_with("zero") || name.ends_with("sdp");
-  auto same_kind = [&](auto& x) { return (x.starts_with("zero") || x.ends_with("sdp")) == sharding; };
-  return std::ranges::none_of(only, same_kind) || std::ranges::any_of(only, is);
-}
 
 transformer_plans plan_transformer(const plan_question& asked, size_t count, const std::function<bool(double)>& watch) {
   const auto shapes = shapes_of(asked);

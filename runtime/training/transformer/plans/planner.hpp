@@ -1,34 +1,14 @@
 #pragma once
 
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/plans/plan_filter.hpp"
 
 #include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster::training {
-
-/// What may be tried of a number.
-struct number_range {
-  uint32_t least = 1;
-  uint32_t most = UINT32_MAX;
-  bool contains(uint32_t x) const { return x >= least && x <= most; }
-};
-
-/// Which plans are candidates.
-struct plan_filter {
-  number_range tensor, context, expert, data, pipeline, chunks;
-  std::vector<uint32_t> micro_batches;       ///< Empty: every one that divides.
-  std::vector<std::string> only, excluded;   ///< Schedules and ways of sharding: 1f1b, ..., zero0 to zero3, fsdp, hsdp.
-  std::vector<recomputation> recomputations; ///< Empty: all.
-  number_format computed_in = number_format::bf16;
-  attention_kernel attention = attention_kernel::flash;
-  double gradient_bytes = 4, state_bytes = 12;
-  bool offloads_states = false, offloads_activations = false;
-
-  bool takes(std::string_view name) const;
-};
 
 struct planned {
   parallel_setting how;
