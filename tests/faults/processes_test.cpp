@@ -195,12 +195,15 @@ TEST_CASE(
 }
 
 TEST_CASE("processes: a bench whose node is drained meanwhile ends with what has become of its ranks") {
-  auto story = R"("$0" bench -b 4K --max-bytes 4K --samples 10000 2>&1 | { read line; "$0" drain node-2; cat; })";
-  launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
-  CHECK(run.finish() == 0);
-  CAPTURE(run.output);
-  CHECK(run.output.find("ringmaster bench: a device was lost while it was measured: rank ") != std::string::npos);
-  CHECK(run.output.find("is drained") != std::string::npos);
+  for (std::string what : {"4K --samples 10000", "16M -n 1"}) { // among operations, and while ranks' memory is filled
+    CAPTURE(what);
+    auto story = R"("$0" bench --max-bytes 16M -b )" + what + R"( 2>&1 | { read line; "$0" drain node-2; cat; })";
+    launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
+    CHECK(run.finish() == 0);
+    CAPTURE(run.output);
+    CHECK(run.output.find("ringmaster bench: a device was lost while it was measured: rank ") != std::string::npos);
+    CHECK(run.output.find("is drained") != std::string::npos);
+  }
 }
 
 TEST_CASE("processes: a node that is drained ends well, and nobody takes that for a loss") {

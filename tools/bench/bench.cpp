@@ -155,6 +155,11 @@ caf::error bench::ended() {
   return caf::none;
 }
 
+caf::error bench::told_of_ranks(const caf::error& problem) {
+  auto lost = ended();
+  return lost ? lost : problem;
+}
+
 /// Microseconds an operation.
 caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uint32_t operations) {
   constexpr size_t calls_max = 256;
@@ -180,12 +185,12 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   if (row.bytes == 0)
     row.count = 0; // a barrier's
   if (auto problem = fill(row.count))
-    return problem;
+    return told_of_ranks(problem);
   if (auto once = sample(request, 1); !once)
     return std::move(once.error());
   auto wrong = check(row.count);
   if (!wrong)
-    return std::move(wrong.error());
+    return told_of_ranks(wrong.error());
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
