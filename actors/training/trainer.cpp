@@ -1,5 +1,6 @@
 #include "actors/training/trainer.hpp"
 
+#include "actors/scheduling/awaited_end.hpp"
 #include "actors/training/training_rank.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -37,6 +38,7 @@ void trainer_state::add(device_id device) {
   its.memory_bytes = settings_.memory_bytes;
   member added{.device = device};
   added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
+  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));
   self->monitor(added.handle);
   members_.push_back(std::move(added));
 }

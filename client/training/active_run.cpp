@@ -1,5 +1,6 @@
 #include "client/training/active_run.hpp"
 
+#include "actors/scheduling/awaited_end.hpp"
 #include "actors/training/training_rank.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
@@ -118,7 +119,9 @@ caf::actor active_run::start_rank(const process_group& group, trainer_actor with
   its.trainer = std::move(with);
   its.device = id_of(group.ranks().front().device());
   its.memory_bytes = settings_.memory_bytes;
-  return caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
+  auto mine = caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
+  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(mine));
+  return mine;
 }
 
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
@@ -231,6 +234,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return problem;
   devices_ = its.devices;
   auto handle = system_.spawn<caf::detached>(trainer, std::move(its)); // events_ may let it wait
+  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(handle));
   if (group != nullptr) {
     caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
     start_rank(*group, handle);
