@@ -97,9 +97,26 @@ caf::error check(const published_actor& found, const std::string& where, const c
            : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
 }
 
+namespace {
+
+/// Whoever listens there is not heard.
+caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken) {
+  if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
+    return make_error(errc::timed_out,
+                      fmt::format("{}:{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
+                                  "no process of ringmaster; look at the process that listens there",
+                                  there.host, there.port, taken.count()));
+  return make_error(errc::unreachable,
+                    fmt::format("{}:{} accepts connections and does not answer as a process of ringmaster would: {}",
+                                there.host, there.port, render(problem)));
+}
+
+} // namespace
+
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           std::chrono::milliseconds way) {
-  auto until = std::chrono::steady_clock::now() + limit;
+  const auto began = std::chrono::steady_clock::now();
+  const auto until = began + limit;
   caf::scoped_actor self{system};
   for (;;) {
     auto connects = make_connector(system, way);
@@ -128,12 +145,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     // CAF gives up whoever has not answered by its next heartbeat, however long that is: he may only stand still.
     bool too_early = problem == caf::sec::connection_timeout && std::chrono::steady_clock::now() < until;
     if (!too_early)
-      return make_error(
-        problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout ? errc::timed_out
-                                                                                        : errc::unreachable,
-        fmt::format("{}:{} accepts connections and does not answer as a process of ringmaster would "
-                    "within {:.1f} s: {}",
-                    there.host, there.port, std::chrono::duration<double>{limit}.count(), render(problem)));
+      return no_answer(there, problem, std::chrono::steady_clock::now() - began);
   }
 }
 

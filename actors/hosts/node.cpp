@@ -71,7 +71,10 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.restarts_max = options.restarts_max;
   settings.period = options.period;
   // One that was ended because this process, its host or the network stood still has not failed; and there may be many.
-  settings.counts = [](const caf::error& reason) { return reason != errc::suspected; };
+  settings.counts =
+    [](const caf::error& reason) { // what somebody wanted, or may have thought wrongly, is no fault here
+      return reason != errc::suspected && reason != errc::killed_on_request;
+    };
   auto device_settings = options.device;
   device_settings.node = own;
   device_settings.relay = make_relay(self->system(), options.report_limit, own, options.device.streams_options.clock);

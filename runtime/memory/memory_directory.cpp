@@ -4,6 +4,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto prefix = "ringmaster-memory-";
-constexpr auto lock_name = "lock";
+constexpr auto lock_name = "lock", unnamed_lock = "lock.new"; ///< The latter until it is locked.
 
 /// Where the directory may be made, the best first.
 std::vector<fs::path> bases() {
@@ -67,6 +68,13 @@ caf::error no_room(const std::string& places, uint64_t bytes) {
                                 bytes_text(bytes), places));
 }
 
+/// Whether it was made long ago: whoever makes one has its lock named in a moment, or was killed then.
+bool is_old(const fs::path& directory) {
+  std::error_code problem;
+  const auto made = fs::last_write_time(directory, problem);
+  return !problem && fs::file_time_type::clock::now() - made > std::chrono::minutes{1};
+}
+
 /// Removes what killed processes have left: directories whose lock nobody holds.
 void sweep(const fs::path& base) {
   std::error_code ignored;
@@ -74,6 +82,11 @@ void sweep(const fs::path& base) {
     if (entry.path().filename().string().rfind(prefix, 0) != 0)
       continue;
     int lock = ::open((entry.path() / lock_name).c_str(), O_RDWR | O_CLOEXEC);
+    const bool is_named = lock >= 0 || errno != ENOENT;
+    if (!is_named && !is_old(entry.path()))
+      continue;
+    if (!is_named)
+      lock = ::open((entry.path() / unnamed_lock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0)
       continue;
     if (::flock(lock, LOCK_EX | LOCK_NB) == 0)
@@ -112,7 +125,7 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
   if (::mkdtemp(pattern.data()) == nullptr)
     return system_error(base, "make a directory");
   result.path_ = pattern;
-  auto unlocked = result.path_ / "lock.new"; // takes its name when it is locked: nobody sweeps it in between
+  auto unlocked = result.path_ / unnamed_lock; // takes its name when it is locked: nobody sweeps it in between
   result.lock_ = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (result.lock_ < 0 || ::flock(result.lock_, LOCK_EX | LOCK_NB) != 0
       || ::rename(unlocked.c_str(), (result.path_ / lock_name).c_str()) != 0)

@@ -127,6 +127,18 @@ TEST_CASE("processes: tune measures between the ranks of a cluster, and says wha
     CHECK(run.output.find(said) != std::string::npos);
 }
 
+TEST_CASE("processes: a command that calls for all ranks is no rank") {
+  for (std::string command : {"bench", "tune", "demo"}) {
+    launched_program run{{"env", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=1",
+                          "OMPI_COMM_WORLD_LOCAL_SIZE=2", RINGMASTER_PROGRAM, command}};
+    CHECK(run.finish() == 2);
+    CAPTURE(run.error);
+    CHECK(
+      run.error.find(command + ": this command calls for all ranks by itself, and Open MPI has started it as rank 1 of")
+      != std::string::npos);
+  }
+}
+
 TEST_CASE("processes: a communicator that somebody has left behind is ended by its number") {
   launched_program run{
     under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all", RINGMASTER_PROGRAM})};

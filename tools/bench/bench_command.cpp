@@ -112,6 +112,8 @@ class bench_call final : public configured_call {
   }
 
   caf::error check() override {
+    if (auto problem = check_no_rank())
+      return problem;
     if (is_told("device.count"))
       if (auto problem = arguments_.take_device_count(cfg_.values().device.count))
         return problem;

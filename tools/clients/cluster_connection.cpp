@@ -1,6 +1,7 @@
 #include "tools/clients/cluster_connection.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "tools/options/tool_command.hpp"
 
@@ -48,6 +49,18 @@ caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::a
   if (!result && !coordinator_elsewhere(opts).empty())
     end_at_once(command, result.error(), err);
   return result;
+}
+
+caf::error check_no_rank() {
+  const auto launched = launched_process_of(process_environment(), 1);
+  if (!launched || !*launched || (*launched)->world_size == 1)
+    return caf::none;
+  const auto& its = **launched;
+  return make_error(errc::invalid_argument,
+                    fmt::format("this command calls for all ranks by itself, and {} has started it as rank {} of {}: "
+                                "start it once, under caf-run without --ranks, with --join, or alone. An empty "
+                                "RINGMASTER_RANK in the environment says that it is no rank",
+                                its.launcher, its.rank, its.world_size));
 }
 
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {

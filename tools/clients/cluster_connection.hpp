@@ -23,6 +23,10 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
                                                      const options& opts, std::FILE* err);
 
+/// Of a command that calls for all ranks by itself: a launcher that starts it once a rank would give each a cluster of
+/// its own, or one without devices. Errors: invalid_argument, with the launcher and the rank.
+caf::error check_no_rank();
+
 /// Prints the problem as the command's and ends the process with status 1: a connection attempt that the system still
 /// waits for must not hold it.
 [[noreturn]] void end_at_once(const char* command, const caf::error& problem, std::FILE* err);

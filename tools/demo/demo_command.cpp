@@ -75,6 +75,8 @@ class demo_call final : public configured_call {
   }
 
   caf::error check() override {
+    if (auto problem = check_no_rank())
+      return problem;
     if (is_told("device.count"))
       if (auto problem = story_.take_device_count(cfg_.values().device.count))
         return problem;

@@ -71,9 +71,13 @@ std::string read_line(const std::vector<std::string_view>& words, std::vector<no
   place.local = is_local(place.host, own_host);
   if (!is_word(place.host, "._-:@"))
     return fmt::format("'{}' is not the name of a host", place.host);
-  for (size_t i = 1; i < words.size(); ++i)
+  for (size_t i = 1; i < words.size(); ++i) {
     if (auto wrong = read_setting(words[i], place); !wrong.empty())
       return wrong;
+    const auto key = words[i].substr(0, words[i].find('=') + 1);
+    if (std::any_of(words.begin() + 1, words.begin() + i, [&](auto earlier) { return earlier.starts_with(key); }))
+      return fmt::format("{} is there twice", key);
+  }
   if (std::any_of(places.begin(), places.end(), [&](const auto& other) { return other.name == place.name; }))
     return fmt::format("the name {} is taken by an earlier line", place.name);
   if (places.size() == max_nodes)

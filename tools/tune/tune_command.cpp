@@ -135,6 +135,8 @@ class tune_call final : public configured_call {
   }
 
   caf::error check() override {
+    if (auto problem = check_no_rank())
+      return problem;
     if (opts_.effort.bytes_max < 8 || opts_.effort.bytes_max > 16u << 20)
       return make_error(errc::invalid_argument,
                         fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));

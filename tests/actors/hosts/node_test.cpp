@@ -118,6 +118,20 @@ TEST_CASE("node: one that loses all its devices to a suspicion, again and again,
   CHECK(x.info().nodes_size() == 1);
 }
 
+TEST_CASE("node: one whose devices are killed on request, again and again, starts them again and does not end") {
+  one_node x;
+  x.adopt({});
+  x.run_until_there_are(3);
+  for (int round = 0; round < 12; ++round) { // of which 5 would be too many in 10 s
+    const auto first = x.device_ids().front();
+    proto::FaultRequest death;
+    death.set_kind(proto::FaultRequest::KILL);
+    x.cluster.inject(first, death);
+    x.cluster.run_until([&] { return x.device_ids().size() == 3 && x.device_ids().front() != first; });
+  }
+  CHECK(x.info().nodes_size() == 1);
+}
+
 TEST_CASE("node: without a list it has as many devices as it was made for") {
   one_node x;
   x.adopt({});

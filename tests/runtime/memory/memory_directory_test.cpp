@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fcntl.h>
 #include <fstream>
 #include <optional>
@@ -79,9 +80,15 @@ TEST_CASE("memory directory: what killed processes left goes when the next one i
   REQUIRE(made);
   const auto base = made->path().parent_path();
   left_behind dead{base, "dead", false}, living{base, "living", true}, making{base, "making", false, false};
+  left_behind unnamed{base, "unnamed", false, false}, unlocked{base, "unlocked", false, false};
+  std::ofstream{unlocked.path / "lock.new"};
+  for (auto* each : {&unnamed, &unlocked}) // killed as they were made, a while ago
+    fs::last_write_time(each->path, fs::file_time_type::clock::now() - std::chrono::minutes{2});
   auto next = memory_directory::open({}, 0);
   REQUIRE(next);
   CHECK_FALSE(fs::exists(dead.path));
+  CHECK_FALSE(fs::exists(unnamed.path));
+  CHECK_FALSE(fs::exists(unlocked.path));
   CHECK(fs::exists(living.path / "device-1"));
   CHECK(fs::exists(making.path / "device-1")); // its lock file comes with the lock
   CHECK(fs::is_directory(made->path()));

@@ -48,6 +48,7 @@ TEST_CASE("hostfile: names the file and the line of a mistake") {
   CHECK(refusal("a slots=1025") == "hosts:1: slots, the number of devices: \"1025\" is not an integer from 1 to 1024");
   for (auto text : {"a slots=", "a slots = 2", "a slots"})
     CHECK(refusal(text) == "hosts:1: slots= has no value: write slots=VALUE, without blanks around the sign");
+  CHECK(refusal("a slots=2 name=x slots=3") == "hosts:1: slots= is there twice");
   CHECK(refusal("a slot=2") == "hosts:1: 'slot=2' is unknown; a line is HOST [slots=DEVICES] [name=NAME]");
   CHECK(refusal("a 2") == "hosts:1: '2' is unknown; a line is HOST [slots=DEVICES] [name=NAME]");
   CHECK(refusal("a name=x,y") == "hosts:1: a name has letters, digits, '.', '_' and '-', which 'x,y' is not");
