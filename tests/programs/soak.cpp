@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 #include <optional>
 #include <thread>
+#include <unistd.h>
 
 using namespace ringmaster;
 using namespace ringmaster::soak;
@@ -52,9 +53,10 @@ std::optional<settings> read_settings(int argc, char** argv) {
   return makes_sense ? std::optional{x} : std::nullopt;
 }
 
-/// The coordinator's own memory, minute by minute.
+/// A process's own memory, minute by minute.
 struct memory_watch {
-  std::vector<uint64_t> bytes;
+  std::string whose;
+  std::vector<uint64_t> bytes{};
 
   /// Whether the second half of the time took more than the first, by a tenth and what a minute may differ.
   bool grows() const {
@@ -84,9 +86,9 @@ void report(const tally& x, const soak_cluster& cluster, double minutes) {
   };
   fmt::print(
     "{:6.1f} min: {} right of {} kinds, {} refused, {} wrong; {} kills, {} stops; recoveries {:.2f} s median, {:.2f} s "
-    "at most; longest call {:.1f} s, {} over its limit; {} lost; coordinator {} MiB\n",
+    "at most; longest call {:.1f} s, {} over its limit; {} lost; coordinator {} MiB, clients {} MiB\n",
     minutes, x.right, x.kinds.size(), x.refused, x.wrong, events.kills, events.pauses, at(0.5), at(1), x.longest_s,
-    x.hung, events.lost, cluster.coordinator_bytes() >> 20);
+    x.hung, events.lost, cluster.coordinator_bytes() >> 20, own_bytes(::getpid()) >> 20);
   std::fflush(stdout);
 }
 
@@ -112,12 +114,13 @@ bool run(const settings& x, client& host, soak_cluster& cluster) {
     bool all = so_far.kills + so_far.pauses >= x.events && result.kinds.size() == collective_kinds().size();
     return x.events > 0 ? all || elapsed() > limit_minutes : elapsed() >= x.minutes;
   };
-  memory_watch memory;
+  memory_watch coordinator{"the coordinator's"}, clients{"the clients'"}; // nodes seldom live for a minute
   for (double told = 0; !is_over();) {
     operations.round();
     if (elapsed() >= told + 1) {
       told = elapsed();
-      memory.bytes.push_back(cluster.coordinator_bytes());
+      coordinator.bytes.push_back(cluster.coordinator_bytes());
+      clients.bytes.push_back(own_bytes(::getpid()));
       report(result, cluster, told);
     }
   }
@@ -126,12 +129,14 @@ bool run(const settings& x, client& host, soak_cluster& cluster) {
   report(result, cluster, elapsed());
   for (auto& [reason, times] : result.reasons)
     fmt::print("  refused {} times: {}\n", times, reason);
-  if (memory.grows())
-    fmt::print("MEMORY: the coordinator's own grows; MiB minute by minute: {}\n", fmt::join(memory.mebibytes(), " "));
+  for (auto* each : {&coordinator, &clients})
+    if (each->grows())
+      fmt::print("MEMORY: {} own grows; MiB minute by minute: {}\n", each->whose, fmt::join(each->mebibytes(), " "));
   bool in_time = x.events == 0 || elapsed() <= limit_minutes;
   if (!in_time)
     fmt::print("LATE: not all of that within {} minutes\n", limit_minutes);
-  return in_time && result.wrong + result.hung + cluster.so_far().lost == 0 && result.right > 0 && !memory.grows();
+  return in_time && result.wrong + result.hung + cluster.so_far().lost == 0 && result.right > 0 && !coordinator.grows()
+         && !clients.grows();
 }
 
 } // namespace

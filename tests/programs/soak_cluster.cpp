@@ -176,9 +176,13 @@ bool soak_cluster::take_event() {
 
 uint64_t soak_cluster::coordinator_bytes() const {
   std::scoped_lock lock{guard_};
-  std::ifstream file{fmt::format("/proc/{}/status", coordinator_->process.pid())};
+  return own_bytes(coordinator_->process.pid());
+}
+
+uint64_t own_bytes(pid_t process) {
+  std::ifstream file{fmt::format("/proc/{}/status", process)};
   for (std::string word; file >> word;)
-    if (uint64_t kib = 0; word == "RssAnon:" && file >> kib) // devices' memories, which it maps, are none of its own
+    if (uint64_t kib = 0; word == "RssAnon:" && file >> kib)
       return kib << 10;
   return 0;
 }

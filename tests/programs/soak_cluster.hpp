@@ -90,4 +90,7 @@ private:
   steady::time_point next_event_ = steady::now();
 };
 
+/// Bytes of memory that a process has for itself: devices' memories, which it maps, are none of that. 0: there is none.
+uint64_t own_bytes(pid_t process);
+
 } // namespace ringmaster::soak
