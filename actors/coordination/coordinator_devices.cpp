@@ -26,6 +26,8 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   if (!id)
     return refusal<proto::NodeJoinResponse>(id.error());
   self->monitor(caf::actor_cast<caf::actor>(node));
+  if (node->node() != self->node())
+    devices.tell_places(); // until now all was in this process, of which nobody need say more
   proto::Record record;
   auto& joined = *record.mutable_node_joined();
   joined.set_node_id(id->value);
@@ -111,7 +113,7 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
 void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
   node_id node{x.node_id()};
   auto metadata = x.metadata();
-  if (handle.device->node() != self->node()) // of this process nobody need say more
+  if (handle.device->node() != self->node())
     metadata.set_place(devices.place_of(node));
   devices.joined({metadata, handle, node, {}});
   self->monitor(caf::actor_cast<caf::actor>(handle.device));

@@ -96,7 +96,15 @@ std::string device_registry::place_of(node_id id) const {
 void device_registry::joined(known_device device) {
   auto id = id_of(device.metadata);
   ids_->taken(id); // one may have chosen its own
+  if (tells_places_)
+    device.metadata.set_place(place_of(device.node));
   devices_[id] = std::move(device);
+}
+
+void device_registry::tell_places() {
+  tells_places_ = true;
+  for (auto& [id, device] : devices_)
+    device.metadata.set_place(place_of(device.node));
 }
 
 std::optional<known_device> device_registry::gone(device_id id, const std::string& cause) {

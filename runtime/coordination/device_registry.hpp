@@ -69,6 +69,8 @@ public:
   // -- devices --
 
   void joined(known_device device);
+  /// Every device is told with its node from now on; until then only those whose metadata say it.
+  void tell_places();
   /// How it went is kept for `known`. None: it was not there.
   std::optional<known_device> gone(device_id id, const std::string& cause);
   const std::map<device_id, known_device>& devices() const { return devices_; }
@@ -104,6 +106,7 @@ private:
   std::map<device_id, known_device> devices_;
   std::map<device_id, std::string> gone_; ///< How devices went, the latest of them.
   std::shared_ptr<id_ledger> ids_;
+  bool tells_places_ = false;
 };
 
 } // namespace ringmaster

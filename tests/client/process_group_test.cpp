@@ -120,6 +120,7 @@ TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as 
     CHECK(two.finish() == 0);
     CAPTURE(two.error);
     CHECK(sorted_lines(two.output) == lines{"2 of 3: the sum is 5", "3 of 3: the sum is 5"});
+    CHECK(contains(two.error, "rank 0 (device 0x1, rank-0")); // which is in the coordinator's process
   }
 }
 

@@ -28,6 +28,25 @@ TEST_CASE("device_registry: a node's name is its alone, as long as it lives") {
   CHECK(*again > *first); // a number is never used twice
 }
 
+TEST_CASE("device_registry: devices are told with their nodes once that matters, those that were there before, too") {
+  device_registry registry;
+  proto::NodeJoinRequest about;
+  about.set_name("rank-0");
+  about.set_pid(812);
+  about.set_hostname("hostb");
+  auto joining_there = [node = *registry.node_joined(about, nullptr)](uint64_t id) {
+    auto result = joining(id);
+    result.node = node;
+    return result;
+  };
+  registry.joined(joining_there(1));
+  CHECK(registry.text_of(device_id{1}) == "device 0x1");
+  registry.tell_places();
+  registry.joined(joining_there(2));
+  CHECK(registry.text_of(device_id{1}) == "device 0x1, rank-0 on hostb, pid 812");
+  CHECK(registry.text_of(device_id{2}) == "device 0x2, rank-0 on hostb, pid 812");
+}
+
 TEST_CASE("device_registry: a node that is gone is no way that another one lacks, whichever word comes first") {
   device_registry registry;
   proto::NodeJoinRequest about;
