@@ -95,8 +95,16 @@ private:
     callers_.emplace(cluster_, comm_);
     callers_->call_later(trials_, x_.pauses, x_.apart, x_.in_group);
     auto begun = cluster_.now();
-    cluster_.later(limit, [] {});
-    cluster_.run_until([&] { return callers_->answered(true) || cluster_.now() - begun >= limit; });
+    caf::timespan resumed{0}; // those that stand still before have their answers later
+    for (auto& what : x_.mishaps)
+      if (what.what == mishap::kind::pause && what.lasts.count() > 0)
+        resumed = std::max<caf::timespan>(resumed, what.when + what.lasts + 1s);
+    for (auto when : {resumed, caf::timespan{limit}})
+      cluster_.later(when, [] {});
+    cluster_.run_until([&] {
+      auto passed = cluster_.now() - begun;
+      return callers_->answered(false) || (callers_->answered(true) && passed >= resumed) || passed >= limit;
+    });
     if (!callers_->answered(true))
       note(result, "a rank's call was not answered");
     refusal_ = callers_->failure();
