@@ -328,11 +328,11 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
   return result;
 }
 
-void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max, bool may_gather) {
+void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
   while (calls_.size() >= calls_max)
     take_oldest_answer();
   auto call = request;
-  call.set_answer_may_wait(may_gather && calls_.size() + 1 < calls_max); // the last one's answer is waited for next
+  call.set_answer_may_wait(calls_.size() + 1 < calls_max); // the last one's answer is waited for next
   auto id = self_->new_request_id(caf::message_priority::normal);
   calls_.push_back({communicator_id{request.comm_id()}, pending_call{id.response_id(), self_.ptr()}});
   gate_.call(id.response_id(), std::move(call));

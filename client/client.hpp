@@ -80,9 +80,9 @@ public:
   /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for.
   /// Those that are begun while others have not been answered may go together: see `call_gate`. The first error of any
   /// of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on other communicators,
-  /// may overtake what was begun. `may_gather`: small ones may wait for calls behind them, and be walked as one
-  /// (`answer_may_wait`); a program that measures one operation does without.
-  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256, bool may_gather = true);
+  /// may overtake what was begun. They may wait for calls behind them, and go with them (`answer_may_wait`); a program
+  /// that measures an algorithm asks for a walk of each (`walks_alone`).
+  void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
   /// Waits until every call begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.

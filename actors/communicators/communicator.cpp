@@ -148,15 +148,16 @@ caf::result<proto::CollectiveResponses> communicator_state::collectives(proto::C
   return behind_the_plans(std::move(answers));
 }
 
-uint64_t communicator_state::fused_bytes_max() const {
-  constexpr uint64_t most = 1u << 20;
+fusing_limits communicator_state::may_fuse() const {
+  constexpr uint64_t packed_max = 1u << 20;
+  constexpr uint64_t series_max = 256u << 20; // what is lost by running again is some tenths of a second
   // Contributions that travel apart take so much scratch, which is as long as the memory.
-  return std::min(most, smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1)));
+  auto apart = std::min(series_max, smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1)));
+  return {options.deterministic, std::min(packed_max, apart), apart, series_max};
 }
 
 void communicator_state::flush() {
-  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), options.deterministic,
-                                      fused_bytes_max());
+  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), may_fuse());
 }
 
 void communicator_state::flush_gathered() {

@@ -120,8 +120,8 @@ public:
   void on_down(const caf::down_msg& x);
 
   // -- itself --
-  /// Of the inputs of operations that are walked as one.
-  uint64_t fused_bytes_max() const;
+  /// How much may be walked and reported together.
+  fusing_limits may_fuse() const;
   void flush();
   /// The same, unless what has gathered may wait for what is called while earlier operations are under way: see
   /// `outbox::may_wait`. For one `suspect.interval` at most.
@@ -141,6 +141,8 @@ private:
   caf::result<Response> behind_the_plans(Response answer);
 
   // Operations (communicator_operations.cpp).
+  /// A rank's part has ended, one way or the other: of a series, of each of its operations.
+  void note_end(const proto::RankReport& x);
   /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of
   /// now.
   caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,

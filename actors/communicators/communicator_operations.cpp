@@ -3,7 +3,6 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/operations/fusing.hpp"
 #include "runtime/operations/rank_hosts.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -68,6 +67,7 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
                   render(made.error()), epoch(), epochs_->ranks().size(), epochs_->async_error()));
   bool collected = operations().collects(rank_group), first = operations().nothing_in_flight();
   made->limit = request_limit(request.timeout_ns());
+  made->walks_alone = request.walks_alone();
   made->called_ns = outbox_->unix_ns();
   made->may_wait = request.answer_may_wait() && request.timeout_ns() == 0; // with a limit it would end its company, too
   auto& op = operations().add(std::move(*made), rank_group);
@@ -155,9 +155,8 @@ void communicator_state::run(operation& op) {
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
   plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
-  op.may_wait = op.may_wait && may_be_fused(op, options.deterministic) && 2 * op.bytes <= fused_bytes_max()
-                && (!outbox_->flush_pending() || may_follow(op, *operations().find(outbox_->latest())));
-  // Else it would wait for nothing.
+  auto latest = outbox_->flush_pending() ? operations().find(outbox_->latest()) : nullptr;
+  op.may_wait = op.may_wait && may_wait_for_company(op, latest, may_fuse());
   outbox_->add(std::move(plan), op);
   proto::Record record;
   auto& started = *record.mutable_operation_started();
@@ -191,11 +190,8 @@ void communicator_state::on_report(const proto::RankReports& x) {
 }
 
 void communicator_state::on_report(const proto::RankReport& x) {
-  if (x.phase() != proto::RankReport::FINISHED) { // each rank's end, one way or the other
-    proto::Record record;
-    *record.mutable_rank_ended() = x;
-    outbox_->journal(std::move(record));
-  }
+  if (x.phase() != proto::RankReport::FINISHED)
+    note_end(x);
   if (!epochs_->counts(x))
     return; // of an epoch that is gone
   watch_->note_progress(now());
@@ -204,6 +200,25 @@ void communicator_state::on_report(const proto::RankReport& x) {
     change([&] { return epochs_->reported(x); });
   else
     carry_out(epochs_->reported(x));
+}
+
+void communicator_state::note_end(const proto::RankReport& x) {
+  auto note = [this](proto::RankReport one) {
+    proto::Record record;
+    *record.mutable_rank_ended() = std::move(one);
+    outbox_->journal(std::move(record));
+  };
+  if (x.walks().empty())
+    return note(x);
+  auto one = x;
+  one.clear_walks();
+  for (auto& walk : x.walks()) {
+    one.set_sequence(walk.sequence());
+    one.set_started_ns(walk.started_ns());
+    one.set_ended_ns(walk.ended_ns());
+    one.set_bytes_received(walk.bytes_received());
+    note(one);
+  }
 }
 
 void communicator_state::carry_out(epoch_change::operation_ended& x) {

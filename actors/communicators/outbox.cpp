@@ -1,7 +1,5 @@
 #include "actors/communicators/outbox.hpp"
 
-#include "runtime/operations/fusing.hpp"
-
 namespace ringmaster {
 
 void outbox::journal(proto::Record record) {
@@ -40,14 +38,14 @@ void outbox::wait() {
   flush_records(); // these need not
 }
 
-size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
-                     uint64_t fused_bytes_max) {
+size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations,
+                     const fusing_limits& limits) {
   size_t relayed = 0;
   flush_asked_ = may_wait_ = false;
   if (batch_.plans_size() > 0) {
     auto batch = std::exchange(batch_, {});
     if (std::exchange(may_fuse_, false))
-      batch = fuse(std::move(batch), operations, deterministic, fused_bytes_max);
+      batch = fuse(std::move(batch), operations, limits);
     operation_orders orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
                             std::make_shared<const device_handles>(std::move(members))};
     std::scoped_lock lock{*enqueue_order_};

@@ -3,7 +3,7 @@
 #include "actors/calls/wall_clock.hpp"
 #include "actors/communicators/audience.hpp"
 #include "messages/interfaces.hpp"
-#include "runtime/operations/operation_queue.hpp"
+#include "runtime/operations/fusing.hpp"
 
 #include <functional>
 #include <memory>
@@ -47,9 +47,8 @@ public:
   /// Has an answer given behind them.
   void when_flushed(std::function<void()> answer) { answers_.push_back(std::move(answer)); }
   /// Sends everything. `members`: their handles, in rank order; `ranks`: the same, as one speaks to them.
-  /// `deterministic`, `fused_bytes_max`: see `fuse`. Returns how many messages go to relays.
-  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, bool deterministic,
-               uint64_t fused_bytes_max);
+  /// Returns how many messages go to relays.
+  size_t flush(device_handles members, const audience& ranks, operation_queue& operations, const fusing_limits& limits);
 
   /// One message that many share, instead of a copy for each.
   void tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const;

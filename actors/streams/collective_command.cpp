@@ -13,22 +13,6 @@
 
 namespace ringmaster {
 
-collective_command::~collective_command() {
-  under_way_.clear(); // before anybody else is given what their bytes are written to
-  free_scratch();
-}
-
-void collective_command::free_scratch() {
-  if (shadow_ != 0)
-    received_->memory->free_scratch(std::exchange(shadow_, 0));
-  if (scratch_ != 0)
-    received_->memory->free_scratch(std::exchange(scratch_, 0));
-  if (staged_ != 0)
-    received_->memory->free_scratch(std::exchange(staged_, 0));
-}
-
-// -- the walk -----------------------------------------------------------------
-
 void collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
     return; // it waits for the plan of the new epoch, or for the other ranks
@@ -36,14 +20,36 @@ void collective_command::begin(stream_state& stream) {
     return announce(stream);
   phase_ = phase::walking;
   started_ns_ = stream.unix_ns();
-  last_move_ = stream.now();
-  stalled_until_ = {};
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   received_by_.clear();
-  if (auto problem = prepare())
+  if (auto problem = begin_walk(stream, *series_))
     return break_off(stream, problem);
   advance(stream);
+}
+
+caf::error collective_command::begin_walk(stream_state& stream, const proto::OperationPlan& plan) {
+  plan_ = &plan;
+  walk_started_ns_ = stream.unix_ns();
+  received_before_ = bytes_received_;
+  last_move_ = stream.now();
+  stalled_until_ = {};
+  return prepare();
+}
+
+bool collective_command::walk_on(stream_state& stream) {
+  auto& ended = walked_.emplace_back(walked{plan_, std::exchange(shadow_, 0), output_bytes_, {}});
+  ended.report.set_sequence(plan_->sequence());
+  ended.report.set_started_ns(walk_started_ns_);
+  ended.report.set_ended_ns(stream.unix_ns());
+  ended.report.set_bytes_received(bytes_received_ - received_before_);
+  free_scratch(); // all that has been sent of it has been read
+  auto next = static_cast<int>(walked_.size()) - 1;
+  if (next == series_->next_size())
+    return false;
+  if (auto problem = begin_walk(stream, series_->next(next)))
+    break_off(stream, problem);
+  return true;
 }
 
 caf::error collective_command::prepare() {
@@ -56,7 +62,7 @@ caf::error collective_command::prepare() {
   if (auto problem = run_.begin([this] { return planned(); }))
     return problem;
   auto reserve = [&](uint64_t& address, uint64_t size) -> caf::error {
-    if (address != 0 || size == 0)
+    if (size == 0)
       return caf::none;
     auto range = received_->memory->allocate_scratch(size);
     if (!range)
@@ -64,13 +70,9 @@ caf::error collective_command::prepare() {
     address = *range;
     return caf::none;
   };
-  if (run_.empty() && shadow_ != 0) // an earlier epoch's, with more ranks: nothing to commit from it
-    received_->memory->free_scratch(std::exchange(shadow_, 0));
   if (!run_.empty() && wants_shadow(request))
     if (auto problem = reserve(shadow_, output_bytes_))
       return problem;
-  if (scratch_ != 0) // an earlier epoch's, whose schedule may have needed less
-    received_->memory->free_scratch(std::exchange(scratch_, 0));
   if (auto problem = reserve(scratch_, run_.scratch_count() * element_bytes_))
     return plan_->rank_order() ? no_room(problem, request) : problem;
   expected_ = fused() ? output_bytes_ : 0; // what is fused is small
@@ -118,7 +120,7 @@ caf::error collective_command::prepare_reduction() {
   bool scales = what().op() == gpu_sim::PREMUL_SUM && reduces(what().kind());
   if (!scales && !fused())
     return caf::none;
-  if (staged_ == 0 && input_bytes_ > 0) {
+  if (input_bytes_ > 0) {
     auto range = received_->memory->allocate_scratch(input_bytes_);
     if (!range)
       return std::move(range.error());
@@ -163,11 +165,11 @@ bool collective_command::wants_shadow(const plan_request& request) const {
 void collective_command::advance(stream_state& stream) {
   constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its say
   uint32_t reads = 0;
-  if (phase_ == phase::walking && expected_ < output_bytes_ && expect_bytes()) {
-    last_move_ = stream.now();
-    return stream.resume_later();
-  }
   while (phase_ == phase::walking || phase_ == phase::committing) {
+    if (phase_ == phase::walking && expected_ < output_bytes_ && expect_bytes()) {
+      last_move_ = stream.now();
+      return stream.resume_later();
+    }
     if (!ready_.empty()) {
       auto state = ++reads > reads_max ? turn::over : read_some(stream);
       if (state == turn::over)
@@ -190,6 +192,8 @@ bool collective_command::start_round(stream_state& stream) {
     return false;
   last_move_ = stream.now();
   if (run_.at_end()) {
+    if (walk_on(stream))
+      return phase_ == phase::walking;
     phase_ = phase::finished;
     run_.forget_steps();
     report(stream, proto::RankReport::FINISHED);
@@ -369,76 +373,6 @@ void collective_command::on_chunk(stream_state& stream, const chunk& x) {
     case route::progress::broken: break_off(stream, i->second.bytes->error); break;
     default: break;
   }
-}
-
-// -- the end ------------------------------------------------------------------
-
-void collective_command::release(stream_state& stream) {
-  if (phase_ != phase::finished)
-    return;
-  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where(), [&] { release(stream); }))
-    return;
-  phase_ = phase::committing;
-  if (shadow_ == 0)
-    return commit_done(stream);
-  for (auto& x : outputs()) {
-    device_window own{received_->memory->id(), shadow_ + x.offset, x.bytes, received_->memory};
-    block_sink sink{received_->memory->at(x.address, x.bytes)->data()};
-    ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
-  }
-  advance(stream);
-}
-
-void collective_command::commit_done(stream_state& stream) {
-  free_scratch(); // before the next command begins, which may want as much
-  report(stream, proto::RankReport::COMMITTED);
-  stream.done(0, {}, false);
-}
-
-void collective_command::quiesce(bool for_good) {
-  if (for_good)
-    free_scratch();
-  phase_ = phase::waiting;
-  awaited_.clear();
-  ready_.clear();
-  under_way_.clear();
-  sends_pending_.clear();
-  sent_along_.clear();
-  run_.stop();
-}
-
-void collective_command::break_off(stream_state& stream, const caf::error& reason) {
-  quiesce();
-  phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
-  report(stream, proto::RankReport::BROKEN, reason);
-}
-
-void collective_command::note_received(std::string_view route, uint64_t bytes) {
-  bytes_received_ += bytes;
-  auto row = std::find_if(received_by_.begin(), received_by_.end(), [=](auto& x) { return x.first == route; });
-  if (row == received_by_.end())
-    row = received_by_.insert(row, {route, 0});
-  row->second += bytes;
-}
-
-void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
-  if (stream.ends_by_damage())
-    return; // the result is not there
-  proto::RankReport x;
-  x.set_comm_id(plan_->comm_id());
-  x.set_epoch(plan_->epoch());
-  x.set_sequence(plan_->sequence());
-  x.set_device_id(received_->memory->id().value);
-  x.set_rank(rank_);
-  x.set_stream_id(stream.id.value);
-  x.set_phase(how);
-  set_error_in(x, error);
-  x.set_started_ns(started_ns_);
-  x.set_ended_ns(stream.unix_ns());
-  x.set_bytes_received(bytes_received_);
-  if (how == proto::RankReport::FINISHED)
-    tell_received(x);
-  stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(x));
 }
 
 } // namespace ringmaster

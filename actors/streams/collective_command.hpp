@@ -26,6 +26,8 @@ namespace ringmaster {
 ///
 /// An in-place operation walks into a shadow of its output in the device's scratch area; committing copies the shadow
 /// over the input. Out of place the output is written directly, and committing is only the permission to go on.
+///
+/// Of a series, several operations whose plans came as one, it walks one after the other before it has finished.
 class collective_command : public command {
 public:
   // What communicators say to a stream.
@@ -68,6 +70,14 @@ private:
     bool awaited = true;          ///< Whether he is told when it has been read.
   };
 
+  /// An operation whose walk has ended.
+  struct walked {
+    const proto::OperationPlan* plan = nullptr;
+    uint64_t shadow = 0; ///< Address in the scratch area; 0: none
+    uint64_t output_bytes = 0;
+    proto::RankReport::Walk report;
+  };
+
   static collective_command* find(stream_state& stream, communicator_id communicator, sequence_number sequence);
 
   static void accept(stream_state& stream, const std::shared_ptr<const received_orders>& received,
@@ -77,8 +87,7 @@ private:
   static void release_joint(stream_state& stream, const proto::Release& x);
 
   void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
-  /// Stops; `for_good`, it will not run again.
-  void quiesce(bool for_good = false);
+  void quiesce();
   void release(stream_state& stream);
   /// Whether no fault keeps the head from it.
   bool may_arrive(stream_state& stream);
@@ -87,6 +96,10 @@ private:
   uint64_t arrived() const;
   std::set<uint32_t> waits_for() const;
 
+  /// Its plan's walk can begin. Errors: why it cannot.
+  caf::error begin_walk(stream_state& stream, const proto::OperationPlan& plan);
+  /// Returns whether another one has begun behind the one that has ended, or has failed to.
+  bool walk_on(stream_state& stream);
   caf::error prepare();
   /// The rank's whole schedule.
   caf::expected<schedule> planned() const;
@@ -101,6 +114,8 @@ private:
   bool expect_bytes();
   std::vector<packed_piece> inputs() const { return packed_pieces(*plan_, rank_, buffer_side::input, input_bytes_); }
   std::vector<packed_piece> outputs() const { return packed_pieces(*plan_, rank_, buffer_side::output, output_bytes_); }
+  /// What finds it in the queue, and what it is reported by.
+  uint64_t sequence() const { return series_->sequence(); }
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
@@ -112,6 +127,7 @@ private:
   void end_step(stream_state& stream, const reading& work);
   void commit_done(stream_state& stream);
   void free_scratch();
+  void free_walked();
   void break_off(stream_state& stream, const caf::error& reason);
   void report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error = {});
   void note_received(std::string_view route, uint64_t bytes);
@@ -140,7 +156,9 @@ private:
   std::string where() const;
 
   std::shared_ptr<const received_orders> received_; ///< Keeps the plan alive.
-  const proto::OperationPlan* plan_ = nullptr;
+  const proto::OperationPlan* series_ = nullptr;    ///< What is to be walked, those behind it included.
+  const proto::OperationPlan* plan_ = nullptr;      ///< Of it, what is being walked.
+  std::vector<walked> walked_;
   phase phase_ = phase::waiting;
   uint32_t rank_ = 0;
   schedule_run run_;
@@ -157,10 +175,12 @@ private:
   std::map<transfer_key, size_t> awaited_;       ///< Blocks of this round that have not been offered yet: their steps.
   std::list<reading> ready_;                     ///< Blocks that can be read now.
   std::map<transfer_key, reading> under_way_;    ///< Blocks whose bytes come by themselves.
-  uint64_t bytes_received_ = 0;
+  uint64_t bytes_received_ = 0;                  ///< Here and below: of the whole series.
   std::vector<std::pair<std::string_view, uint64_t>> received_by_; ///< The same, by route.
   uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
   uint64_t started_ns_ = 0;
+  uint64_t walk_started_ns_ = 0,
+           received_before_ = 0; ///< Of the walk that is under way: when, and before how many bytes.
   std::chrono::steady_clock::time_point last_move_;
   std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.
 };

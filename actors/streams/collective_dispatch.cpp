@@ -12,8 +12,8 @@ collective_command* collective_command::find(stream_state& stream, communicator_
                                              sequence_number sequence) {
   for (auto i = stream.queue.rbegin(); i != stream.queue.rend(); ++i)
     if (auto cmd = (*i)->as_collective(); cmd != nullptr && cmd->plan_->comm_id() == communicator.value) {
-      if (cmd->plan_->sequence() <= sequence.value) // they were queued in this order
-        return cmd->plan_->sequence() == sequence.value ? cmd : nullptr;
+      if (cmd->sequence() <= sequence.value) // they were queued in this order
+        return cmd->sequence() == sequence.value ? cmd : nullptr;
     }
   return nullptr;
 }
@@ -53,7 +53,7 @@ void collective_command::accept(stream_state& stream, const std::shared_ptr<cons
 
 void collective_command::take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan) {
   received_ = std::move(received);
-  plan_ = &plan;
+  series_ = plan_ = &plan;
   auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), received_->memory->id().value);
   rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
   phase_ = phase::planned;
@@ -128,7 +128,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
   epoch_number epoch{x.epoch()};
   if (!stream.stale(communicator, epoch)) {
     auto cancelled = [&](const collective_command& cmd) {
-      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.plan_->sequence()) > 0;
+      return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.sequence()) > 0;
     };
     // A commit reads and writes this device alone, and its outcome is certain: it goes on.
     for (auto& entry : stream.queue) {
@@ -137,7 +137,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
         continue;
       if (cmd->phase_ == phase::walking || cmd->phase_ == phase::finished || cmd->phase_ == phase::joint)
         cmd->report(stream, proto::RankReport::INTERRUPTED);
-      cmd->quiesce(cancelled(*cmd));
+      cmd->quiesce();
     }
     stream.joint_run = 0;
     stream.remove_if([&](const command& entry) {
@@ -178,7 +178,7 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
 proto::Progress collective_command::progress(const stream_state& stream) const {
   proto::Progress result;
   result.set_epoch(plan_->epoch());
-  result.set_sequence(plan_->sequence());
+  result.set_sequence(sequence());
   result.set_round(run_.round());
   result.set_rounds(run_.rounds());
   bool stalled = (phase_ == phase::walking && !run_.started())

@@ -9,7 +9,10 @@ namespace ringmaster {
 
 namespace {
 
+using company = std::vector<operation*>;
+
 constexpr uint64_t part_bytes_max = 256u << 10; ///< Copying more in and out costs more than its messages.
+constexpr int series_plans_max = 64;            ///< They are certain together, and run again together.
 
 /// But for its count.
 bool same_collective(const proto::Collective& a, const proto::Collective& b) {
@@ -19,7 +22,7 @@ bool same_collective(const proto::Collective& a, const proto::Collective& b) {
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
 }
 
-/// Whether an element's result has the same bits wherever it lies in its block: else a fused call's rounding would
+/// Whether an element's result has the same bits wherever it lies in its block: else a packed call's rounding would
 /// depend on its company.
 bool place_does_not_matter(const proto::Collective& what) {
   if (what.op() == gpu_sim::USER && reduces(what.kind())) // which operand is the first may matter to it, too
@@ -27,75 +30,94 @@ bool place_does_not_matter(const proto::Collective& what) {
   return !order_matters(what.kind(), what.datatype(), what.op()) || is_same_anywhere(what.kind(), what.algorithm());
 }
 
+bool may_be_packed(const operation& op, bool deterministic) {
+  return op.what().counts().empty() && !op.joint && !op.walks_alone && op.bytes <= part_bytes_max
+         && (deterministic || place_does_not_matter(op.what()));
+}
+
 bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes && a_bytes > 0 && b_bytes > 0;
 }
 
-/// Whether `later` reads what `earlier` writes, or in place would write once ranks are lost and blocks have moved. What
-/// it writes itself may be anybody's: all inputs are read before any output is written, and outputs are written in
-/// order.
-bool depends(const operation& later, const operation& earlier) {
-  for (size_t rank = 0; rank < later.slots.size(); ++rank) {
-    auto &x = earlier.slots[rank], &y = later.slots[rank];
-    if (overlap(x.output, x.output_bytes, y.input, y.input_bytes)
-        || (earlier.in_place() && overlap(x.buffer, earlier.bytes, y.input, y.input_bytes)))
+/// Whether `writer` writes `bytes` from `address` on, or in place would once ranks are lost and blocks have moved.
+bool writes(const operation& writer, size_t rank, uint64_t address, uint64_t bytes) {
+  auto& its = writer.slots[rank];
+  return overlap(its.output, its.output_bytes, address, bytes)
+         || (writer.in_place() && overlap(its.buffer, writer.bytes, address, bytes));
+}
+
+bool reads_what_it_writes(const operation& reader, const operation& writer) {
+  for (size_t rank = 0; rank < reader.slots.size(); ++rank)
+    if (writes(writer, rank, reader.slots[rank].input, reader.slots[rank].input_bytes))
       return true;
-  }
   return false;
+}
+
+bool write_the_same(const operation& a, const operation& b) {
+  for (size_t rank = 0; rank < a.slots.size(); ++rank)
+    if (auto& x = b.slots[rank];
+        writes(a, rank, x.output, x.output_bytes) || (b.in_place() && writes(a, rank, x.buffer, b.bytes)))
+      return true;
+  return false;
+}
+
+/// Whether its result may lie apart until the release.
+bool is_kept_apart(const operation& op) {
+  return op.in_place() || op.packed_with != sequence_number{};
+}
+
+/// Whether they may be in one series: outputs are written as ranks go, but those that are kept apart, at the end and in
+/// order.
+bool may_be_in_series(const operation& later, const operation& earlier) {
+  return !reads_what_it_writes(later, earlier) && !reads_what_it_writes(earlier, later)
+         && (!is_kept_apart(earlier) || later.packed_with != sequence_number{} || !write_the_same(later, earlier));
 }
 
 bool called_together(const operation& a, const operation& b) {
   return a.group == b.group && (a.group != 0 || (a.may_wait && b.may_wait));
 }
 
-/// Whether `op` may be walked as one with those, which are.
-bool can_fuse(const operation& op, const std::vector<operation*>& fused, bool deterministic, uint64_t bytes_max) {
+uint64_t bytes_of(const company& all) {
+  uint64_t result = 0;
+  for (auto each : all)
+    result += each->bytes;
+  return result;
+}
+
+/// Whether `op` may be walked as one with those, which are. What it writes may be anybody's output: all inputs are read
+/// before any output is written, and outputs are written in order.
+bool can_pack(const operation& op, const company& packed, const fusing_limits& limits) {
   constexpr size_t pieces_max = 4096; // of a rank's buffers: each is copied by itself
-  auto& leader = *fused.front();
-  if (op.leader != sequence_number{} || leader.attempts > 1)
-    return op.leader != sequence_number{}
-           && op.leader == leader.sequence; // as at the first attempt: they have one place in the streams
-  uint64_t bytes = op.bytes;
-  for (auto each : fused)
-    bytes += each->bytes;
-  return (fused.size() + 1) * op.slots.size() <= pieces_max && called_together(op, leader)
-         && may_be_fused(op, deterministic) && may_be_fused(leader, deterministic)
-         && same_collective(op.what(), leader.what()) && bytes <= bytes_max
-         && std::none_of(fused.begin(), fused.end(), [&](auto each) { return depends(op, *each); });
+  auto& first = *packed.front();
+  if (op.packed_with != sequence_number{} || first.attempts > 1)
+    return op.packed_with != sequence_number{}
+           && op.packed_with == first.packed_with; // as at the first attempt: they have one place in the streams
+  return (packed.size() + 1) * op.slots.size() <= pieces_max && called_together(op, first)
+         && may_be_packed(op, limits.deterministic) && may_be_packed(first, limits.deterministic)
+         && same_collective(op.what(), first.what()) && bytes_of(packed) + op.bytes <= limits.packed_bytes
+         && std::none_of(packed.begin(), packed.end(), [&](auto each) { return reads_what_it_writes(op, *each); });
 }
 
-} // namespace
-
-bool may_be_fused(const operation& op, bool deterministic) {
-  return op.what().counts().empty() && !op.joint && op.bytes <= part_bytes_max
-         && (deterministic || place_does_not_matter(op.what()));
-}
-
-bool may_follow(const operation& op, const operation& earlier) {
-  return same_collective(op.what(), earlier.what()) && !depends(op, earlier);
-}
-
-proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,
-                           uint64_t bytes_max) {
+proto::OperationBatch pack(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits) {
   proto::OperationBatch result;
   auto& plans = *batch.mutable_plans();
+  auto at = [&](int i) { return operations.find(sequence_number{plans[i].sequence()}); };
   for (int first = 0, end = 0; first < plans.size(); first = end) {
-    std::vector<operation*> fused{operations.find(sequence_number{plans[first].sequence()})};
-    for (end = first + 1;
-         end < plans.size()
-         && can_fuse(*operations.find(sequence_number{plans[end].sequence()}), fused, deterministic, bytes_max);
-         ++end)
-      fused.push_back(operations.find(sequence_number{plans[end].sequence()}));
+    company packed{at(first)};
+    for (end = first + 1; end < plans.size() && can_pack(*at(end), packed, limits); ++end)
+      packed.push_back(at(end));
     auto& plan = *result.add_plans();
     plan = std::move(plans[first]);
-    if (fused.size() == 1 && fused.front()->leader == sequence_number{})
+    if (packed.size() == 1 && packed.front()->packed_with == sequence_number{})
       continue;
     plan.mutable_collective()->set_count(0);
     plan.set_joint(false);
     for (int i = first; i < end; ++i) {
       auto& one = i == first ? plan : plans[i];
-      auto& op = *fused[static_cast<size_t>(i - first)];
-      op.leader = fused.front()->sequence;
+      auto& op = *packed[static_cast<size_t>(i - first)];
+      op.packed_with = packed.front()->sequence;
+      if (op.leader == sequence_number{})
+        op.leader = op.packed_with;
       op.joint = false;
       auto& part = *plan.add_fused();
       part.set_sequence(op.sequence.value);
@@ -106,6 +128,63 @@ proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operati
     }
   }
   return result;
+}
+
+company operations_of(const proto::OperationPlan& plan, operation_queue& operations) {
+  company result;
+  for (auto& part : plan.fused())
+    result.push_back(operations.find(sequence_number{part.sequence()}));
+  if (result.empty())
+    result.push_back(operations.find(sequence_number{plan.sequence()}));
+  return result;
+}
+
+/// Whether these, of one plan, may be walked behind those.
+bool can_follow(const company& next, const company& series, const fusing_limits& limits) {
+  auto &op = *next.front(), &first = *series.front();
+  if (first.attempts > 1 || op.attempts > 1)
+    return op.leader != sequence_number{} && op.leader == first.leader; // as at the first attempt
+  if (op.joint || first.joint || !called_together(op, first))
+    return false;
+  auto apart = [](auto each) { return is_kept_apart(*each); };
+  bool some_apart = std::any_of(series.begin(), series.end(), apart) || std::any_of(next.begin(), next.end(), apart);
+  if (bytes_of(series) + bytes_of(next) > (some_apart ? limits.shadow_bytes : limits.series_bytes))
+    return false;
+  return std::all_of(next.begin(), next.end(), [&](auto later) {
+    return std::all_of(series.begin(), series.end(), [&](auto earlier) { return may_be_in_series(*later, *earlier); });
+  });
+}
+
+proto::OperationBatch in_series(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits) {
+  proto::OperationBatch result;
+  company series;
+  for (auto& plan : *batch.mutable_plans()) {
+    auto next = operations_of(plan, operations);
+    auto latest = series.empty() ? nullptr : result.mutable_plans(result.plans_size() - 1);
+    if (latest != nullptr && latest->next_size() + 1 < series_plans_max && can_follow(next, series, limits)) {
+      series.insert(series.end(), next.begin(), next.end());
+      for (auto each : series)
+        each->leader = series.front()->sequence, each->joint = false;
+      latest->set_joint(false);
+      plan.set_joint(false);
+      *latest->add_next() = std::move(plan);
+      continue;
+    }
+    series = std::move(next);
+    *result.add_plans() = std::move(plan);
+  }
+  return result;
+}
+
+} // namespace
+
+bool may_wait_for_company(const operation& op, const operation* latest, const fusing_limits& limits) {
+  auto most = op.in_place() || may_be_packed(op, limits.deterministic) ? limits.shadow_bytes : limits.series_bytes;
+  return !op.joint && 2 * op.bytes <= most && (latest == nullptr || may_be_in_series(op, *latest));
+}
+
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits) {
+  return in_series(pack(std::move(batch), operations, limits), operations, limits);
 }
 
 } // namespace ringmaster

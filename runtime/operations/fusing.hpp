@@ -4,20 +4,29 @@
 
 namespace ringmaster {
 
-/// Whether it is so small that company would save more than copying costs, of as many elements for each rank, and its
-/// bits are not changed by company. `deterministic`: additions are in rank order anyway; else of those whose order
-/// matters only such whose elements have the same bits wherever they lie in their block.
-bool may_be_fused(const operation& op, bool deterministic);
+/// How much may go together.
+struct fusing_limits {
+  bool deterministic = false; ///< Additions are in rank order anyway.
+  uint64_t packed_bytes = 0;  ///< Of operations that are walked as one, in all.
+  uint64_t shadow_bytes = 0;  ///< Of a series of which results are kept apart until the release, in all.
+  uint64_t series_bytes = 0;  ///< Of another series.
+};
 
-/// Whether it may be walked as one with an earlier one, where both may be with others: the same collective with the
-/// same root and type, of what the other does not write.
-bool may_follow(const operation& op, const operation& earlier);
+/// Whether its plan may wait for company while earlier operations are under way. `latest`: the latest that waits; null:
+/// none does. Else it would wait for nothing.
+bool may_wait_for_company(const operation& op, const operation* latest, const fusing_limits& limits);
 
-/// Makes one plan of those that may be fused, of a group or of calls that may wait, and of which none reads what an
-/// earlier one writes: ranks walk them as one, since a walk costs as many messages for one element as for a thousand.
-/// (NCCL fuses a group's calls for the same reason, Horovod what is called in a moment.) The plans' operations are in
-/// the queue, and are told who leads them. `bytes_max`: of the inputs of one plan.
-proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, bool deterministic,
-                           uint64_t bytes_max);
+/// Has ranks walk and report together what need not be apart, of a group or of calls that may wait, since a walk costs
+/// as many messages for one element as for a thousand, and a report as many for one operation as for a series. (NCCL
+/// fuses a group's calls for the same reason, Horovod what is called in a moment.) The plans' operations are in the
+/// queue, and are told who leads them.
+///
+/// - Small ones of the same collective are *packed*: walked as one. Only where company changes no bits.
+/// - All others, and those that are packed, are walked as a *series*: one after the other as each would be by itself,
+/// but
+///   nobody waits between two of them until all ranks have finished the first.
+///
+/// Nothing that goes together reads what another one of it makes, nor undoes another one's input.
+proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits);
 
 } // namespace ringmaster

@@ -47,14 +47,16 @@ struct operation {
   epoch_number epoch;      ///< Whose plan the ranks have; 0: none that counts.
   uint32_t world_size = 0; ///< Of the attempt that counts.
   uint32_t attempts = 0;
-  bool joint = false;    ///< The attempt is run for all ranks at once: a joint operation.
-  bool moving = false;   ///< And its data is on the way.
-  bool may_wait = false; ///< Nobody waits for the answer to the call: its plan may go with those of calls behind it.
+  bool joint = false;       ///< The attempt is run for all ranks at once: a joint operation.
+  bool moving = false;      ///< And its data is on the way.
+  bool may_wait = false;    ///< Nobody waits for the answer to the call: its plan may go with those of calls behind it.
+  bool walks_alone = false; ///< But it is not to be walked as one with them.
   std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
-  uint64_t group = 0;     ///< What it was called in; 0: in no group.
-  sequence_number leader; ///< The first of those that it is fused with, for good: they share one fate. 0: none.
-  uint64_t called_ns = 0; ///< Wall clock, as the next one.
+  uint64_t group = 0;          ///< What it was called in; 0: in no group.
+  sequence_number leader;      ///< The first of those that it is fused with, for good: they share one fate. 0: none.
+  sequence_number packed_with; ///< The first of those of them that are walked as one with it. 0: none.
+  uint64_t called_ns = 0;      ///< Wall clock, as the next one.
   uint64_t started_ns = 0;
   std::set<device_id> finished;
   std::set<device_id> committed;

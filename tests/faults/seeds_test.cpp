@@ -23,6 +23,7 @@ struct scenario {
   simulation_options cluster;
   trial_options trial;
   uint32_t launches = 1;
+  bool in_group = false;
   std::vector<std::pair<uint32_t, proto::FaultRequest>> faults; ///< By rank.
 
   /// Whether a fault may strike the rank after the operation, so that it cannot be asked.
@@ -70,7 +71,8 @@ scenario scenario_of(uint64_t seed) {
   }
   for (auto& [rank, fault] : x.faults)
     if (fault.kind() == proto::FaultRequest::HANG && below(2) == 0)
-      fault.set_delay_ns(0); // for good
+      fault.set_delay_ns(0);                    // for good
+  x.in_group = x.launches > 1 && below(2) == 0; // then they are walked in a series
   return x;
 }
 
@@ -114,6 +116,13 @@ std::string judge(simulated_cluster& cluster, all_reduce_trial& trial, const sce
   return trial.judge(contributors, holders);
 }
 
+template <class Request, class Response>
+std::string ask_group(simulated_cluster& cluster, const gpu_sim::CommInitResponse& comm) {
+  Request request;
+  request.set_commid(comm.commid());
+  return cluster.ask_coordinator<Response>(request).error();
+}
+
 played_seed play(uint64_t seed, bool print) {
   auto x = scenario_of(seed);
   simulated_cluster cluster{x.cluster};
@@ -124,8 +133,12 @@ played_seed play(uint64_t seed, bool print) {
     caf::anon_send(cluster.host, std::move(id), fault); // races with the call below
   }
   played_seed result;
+  if (x.in_group)
+    result.problem = ask_group<gpu_sim::GroupStartRequest, gpu_sim::GroupStartResponse>(cluster, trial.comm);
   for (uint32_t i = 0; i < x.launches && result.problem.empty(); ++i)
     result.problem = trial.launch();
+  if (x.in_group && result.problem.empty())
+    result.problem = ask_group<gpu_sim::GroupEndRequest, gpu_sim::GroupEndResponse>(cluster, trial.comm);
   bool refused = !result.problem.empty() && !x.faults.empty(); // the fault struck before the call
   if (refused)
     return {};

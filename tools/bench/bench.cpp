@@ -97,6 +97,7 @@ proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64
   x.set_comm_id(comm_.commid());
   *x.mutable_collective() = collective_of(options_, count);
   x.mutable_collective()->set_algorithm(algorithm);
+  x.set_walks_alone(algorithm != "auto"); // one that is named is to be known
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     x.add_inputs(address(rank));
     if (!options_.in_place)
@@ -164,10 +165,9 @@ caf::error bench::told_of_ranks(const caf::error& problem) {
 caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uint32_t operations) {
   constexpr size_t calls_max = 256;
   const auto under_way_max = communicator_options{}.operations_max;
-  bool is_one_walk = request.collective().algorithm() != "auto"; // of an algorithm that is named, which is to be known
   auto start = steady::now();
   for (uint32_t i = 0; i < operations; ++i) {
-    user_.begin_collective(request, calls_max, !is_one_walk);
+    user_.begin_collective(request, calls_max);
     if (options_.single || i + 1 == operations || (i + 1) % under_way_max == 0)
       if (auto problem = ended())
         return problem;

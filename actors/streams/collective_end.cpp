@@ -1,0 +1,102 @@
+// How a collective command ends: its results are put in place, or it stops for a new epoch, or it breaks.
+#include "actors/calls/answers.hpp"
+#include "actors/streams/collective_command.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ringmaster {
+
+collective_command::~collective_command() {
+  under_way_.clear(); // before anybody else is given what their bytes are written to
+  free_scratch();
+  free_walked();
+}
+
+void collective_command::free_scratch() {
+  for (auto address : {&shadow_, &scratch_, &staged_})
+    if (*address != 0)
+      received_->memory->free_scratch(std::exchange(*address, 0));
+}
+
+void collective_command::free_walked() {
+  for (auto& each : walked_)
+    if (each.shadow != 0)
+      received_->memory->free_scratch(std::exchange(each.shadow, 0));
+}
+
+void collective_command::release(stream_state& stream) {
+  if (phase_ != phase::finished)
+    return;
+  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where(), [&] { release(stream); }))
+    return;
+  phase_ = phase::committing;
+  for (auto& each : walked_)
+    for (auto& x : packed_pieces(*each.plan, rank_, buffer_side::output, each.shadow != 0 ? each.output_bytes : 0)) {
+      device_window own{received_->memory->id(), each.shadow + x.offset, x.bytes, received_->memory};
+      block_sink sink{received_->memory->at(x.address, x.bytes)->data()};
+      ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
+    }
+  if (ready_.empty())
+    return commit_done(stream);
+  advance(stream);
+}
+
+void collective_command::commit_done(stream_state& stream) {
+  free_walked(); // before the next command begins, which may want as much
+  report(stream, proto::RankReport::COMMITTED);
+  stream.done(0, {}, false);
+}
+
+void collective_command::quiesce() {
+  phase_ = phase::waiting;
+  awaited_.clear();
+  ready_.clear();
+  under_way_.clear();
+  sends_pending_.clear();
+  sent_along_.clear();
+  run_.stop();
+  free_scratch();
+  free_walked();
+  walked_.clear();
+  plan_ = series_;
+}
+
+void collective_command::break_off(stream_state& stream, const caf::error& reason) {
+  quiesce();
+  phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
+  report(stream, proto::RankReport::BROKEN, reason);
+}
+
+void collective_command::note_received(std::string_view route, uint64_t bytes) {
+  bytes_received_ += bytes;
+  auto row = std::find_if(received_by_.begin(), received_by_.end(), [=](auto& x) { return x.first == route; });
+  if (row == received_by_.end())
+    row = received_by_.insert(row, {route, 0});
+  row->second += bytes;
+}
+
+void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
+  if (stream.ends_by_damage())
+    return; // the result is not there
+  proto::RankReport x;
+  x.set_comm_id(plan_->comm_id());
+  x.set_epoch(plan_->epoch());
+  x.set_sequence(sequence());
+  x.set_device_id(received_->memory->id().value);
+  x.set_rank(rank_);
+  x.set_stream_id(stream.id.value);
+  x.set_phase(how);
+  set_error_in(x, error);
+  x.set_started_ns(started_ns_);
+  x.set_ended_ns(stream.unix_ns());
+  x.set_bytes_received(bytes_received_);
+  if (how == proto::RankReport::FINISHED)
+    tell_received(x);
+  if (how == proto::RankReport::COMMITTED && walked_.size() > 1)
+    for (auto& each : walked_)
+      *x.add_walks() = std::move(each.report);
+  stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(x));
+}
+
+} // namespace ringmaster
