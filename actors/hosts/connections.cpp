@@ -4,6 +4,7 @@
 #include "actors/hosts/open_connection.hpp"
 #include "messages/errc.hpp"
 #include "messages/version.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <caf/io/basp_broker.hpp>
@@ -13,12 +14,14 @@
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <utility>
 
@@ -31,8 +34,9 @@ using multiplexer = caf::io::network::default_multiplexer;
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
 public:
-  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way) {}
+  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way,
+            std::shared_ptr<std::atomic<bool>> accepted)
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
@@ -41,6 +45,8 @@ protected:
     if (!made)
       return std::move(made.error());
     limit_way(made->descriptor);
+    if (accepted_)
+      *accepted_ = true;
     return backend().new_scribe(renumbered(made->release()));
   }
 
@@ -60,13 +66,15 @@ private:
   multiplexer& backend() { return static_cast<multiplexer&>(system().middleman().backend()); }
 
   const std::chrono::milliseconds way_;
+  const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
-caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way) {
+caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
+                                        std::shared_ptr<std::atomic<bool>> accepted = {}) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way);
+  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted));
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -115,11 +123,13 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
 
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           std::chrono::milliseconds way) {
+  constexpr auto worth_a_word = std::chrono::seconds{1};
   const auto began = std::chrono::steady_clock::now();
   const auto until = began + limit;
+  const auto accepted = std::make_shared<std::atomic<bool>>(false);
   caf::scoped_actor self{system};
-  for (;;) {
-    auto connects = make_connector(system, way);
+  for (auto told = false;;) {
+    auto connects = make_connector(system, way, accepted);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects,
@@ -127,7 +137,12 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
                                 caf::connect_atom_v, there.host, there.port);
     auto next_look = [] { return std::chrono::high_resolution_clock::now() + no_more_connecting::look; }; // CAF's clock
     while (!no_more_connecting::is_so() && !self->await_data(next_look()))
-      ;
+      if (!told && *accepted && std::chrono::steady_clock::now() - began >= worth_a_word) {
+        told = true;
+        spdlog::info("waits for {}:{}, which accepts connections and does not answer: whoever listens there stands "
+                     "still, or is no process of ringmaster; for {} at most",
+                     there.host, there.port, duration_text(static_cast<uint64_t>(limit.count())));
+      }
     if (self->mailbox().empty())
       problem = no_more_connecting::error();
     else

@@ -109,8 +109,8 @@ struct options {
     std::string name;
     std::string listen_host = "127.0.0.1";
     uint16_t listen_port = 0;
-    std::string join; ///< See parse_endpoint.
-    duration join_timeout = std::chrono::seconds{5};
+    std::string join;                                 ///< See parse_endpoint.
+    duration join_timeout = std::chrono::seconds{20}; ///< As middleman.connection-timeout.
   } node;
 
   /// Of a program of which each process plays one.
