@@ -84,9 +84,11 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
           }};
 }
 
-child_spec node_child(const options& opts, const std::filesystem::path& memory_dir, std::shared_ptr<handles> found) {
+child_spec node_child(const options& opts, const std::shared_ptr<memory_directory>& memory,
+                      std::shared_ptr<handles> found) {
   return {"node", [=](caf::event_based_actor* parent) {
-            auto settings = node_settings(opts, memory_dir);
+            auto settings = node_settings(opts, memory->path());
+            settings.device.keep_memory_dir = keeper_of(memory);
             settings.coordinator = found->coordinator;
             settings.device.streams_options.journal = found->journal;
             return caf::actor_cast<caf::actor>(parent->spawn(node, std::move(settings)));
@@ -121,8 +123,8 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
     auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
     if (!memory)
       return std::move(memory.error());
-    result->memory_ = std::move(*memory);
-    root.children.push_back(node_child(opts, result->memory_->path(), found));
+    result->memory_ = std::make_shared<memory_directory>(std::move(*memory));
+    root.children.push_back(node_child(opts, result->memory_, found));
   }
   result->root_ = system.spawn(supervisor, std::move(root));
   if (auto problem = result->find_coordinator())

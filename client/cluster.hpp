@@ -54,7 +54,7 @@ private:
   caf::error await_devices(uint32_t count);
 
   caf::actor_system& system_;
-  std::optional<memory_directory> memory_; ///< Of the node's devices.
+  std::shared_ptr<memory_directory> memory_; ///< Of the node's devices.
   caf::actor root_;
   std::shared_ptr<const journal_health> records_;
   coordinator_actor coordinator_;

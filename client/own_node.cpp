@@ -87,8 +87,9 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
   auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
   if (!memory)
     return std::move(memory.error());
-  std::unique_ptr<own_node> result{new own_node{system, std::move(*memory)}};
-  auto settings = node_settings(opts, result->memory_.path());
+  std::unique_ptr<own_node> result{new own_node{system, std::make_shared<memory_directory>(std::move(*memory))}};
+  auto settings = node_settings(opts, result->memory_->path());
+  settings.device.keep_memory_dir = keeper_of(result->memory_);
   result->name_ = settings.name;
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
@@ -158,7 +159,7 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
 caf::expected<std::shared_ptr<mapped_memory>> own_node::map_memory(const gpu_sim::DeviceMetadata& device) const {
   memory_place place;
   place.device = id_of(device);
-  place.file = std::filesystem::absolute(memory_file(memory_.path(), place.device));
+  place.file = std::filesystem::absolute(memory_file(memory_->path(), place.device));
   struct stat about {};
   if (::stat(place.file.c_str(), &about) != 0)
     return make_error(errc::io_error, fmt::format("{}: {}", place.file, std::strerror(errno)));

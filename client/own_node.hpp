@@ -41,12 +41,13 @@ public:
   caf::expected<std::shared_ptr<mapped_memory>> map_memory(const gpu_sim::DeviceMetadata& device) const;
 
 private:
-  own_node(caf::actor_system& system, memory_directory memory) : system_(system), memory_(std::move(memory)) {}
+  own_node(caf::actor_system& system, std::shared_ptr<memory_directory> memory)
+    : system_(system), memory_(std::move(memory)) {}
 
   caf::error listen(const options& opts);
 
   caf::actor_system& system_;
-  memory_directory memory_; ///< Of its devices.
+  std::shared_ptr<memory_directory> memory_; ///< Of its devices.
   node_actor handle_;
   std::string name_;
   std::string address_;

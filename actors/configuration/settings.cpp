@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <thread>
 #include <unistd.h>
 
@@ -127,6 +128,20 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
   result.join_limit = opts.node.join_timeout;
   result.report_limit = opts.suspicion.interval;
   return result;
+}
+
+std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) {
+  return [memory = std::move(memory)]() -> caf::error {
+    auto made = memory->keep();
+    if (!made)
+      return std::move(made.error());
+    if (*made)
+      spdlog::warn("somebody has removed {}, where the memory files of this process's devices lie, or its lock: it is "
+                   "there again for devices that start from now on; those that live keep their memory, which other "
+                   "processes may not find",
+                   memory->path().string());
+    return caf::none;
+  };
 }
 
 } // namespace ringmaster

@@ -4,9 +4,12 @@
 #include "actors/hosts/node.hpp"
 #include "actors/links/link_hub.hpp"
 #include "runtime/configuration/options.hpp"
+#include "runtime/memory/memory_directory.hpp"
 #include "runtime/selection/process_costs.hpp"
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 
 namespace ringmaster {
 
@@ -16,6 +19,9 @@ device_options device_settings(const options& opts, const std::filesystem::path&
 coordinator_options coordinator_settings(const options& opts);
 link_options link_settings(const options& opts);
 node_options node_settings(const options& opts, const std::filesystem::path& memory_dir);
+
+/// Sees to it that it is there, and logs where it was not: `device_options::keep_memory_dir`.
+std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory);
 
 /// What operations take: between processes, and in one process that has so many cores.
 cost_constants network_costs(const options& opts);

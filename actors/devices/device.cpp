@@ -33,6 +33,9 @@ void device_state::start(device_id given) {
   if (memory)
     return;
   id = given;
+  if (options.keep_memory_dir)
+    if (auto problem = options.keep_memory_dir())
+      return self->quit(std::move(problem));
   auto& ours = options.streams_options;
   auto file = memory_file(options.memory_dir, id);
   auto opened = device_memory::open({id, file, min_address_of(id), options.memory_bytes,

@@ -5,6 +5,7 @@
 #include <caf/timespan.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -12,6 +13,8 @@ namespace ringmaster {
 
 struct device_options {
   std::filesystem::path memory_dir; ///< Where the memory file goes.
+  /// Sees to it that it is there, before a file is made in it; threadsafe. Null: nobody takes it away.
+  std::function<caf::error()> keep_memory_dir{};
   uint64_t memory_bytes = 64u << 20;
   uint32_t streams = 2;                                ///< The default stream and others.
   uint32_t streams_max = 1024;                         ///< Transfers included.

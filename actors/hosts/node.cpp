@@ -70,11 +70,16 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.name = fmt::format("{}/devices", options.name);
   settings.restarts_max = options.restarts_max;
   settings.period = options.period;
-  // One that was ended because this process, its host or the network stood still has not failed; and there may be many.
-  settings.counts =
-    [](const caf::error& reason) { // what somebody wanted, or may have thought wrongly, is no fault here
-      return reason != errc::suspected && reason != errc::killed_on_request;
-    };
+  settings.judge = [](const caf::error& reason) {
+    switch (code_of(reason)) {
+      case errc::io_error: return restart_verdict::starved; // it could not make its memory file
+      case errc::suspected:         // this process, its host or the network stood still; and there may be many
+      case errc::killed_on_request: // somebody wanted that
+      case errc::device_lost:       // its memory file was cut, or its disk is full
+        return restart_verdict::pardoned;
+      default: return restart_verdict::counts;
+    }
+  };
   auto device_settings = options.device;
   device_settings.node = own;
   device_settings.relay = make_relay(self->system(), options.report_limit, own, options.device.streams_options.clock);

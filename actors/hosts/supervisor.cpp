@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/result.hpp>
@@ -43,7 +44,7 @@ void end_with(supervisor_pointer self, caf::error reason) {
     st.ending = std::move(reason);
   for (auto& child : st.children) {
     condemn(child);
-    if (child.now == phase::waiting)
+    if (child.now == phase::waiting || child.now == phase::delayed)
       child.now = phase::ended;
   }
 }
@@ -118,6 +119,32 @@ void on_stopped(supervisor_pointer self, size_t index, const caf::error& reason)
     st.stopping.reset();
 }
 
+/// There is not what it needs: later.
+void start_later(supervisor_pointer self, size_t index, const caf::error& reason) {
+  auto& st = self->state;
+  auto& child = st.children[index];
+  const auto delay = restart_delay(++child.starved, st.options.period);
+  const auto again = duration_text(static_cast<uint64_t>(delay.count()));
+  if (child.starved == 1)
+    spdlog::warn("supervisor {}: child {} cannot be started: {}; the others go on. It is tried again in {}, then after "
+                 "twice as long each time, every {} in the end",
+                 st.options.name, child.spec.name, reason_text(reason), again,
+                 duration_text(static_cast<uint64_t>(st.options.period.count())));
+  else
+    spdlog::debug("supervisor {}: child {} is tried again in {}: {}", st.options.name, child.spec.name, again,
+                  reason_text(reason));
+  child.now = phase::delayed;
+  self->delayed_send(self, delay, atom::resume_v, uint64_t{index});
+}
+
+void on_due(supervisor_pointer self, uint64_t index) {
+  auto& child = self->state.children[index];
+  if (child.now != phase::delayed)
+    return;
+  child.now = phase::waiting;
+  go_on(self);
+}
+
 void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) {
   auto& st = self->state;
   auto& child = st.children[index];
@@ -127,8 +154,14 @@ void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) 
     spdlog::info("supervisor {}: child {} has ended: {}", st.options.name, child.spec.name, reason_text(reason));
     return;
   }
-  bool counts = !st.options.counts || st.options.counts(reason);
-  if (counts && !st.intensity->allow(self->clock().now())) {
+  const auto verdict = st.options.judge ? st.options.judge(reason) : restart_verdict::counts;
+  if (verdict == restart_verdict::starved && child.has_run)
+    return start_later(self, index, reason);
+  if (verdict != restart_verdict::starved) {
+    child.has_run = true;
+    child.starved = 0;
+  }
+  if (verdict != restart_verdict::pardoned && !st.intensity->allow(self->clock().now())) {
     give_up(self,
             fmt::format("{}; the last was child {}: {}", st.intensity->reason(), child.spec.name, reason_text(reason)));
     return;
@@ -213,6 +246,7 @@ caf::behavior supervisor(supervisor_pointer self, supervisor_options options) {
   start_waiting(self);
   return {
     [=](atom::expire, uint64_t number) { on_stop_timeout(self, number); },
+    [=](atom::resume, uint64_t index) { on_due(self, index); },
     [=](caf::get_atom) { return handles_of(self->state); },
     [=](caf::get_atom, const std::string& name) { return handle_of(self->state, name); },
   };

@@ -43,8 +43,8 @@ struct supervisor_options {
   restart_strategy strategy = restart_strategy::one_for_one;
   uint32_t restarts_max = restart_intensity::options{}.restarts_max; ///< Within `period`; one more and it gives up.
   caf::timespan period = restart_intensity::options{}.period;
-  /// Whether a child's end counts as a failure that may be repeated at most `restarts_max` times. Null: every one.
-  std::function<bool(const caf::error& reason)> counts{};
+  /// What a failure of a child says of its next start. Null: each counts.
+  std::function<restart_verdict(const caf::error& reason)> judge{};
   caf::timespan stop_timeout = std::chrono::seconds{5}; ///< Then a child that was told to end is killed.
   std::vector<child_spec> children{};                   ///< In the order of their start.
 };
@@ -54,12 +54,15 @@ struct supervised_child {
     running,
     condemned, ///< To be ended, in its turn. Starts again afterwards unless the supervisor itself ends.
     waiting,   ///< Ended, to be started again.
+    delayed,   ///< The same, but not yet.
     ended      ///< For good.
   };
 
   child_spec spec;
   caf::actor handle; ///< Strong: a weak one would let the child be collected.
   phase now = phase::ended;
+  bool has_run = false; ///< It failed in another way than starved, once.
+  uint32_t starved = 0; ///< So many times in a row.
 };
 
 struct supervisor_state {
@@ -78,7 +81,9 @@ struct supervisor_state {
 };
 
 /// Starts its children in order, monitors them, and starts again what fails, by its strategy. Before it starts
-/// anything again it ends the others concerned, last one first, and waits until each is down.
+/// anything again it ends the others concerned, last one first, and waits until each is down. A child that has run and
+/// is starved now waits before it is started again, `period` at most, however often that happens: what lives goes on.
+/// One that has never run counts as failed then, so that what can never run is said at once.
 ///
 ///   running --a child fails--> stopping --all concerned are down--> starting --> running
 ///      \--exit message, too many restarts, a start that fails--> stopping all --> quits

@@ -1,5 +1,6 @@
 #include "runtime/health/restart_intensity.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -17,6 +18,13 @@ std::string restart_intensity::reason() const {
   return fmt::format("{} restart{} within {:.1f} s, {} {} allowed", restarts_.size(), restarts_.size() == 1 ? "" : "s",
                      std::chrono::duration<double>(options_.period).count(), options_.restarts_max,
                      options_.restarts_max == 1 ? "is" : "are");
+}
+
+restart_intensity::duration restart_delay(uint32_t times, restart_intensity::duration longest) {
+  restart_intensity::duration result = std::chrono::milliseconds{500};
+  for (; times > 1 && result < longest; --times)
+    result *= 2;
+  return std::min(result, longest);
 }
 
 } // namespace ringmaster

@@ -33,4 +33,15 @@ private:
   std::deque<time_point> restarts_; ///< Within the last period, at most restarts_max + 1.
 };
 
+/// What the end of a child says of its next start.
+enum class restart_verdict : uint8_t {
+  counts,   ///< It failed: as often as restart_intensity allows.
+  pardoned, ///< That was no fault of its own: as often as it likes.
+  starved   ///< It never ran, for the system lacks what it needs, and may have that again: later. See `restart_delay`.
+};
+
+/// How long a child waits that was starved `times` times in a row, from 1: 500 ms, then twice as long each time, and
+/// `longest` at most.
+restart_intensity::duration restart_delay(uint32_t times, restart_intensity::duration longest);
+
 } // namespace ringmaster

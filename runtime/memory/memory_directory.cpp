@@ -10,8 +10,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <mutex>
 #include <string_view>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -125,12 +127,47 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
   if (::mkdtemp(pattern.data()) == nullptr)
     return system_error(base, "make a directory");
   result.path_ = pattern;
-  auto unlocked = result.path_ / unnamed_lock; // takes its name when it is locked: nobody sweeps it in between
-  result.lock_ = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (result.lock_ < 0 || ::flock(result.lock_, LOCK_EX | LOCK_NB) != 0
-      || ::rename(unlocked.c_str(), (result.path_ / lock_name).c_str()) != 0)
-    return system_error(result.path_, "make a lock file");
+  if (auto problem = result.lock()) {
+    std::error_code ignored;
+    fs::remove_all(result.path_, ignored);
+    return problem;
+  }
   return result;
+}
+
+caf::error memory_directory::lock() {
+  auto unlocked = path_ / unnamed_lock; // takes its name when it is locked: nobody sweeps it in between
+  const int fresh = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fresh < 0 || ::flock(fresh, LOCK_EX | LOCK_NB) != 0
+      || ::rename(unlocked.c_str(), (path_ / lock_name).c_str()) != 0) {
+    auto problem = system_error(path_, "make a lock file");
+    if (fresh >= 0)
+      ::close(fresh);
+    return problem;
+  }
+  if (const int former = std::exchange(lock_, fresh); former >= 0)
+    ::close(former);
+  return caf::none;
+}
+
+caf::expected<bool> memory_directory::keep() {
+  static std::mutex one_at_a_time; // of this process's devices
+  std::lock_guard guard{one_at_a_time};
+  struct stat held {
+  }, named{}, found{};
+  if (::fstat(lock_, &held) == 0 && ::stat((path_ / lock_name).c_str(), &named) == 0 && held.st_dev == named.st_dev
+      && held.st_ino == named.st_ino)
+    return false;
+  if (auto problem = check_configured(path_.parent_path()))
+    return problem;
+  const auto is_ours = [&] {
+    return ::lstat(path_.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
+  };
+  if (::mkdir(path_.c_str(), 0700) != 0 && (errno != EEXIST || !is_ours()))
+    return system_error(path_, "make the directory again");
+  if (auto problem = lock())
+    return problem;
+  return true;
 }
 
 memory_directory::memory_directory(memory_directory&& other) noexcept

@@ -24,7 +24,14 @@ public:
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
+  /// Makes it again where somebody has removed it or its lock, by which others know that it is in use: what lived there
+  /// lives on without a name, and what comes has a place. Returns whether it did. Threadsafe. Errors: io_error, with
+  /// the path and the reason.
+  caf::expected<bool> keep();
+
 private:
+  caf::error lock();
+
   memory_directory() = default;
 
   std::filesystem::path path_;

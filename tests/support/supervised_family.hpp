@@ -16,7 +16,7 @@ namespace ringmaster::test {
 using event_log = std::vector<std::string>; // "+a" a has started, "-a" it has ended
 
 /// What the children are told.
-inline constexpr int32_t end_normally = 0, fail = 1, now_obey = 2;
+inline constexpr int32_t end_normally = 0, fail = 1, now_obey = 2, starve = 3;
 
 struct child_options {
   std::string name;
@@ -32,6 +32,8 @@ inline caf::behavior child(caf::event_based_actor* self, const child_options& op
   return [=](int32_t what) {
     if (what == now_obey)
       self->quit(caf::exit_reason::user_shutdown);
+    else if (what == starve)
+      self->quit(make_error(errc::io_error, options.name + " has no room"));
     else
       self->quit(what == fail ? make_error(errc::device_lost, options.name + " broke") : caf::error{});
   };

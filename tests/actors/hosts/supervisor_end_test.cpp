@@ -33,6 +33,63 @@ TEST_CASE("supervisor: restarts that are far apart do not add up") {
   CHECK(!x.end());
 }
 
+namespace {
+
+/// A child without room is starved, what broke has failed.
+restart_verdict by_code(const caf::error& reason) {
+  return code_of(reason) == errc::io_error ? restart_verdict::starved : restart_verdict::counts;
+}
+
+} // namespace
+
+TEST_CASE("supervisor: a child for which there is no room waits, longer each time, and the others go on") {
+  supervised_family x;
+  x.options.restarts_max = 1;
+  x.options.judge = by_code;
+  x.start(restart_strategy::one_for_one, {x.spec("a"), x.spec("b")});
+  x.tell("a", fail); // it has run, and may fail once
+  x.news();
+  for (auto delay : {500ms, 1000ms, 2000ms, 4000ms, 8000ms, 10000ms, 10000ms}) {
+    x.tell("a", starve);
+    x.advance(delay - 1ms);
+    CHECK(x.news() == event_log{"-a"});
+    CHECK(!x.child_of(x.top, "a"));
+    x.advance(1ms);
+    CHECK(x.news() == event_log{"+a"});
+  }
+  x.advance(20s);
+  x.tell("a", fail); // it ran
+  CHECK(x.news() == event_log{"-a", "+a"});
+  x.tell("a", starve);
+  x.advance(500ms);
+  CHECK(x.news() == event_log{"-a", "+a"});
+  CHECK(!x.end());
+}
+
+TEST_CASE("supervisor: what starves from the first is said at once") {
+  supervised_family x;
+  x.options.restarts_max = 2;
+  x.options.judge = by_code;
+  x.start(restart_strategy::one_for_one, {x.spec("a"), x.spec("b")});
+  for (int i = 0; i < 3; ++i)
+    x.tell("a", starve);
+  REQUIRE(x.end());
+}
+
+TEST_CASE("supervisor: while a child waits for room, the end of all is its end") {
+  supervised_family x;
+  x.options.judge = by_code;
+  x.start(restart_strategy::one_for_one, {x.spec("a"), x.spec("b")});
+  x.tell("a", fail);
+  x.tell("a", starve);
+  x.news();
+  x.stop(x.top);
+  CHECK(x.news() == event_log{"-b"});
+  CHECK(x.end() == caf::error{caf::exit_reason::user_shutdown});
+  x.advance(1s);
+  CHECK(x.news() == event_log{});
+}
+
 TEST_CASE("supervisor: a child that cannot be started makes it give up and end the others") {
   supervised_family x;
   SUBCASE("by an exception") {

@@ -56,3 +56,12 @@ TEST_CASE("restart intensity: agrees with a plain count over random times") {
     }
   }
 }
+
+TEST_CASE("restart delay: half a second, then twice as long each time in a row, and no longer than is said") {
+  std::vector<std::chrono::milliseconds> all;
+  for (uint32_t times = 1; times <= 7; ++times)
+    all.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(restart_delay(times, 10s)));
+  CHECK(all == std::vector<std::chrono::milliseconds>{500ms, 1s, 2s, 4s, 8s, 10s, 10s});
+  CHECK(restart_delay(1, 100ms) == 100ms);
+  CHECK(restart_delay(UINT32_MAX, 10s) == 10s);
+}

@@ -117,6 +117,54 @@ TEST_CASE("memory directory: within a configured one each process has its own, a
   CHECK(fs::exists(dir.path() / "somebody's"));
 }
 
+TEST_CASE("memory directory: one that somebody has removed is made again, and is in use as before") {
+  test::temporary_directory dir;
+  auto ours = memory_directory::open(dir.path(), 0);
+  REQUIRE(ours);
+  const auto kept = [&] {
+    auto made = ours->keep();
+    REQUIRE_MESSAGE(made, render(made.error()));
+    return *made;
+  };
+  CHECK_FALSE(kept());
+  const auto is_swept = [&] { // by the next process, were it that of a killed one; a while later
+    fs::last_write_time(ours->path(), fs::file_time_type::clock::now() - std::chrono::minutes{2});
+    REQUIRE(memory_directory::open(dir.path(), 0));
+    return !fs::exists(ours->path());
+  };
+  SUBCASE("with all that is in it") {
+    fs::remove_all(ours->path());
+  }
+  SUBCASE("but for its lock") {
+    fs::remove(ours->path() / "lock");
+  }
+  CHECK(kept());
+  CHECK_FALSE(kept());
+  CHECK_FALSE(is_swept());
+}
+
+TEST_CASE("memory directory: what was configured and is gone is not made in its place, nor taken from somebody") {
+  test::temporary_directory dir;
+  const auto base = dir.path() / "base";
+  fs::create_directories(base);
+  auto ours = memory_directory::open(base, 0);
+  REQUIRE(ours);
+  fs::remove_all(base);
+  auto missing = ours->keep();
+  REQUIRE(!missing);
+  CHECK(code_of(missing.error()) == errc::io_error);
+  CHECK(contains(render(missing.error()), "device.memory-dir is " + base.string() + ": it does not exist"));
+  fs::create_directories(base);
+  fs::create_directory_symlink(dir.path(), ours->path());
+  auto taken = ours->keep();
+  REQUIRE(!taken);
+  CHECK(contains(render(taken.error()), "cannot make the directory again for device memory: File exists"));
+  fs::remove(ours->path());
+  auto again = ours->keep();
+  REQUIRE(again);
+  CHECK(*again);
+}
+
 TEST_CASE("memory directory: a configured one that cannot be used is refused, and not made") {
   test::temporary_directory dir;
   const auto missing = dir.path() / "of" / "devices";
