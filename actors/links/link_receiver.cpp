@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace ringmaster {
 
@@ -94,7 +96,7 @@ void link_receiver::connect() {
   connect_at_ = {};
   auto address = numeric_address(there_);
   if (!address)
-    return fail(address.error());
+    return fail(unreachable(render(address.error())));
   auto socket = begin_connect(*address);
   if (!socket)
     return fail(unreachable(render(socket.error())));
@@ -211,7 +213,9 @@ void link_receiver::fail(const caf::error& why) {
 }
 
 caf::error link_receiver::unreachable(const std::string& why) const {
-  auto own = socket_.descriptor >= 0 ? own_end_text(socket_.descriptor) : "here";
+  auto own = socket_.descriptor >= 0 // where none was made, nothing says which of its addresses this end would have had
+               ? own_end_text(socket_.descriptor)
+               : fmt::format("pid {} (link.addresses: {})", ::getpid(), fmt::join(options_.addresses, ", "));
   return make_error(errc::unreachable,
                     fmt::format("there is no bulk connection from {} to {}: {}; link.addresses names "
                                 "those that a node tells others",

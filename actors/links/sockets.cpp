@@ -86,6 +86,12 @@ bool is_its_own_peer(int socket) {
 std::string connect_advice(int problem) {
   if (problem == ECONNREFUSED)
     return "nobody listens there: is the process running, and the port right?";
+  if (problem == EMFILE || problem == ENFILE)
+    return "raise the limit on open files, ulimit -n";
+  if (problem == ENETUNREACH || problem == EAFNOSUPPORT || problem == EACCES)
+    return "no way leads there from this host: link.addresses or node.listen-host of the other end is to name an "
+           "address "
+           "that this one can use";
   if (problem == ETIMEDOUT)
     return "nothing came back: does a firewall drop the port, or is it an address that only its own host knows?";
   return "is there a route, and the address one that other hosts can use?";

@@ -98,7 +98,7 @@ TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other di
   CHECK(run.output.find("no direct way") == std::string::npos);
 }
 
-TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls over the same link pass") {
+TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls and signs of life over the same link pass") {
   run_between_hosts run{
     "[device]\nmemory-bytes=\"256 MiB\"\n", {RINGMASTER_NODE_FAULT, "large-copy", "160"}, "HOSTS_RATE=800mbit"};
   CAPTURE(run.output);
@@ -110,10 +110,12 @@ TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls over the
   REQUIRE(told != std::string::npos);
   const auto took_s = std::stod(run.output.substr(told + 11));
   CHECK(took_s > 1.5); // so slow is the link, or there is none of that kind
-  const std::string_view before_median = "other calls took ", before_longest = "in the median, ";
-  const auto median = run.output.find(before_median), longest = run.output.find(before_longest);
-  REQUIRE(median != std::string::npos);
-  REQUIRE(longest != std::string::npos);
-  CHECK(std::stod(run.output.substr(median + before_median.size())) < 100);                // ms
-  CHECK(std::stod(run.output.substr(longest + before_longest.size())) < 1e3 * took_s / 4); // none waits for all of it
+  const auto ms_after = [&](const std::string& before) {
+    const auto found = run.output.find(before);
+    REQUIRE(found != std::string::npos);
+    return std::stod(run.output.substr(found + before.size()));
+  };
+  CHECK(ms_after("other calls took ") < 100);
+  for (auto longest : {"in the median, ", "nodes were silent for "}) // of which a machine that is busy has a part
+    CHECK(ms_after(longest) < 1e3 * took_s / 4);                     // none waits for all of it
 }

@@ -266,15 +266,30 @@ caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
     data[i] = i * 0x9e3779b97f4a7c15;
   std::atomic<bool> over{false};
   std::vector<double> took_ms;
+  double silent_ms = 0; // of the nodes, between two signs of life
   caf::error problem;
   std::thread caller{[&] {
-    do {
+    auto timed = [&](auto call) {
       auto start = steady::now();
-      if (auto answer = other.info(); !answer)
-        problem = answer.error();
-      else
-        problem = other.copy_to_device(id_of(beside), beside.minmemaddr().value(), byte_block::of(std::vector<int>{1}));
+      problem = problem ? problem : call();
       took_ms.push_back(std::chrono::duration<double, std::milli>{steady::now() - start}.count());
+    };
+    do {
+      timed([&] {
+        auto answer = other.info();
+        return answer ? caf::error{} : answer.error();
+      });
+      timed([&] {
+        return other.copy_to_device(id_of(beside), beside.minmemaddr().value(), byte_block::of(std::vector<int>{1}));
+      });
+      timed([&] {
+        auto status = other.cluster_status(); // which asks each node whether it lives
+        if (!status)
+          return status.error();
+        for (auto& node : status->cluster().nodes())
+          silent_ms = std::max(silent_ms, static_cast<double>(node.silent_ns()) / 1e6);
+        return caf::error{};
+      });
       std::this_thread::sleep_for(std::chrono::milliseconds{10});
     } while (!over && !problem);
   }};
@@ -291,8 +306,9 @@ caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
   if (!std::ranges::equal(back->as<uint64_t>(), data))
     return wrong("the device holds something else");
   std::ranges::sort(took_ms);
-  fmt::print("{} MiB in {:.1f} s, other calls took {:.0f} ms in the median, {:.0f} ms at most\n", mebibytes, took_s,
-             took_ms[took_ms.size() / 2], took_ms.back());
+  fmt::print("{} MiB in {:.1f} s, other calls took {:.0f} ms in the median, {:.0f} ms at most; nodes were silent for "
+             "{:.0f} ms at most\n",
+             mebibytes, took_s, took_ms[took_ms.size() / 2], took_ms.back(), silent_ms);
   return caf::none;
 }
 

@@ -232,7 +232,17 @@ TEST_CASE("links: nobody fetches from another process than he means, and what ca
   CHECK(contains(why, "there is no bulk connection from 127.0.0.1:"));
   CHECK(contains(why, fmt::format(" to {}: Connection refused", nobody)));
   CHECK(reader.last->missing() == std::vector<byte_range>{{0, 64}});
-  CHECK(reader.fetch({6, {"no-such-host:1"}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+  // Of what no socket is made for, too.
+  uint64_t process = 8;
+  for (auto& [where, reason] : {std::pair<std::string, std::string>{"no-such-host:1", "is no numeric address"},
+                                {"255.255.255.255:1", "no way leads there from this host"}}) {
+    CHECK(reader.fetch({process++, {where}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+    auto said = render(reader.last->why());
+    CAPTURE(said);
+    CHECK(contains(said, fmt::format("there is no bulk connection from pid {} ", ::getpid())));
+    CHECK(contains(said, fmt::format("(link.addresses: 127.0.0.1) to {}: ", where)));
+    CHECK(contains(said, reason));
+  }
   CHECK(reader.fetch({7, {}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
 }
 

@@ -1,0 +1,74 @@
+// What processes that have nothing to do take of the processors.
+#include "actors/configuration/configuration.hpp"
+#include "client/client.hpp"
+#include "client/cluster.hpp"
+#include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+using namespace ringmaster;
+using namespace ringmaster::launch;
+
+namespace {
+
+/// What all threads of a process have had of the processors so far.
+struct processor_use {
+  explicit processor_use(pid_t pid) {
+    for (auto& thread : std::filesystem::directory_iterator{fmt::format("/proc/{}/task", pid)}) {
+      uint64_t ns = 0;
+      std::ifstream{thread.path() / "schedstat"} >> ns;
+      taken_ms += static_cast<double>(ns) / 1e6;
+      std::ifstream lines{thread.path() / "status"};
+      for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("voluntary_ctxt_switches:"))
+          sleeps += std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+
+  double taken_ms = 0;
+  uint64_t sleeps = 0; ///< How often one of them went to sleep: as often as it had been woken.
+};
+
+} // namespace
+
+TEST_CASE("idle: coordinator, nodes and a client that have worked take next to no processor time") {
+  test::temporary_directory dir;
+  const auto port_file = (dir.path() / "port").string();
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
+  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
+  std::string where;
+  std::ifstream{port_file} >> where;
+  where.insert(0, "127.0.0.1:");
+  launched_program one{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--name", "one"}};
+  launched_program other{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--name", "other"}};
+  configuration cfg;
+  REQUIRE_FALSE(cfg.read({"--node.join=" + where}, std::nullopt));
+  caf::actor_system system{cfg};
+  auto home = cluster::open(system, cfg.values());
+  REQUIRE_MESSAGE(home, render(home.error()));
+  client user{system, (*home)->coordinator()};
+  REQUIRE(user.devices(4, std::chrono::seconds{10}));
+  launched_program work{{RINGMASTER_PROGRAM, "bench", "--join", where, "--samples", "1", "--max-bytes", "64K"}};
+  REQUIRE(work.finish() == 0);
+  auto comm = user.comm_init(4, proto::SHRINK); // that nobody calls anything of
+  REQUIRE_MESSAGE(comm, render(comm.error()));
+
+  const std::pair<std::string, pid_t> all[] = {
+    {"coordinator", coordinator.child.pid()}, {"node", one.child.pid()}, {"client", ::getpid()}};
+  std::vector<processor_use> before;
+  for (auto& [who, pid] : all)
+    before.emplace_back(pid);
+  constexpr int idle_s = 3;
+  pollfd nothing{-1, 0, 0}; // not by looking at what the others write, as `launched_program` does
+  ::poll(&nothing, 1, 1000 * idle_s);
+  for (size_t i = 0; i < std::size(all); ++i) {
+    auto& [who, pid] = all[i];
+    CAPTURE(who);
+    const processor_use after{pid};
+    CHECK(after.taken_ms - before[i].taken_ms < 10 * idle_s); // 1 % of one: on a busy machine each waking takes longer
+    CHECK(after.sleeps - before[i].sleeps < 50 * idle_s);     // one thread that looks for work every 10 ms does more
+  }
+}

@@ -1,0 +1,111 @@
+// Processes of several versions: whoever speaks another protocol is told so at once, with both.
+#include "actors/configuration/configuration.hpp"
+#include "client/client.hpp"
+#include "client/cluster.hpp"
+#include "messages/version.hpp"
+#include "tests/support/launched_program.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <fmt/format.h>
+
+using namespace ringmaster;
+using namespace ringmaster::launch;
+using namespace ringmaster::test;
+
+namespace {
+
+caf::behavior deaf(caf::event_based_actor*) {
+  return {[](int) {}};
+}
+
+/// Says of itself what a coordinator of another version does, and answers nothing.
+struct other_coordinator {
+  explicit other_coordinator(uint32_t protocol) {
+    auto says = system.message_types<coordinator_actor>();
+    says.insert(fmt::format("ringmaster protocol {}", protocol));
+    caf::scoped_actor self{system};
+    self
+      ->request(system.middleman().actor_handle(), std::chrono::seconds{10}, caf::publish_atom_v, uint16_t{0},
+                caf::actor_cast<caf::strong_actor_ptr>(whom), says, std::string{"127.0.0.1"}, true)
+      .receive([&](uint16_t port) { where = fmt::format("127.0.0.1:{}", port); },
+               [](const caf::error& problem) { FAIL(render(problem)); });
+  }
+  ~other_coordinator() { caf::anon_send_exit(whom, caf::exit_reason::kill); }
+
+  configuration cfg;
+  bool read = !cfg.read({}, std::nullopt);
+  caf::actor_system system{cfg};
+  caf::actor whom = system.spawn(deaf);
+  std::string where;
+};
+
+} // namespace
+
+TEST_CASE("versions: nodes, ranks and commands of this one leave a coordinator of another one, and say both") {
+  for (auto protocol : {protocol_version - 1, protocol_version + 1}) {
+    CAPTURE(protocol);
+    other_coordinator host{protocol};
+    const auto rank = std::vector<std::string>{"env",
+                                               "RINGMASTER_WORLD_SIZE=2",
+                                               "RINGMASTER_RANK=1",
+                                               "RINGMASTER_LOCAL_RANK=1",
+                                               "RINGMASTER_COORDINATOR=" + host.where,
+                                               RINGMASTER_RANK_PROGRAM,
+                                               "sum"};
+    std::vector<std::unique_ptr<launched_program>> all;
+    for (auto& command : {std::vector<std::string>{RINGMASTER_PROGRAM, "node", "--join", host.where},
+                          {RINGMASTER_PROGRAM, "status", host.where},
+                          {RINGMASTER_PROGRAM, "info", "--join", host.where},
+                          {RINGMASTER_PROGRAM, "bench", "--join", host.where},
+                          rank})
+      all.push_back(std::make_unique<launched_program>(command));
+    for (auto& each : all) {
+      CHECK(each->finish() == 1);
+      CAPTURE(each->error);
+      CHECK(contains(each->error, fmt::format("the coordinator at {} speaks protocol {} of ringmaster, this process "
+                                              "protocol {}",
+                                              host.where, protocol, protocol_version)));
+    }
+  }
+}
+
+TEST_CASE("versions: a coordinator refuses nodes of another one, says both, and goes on") {
+  temporary_directory dir;
+  const auto port_file = (dir.path() / "port").string();
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
+  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
+  std::string port;
+  std::ifstream{port_file} >> port;
+  configuration cfg;
+  REQUIRE_FALSE(cfg.read({}, std::nullopt));
+  caf::actor_system system{cfg};
+  auto host = connect(system, "127.0.0.1:" + port, std::chrono::seconds{10});
+  REQUIRE_MESSAGE(host, render(host.error()));
+  caf::scoped_actor self{system};
+  for (auto protocol : {0u, protocol_version - 1, protocol_version + 1}) {
+    proto::NodeJoinRequest request;
+    request.set_name("other");
+    request.set_devices(1);
+    request.set_protocol(protocol);
+    self->request(*host, std::chrono::seconds{10}, request, caf::actor_cast<caf::strong_actor_ptr>(self))
+      .receive(
+        [&](const proto::NodeJoinResponse& x, const caf::strong_actor_ptr&) {
+          CHECK(static_cast<errc>(x.code()) == errc::wrong_version);
+          CHECK(contains(x.error(), fmt::format("node other speaks protocol {} of ringmaster, the coordinator protocol "
+                                                "{}",
+                                                protocol == 0 ? "4 or an older one" : std::to_string(protocol),
+                                                protocol_version)));
+        },
+        [](const caf::error& problem) { FAIL(render(problem)); });
+  }
+  auto there = client{system, *host}.devices();
+  REQUIRE(there);
+  CHECK(there->nodes().empty());
+}
