@@ -30,6 +30,12 @@ std::vector<double> deviations(const pretraining_rows& rows, std::span<const dou
   return result;
 }
 
+void print_head(std::FILE* out) {
+  fmt::print(out, "\n{:<38} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
+  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
+             "mean |dev.|", "median", "bias", "worst", "mean |dev.|", "worst");
+}
+
 void print_line(std::FILE* out, const std::string& what, const std::vector<double>& relative) {
   if (relative.empty())
     return;
@@ -53,9 +59,7 @@ std::vector<published_training> fitted_rows(const pretraining_rows& rows) {
 }
 
 void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
-  fmt::print(out, "\n{:<38} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
-  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
-             "mean |dev.|", "median", "bias", "worst", "mean |dev.|", "worst");
+  print_head(out);
   auto print_part = [&](fitted_to which, const char* end) {
     print_line(out, fmt::format("dense{}", end), deviations(rows, values, which, true, false));
     print_line(out, fmt::format("with experts{}", end), deviations(rows, values, which, false, true));
@@ -69,6 +73,21 @@ void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<c
   }
   for (auto& x : rows.skipped)
     fmt::print(out, "left out: \"{}\", of which nothing is known here\n", x);
+}
+
+void print_left_out(std::FILE* out, const std::vector<published_training>& fitted) {
+  std::vector<double> dense, experts;
+  for (size_t i = 0; i < fitted.size(); ++i) {
+    auto others = fitted;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto off = estimate_of(fitted[i], fit_pretraining_constants(others)) / fitted[i].seconds - 1;
+    (fitted[i].trained.experts.count > 0 ? experts : dense).push_back(off);
+  }
+  print_head(out);
+  print_line(out, "dense, fitted to the others", dense);
+  print_line(out, "with experts, the same", experts);
+  dense.insert(dense.end(), experts.begin(), experts.end());
+  print_line(out, "all, the same", dense);
 }
 
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {

@@ -12,6 +12,8 @@ namespace ringmaster {
 void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
 /// Every row.
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
+/// Each of these rows by constants that are fitted to the others: what is to be expected of rows that nobody has seen.
+void print_left_out(std::FILE* out, const std::vector<training::published_training>& fitted);
 /// The constants.
 void print_pretraining_constants(std::FILE* out, std::span<const double> values);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/validation/csv_table.hpp"
+#include "tools/validation/pretraining_recipes.hpp"
 
 #include <fmt/format.h>
 
@@ -85,12 +86,12 @@ std::optional<number_format> precision_of(std::string_view text) {
   return at == std::end(all) ? std::nullopt : std::optional{at->second};
 }
 
-/// "25.11" and "26.04.01" as months after 2025-11.
+/// "25.11" as months after 2025-11; half of one more for "26.04.01".
 std::optional<double> months_of(const std::string& release_text) {
-  unsigned year = 0, month = 0;
-  if (std::sscanf(release_text.c_str(), "%2u.%2u", &year, &month) != 2 || month < 1 || month > 12)
+  unsigned year = 0, month = 0, again = 0;
+  if (std::sscanf(release_text.c_str(), "%2u.%2u.%2u", &year, &month, &again) < 2 || month < 1 || month > 12)
     return std::nullopt;
-  return (static_cast<double>(year) - 25) * 12 + month - 11;
+  return (static_cast<double>(year) - 25) * 12 + month - 11 + (again > 0 ? 0.5 : 0);
 }
 
 /// Why the numbers do not go together.
@@ -131,14 +132,16 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   if (!months)
     return table.refused(from,
                          fmt::format("\"{}\" is no release, such as 25.11", from.cells[training_column::release]));
-  published_training x{from.cells[training_column::model],
-                       from.cells[training_column::system],
-                       *model_of(model.ours),
-                       *system_of(std::string{system.ours}),
-                       system.generation,
-                       {},
-                       *months,
-                       0};
+  published_training x{
+    from.cells[training_column::model],
+    from.cells[training_column::system],
+    *model_of(model.ours),
+    *system_of(std::string{system.ours}),
+    system.generation,
+    {},
+    *months,
+    experts_software_of(*model_of(model.ours), *system_of(std::string{system.ours}), *computed_in, *months),
+    0};
   x.trained.sequence = whole[column::sequence];
   x.trained.multi_token = model.multi_token;
   auto& how = x.how;

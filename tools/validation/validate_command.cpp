@@ -24,6 +24,7 @@ struct validate_options {
   gpu_system system = known_systems().front();
   bool calibrate = false;
   bool rows = false;
+  bool leave_one_out = false;
 };
 
 constexpr const char* trainings_file = "pretraining.csv";
@@ -184,6 +185,9 @@ class validate_call final : public command_call {
     table.flag("--calibrate", opts_.calibrate)
       .says("fits the constants to the first, third, ... rows, prints them, and compares with these");
     table.flag("--rows", opts_.rows).says("every row");
+    table.flag("--leave-one-out", opts_.leave_one_out)
+      .says(
+        "of the published trainings, fits to all calibrated rows but one, each in turn, and compares with that one");
   }
 
   caf::expected<int> run(const console& to) override {
@@ -240,6 +244,8 @@ class validate_call final : public command_call {
       print_pretraining_constants(to.out, values);
     }
     print_pretraining(to.out, *rows, values, split);
+    if (opts_.leave_one_out && split)
+      print_left_out(to.out, fitted_rows(*rows));
     if (opts_.rows)
       print_pretraining_rows(to.out, *rows, values, split);
     return caf::none;

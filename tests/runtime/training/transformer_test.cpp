@@ -196,6 +196,41 @@ TEST_CASE("transformer: what runs again in a backward communicates again, and th
   CHECK(computing(again) < 1.5 * computing(once));
 }
 
+TEST_CASE(
+  "transformer: one stage hides dispatch behind another micro-batch, if there is one and its weights are whole") {
+  const auto on = *system_of("gb200-nvl72");
+  const auto m = *model_of("qwen3-30b-a3b");
+  auto exposed = [&](uint32_t micro_batches, uint32_t shard) {
+    parallel_setting how;
+    how.shape = {1, 8, 1};
+    how.expert = 8;
+    how.global_batch = 8 * micro_batches;
+    how.shard = shard;
+    const auto x = layer_times_of(m, on, how, {true, false});
+    return x.exposed.experts / (x.exposed.experts + x.hidden.experts);
+  };
+  CHECK(exposed(1, 0) == 1);
+  CHECK(exposed(2, 0) == doctest::Approx(on.exposed_expert));
+  CHECK(exposed(2, 8) == 1);
+}
+
+TEST_CASE("transformer: the graph of a whole iteration leaves the host little to launch, in mxfp8 only") {
+  auto with = *system_of("gb200-nvl72"), without = with;
+  without.whole_graph_launches = 1;
+  const auto m = *model_of("gpt-oss-120b");
+  parallel_setting how;
+  how.expert = 8;
+  how.shape = {1, 8, 1};
+  how.global_batch = 16;
+  auto faster = [&](number_format in) {
+    how.computed_in = in;
+    return layer_times_of(m, without, how, {true, false}).forward / layer_times_of(m, with, how, {true, false}).forward;
+  };
+  CHECK(faster(number_format::mxfp8) > 1.2);
+  CHECK(faster(number_format::fp8) == 1);
+  CHECK(faster(number_format::bf16) == 1);
+}
+
 TEST_CASE("transformer: rows that cannot have been measured are refused with the line") {
   const std::string header
     = "GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,"

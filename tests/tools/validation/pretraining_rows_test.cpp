@@ -3,7 +3,9 @@
 
 #include "messages/errc.hpp"
 #include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tools/validation/pretraining_recipes.hpp"
 #include "tools/validation/pretraining_report.hpp"
 
 #include <doctest/doctest.h>
@@ -83,4 +85,40 @@ TEST_CASE("pretraining rows: what cannot have been published is refused with the
         == "rows.csv, line 2: \"none\" is no tokens/s/gpu (a number above 0)");
   CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,128,1,8192,8,1,1,1,1,1,14451,744,soon")
         == "rows.csv, line 2: \"soon\" is no release, such as 25.11");
+}
+
+TEST_CASE("pretraining recipes: what software ran a model with experts goes by model, system, precision and release") {
+  auto ran = [](const char* model, const char* system, number_format in, double months) {
+    return experts_software_of(*model_of(model), *system_of(system), in, months);
+  };
+  const auto before = ran("deepseek-v3", "gb300-nvl72", number_format::mxfp8, 5.5);
+  CHECK(before.graphs == launch_graphs::none);
+  CHECK(!before.hides_dispatch);
+  const auto after = ran("deepseek-v3", "gb300-nvl72", number_format::mxfp8, 7);
+  CHECK(after.graphs == launch_graphs::whole);
+  CHECK(after.hides_dispatch);
+  CHECK(ran("deepseek-v3", "gb300-nvl72", number_format::bf16, 7).graphs == launch_graphs::parts);
+  CHECK(ran("qwen3-30b-a3b", "b300", number_format::mxfp8, 7).graphs == launch_graphs::whole);
+  CHECK(ran("gpt-oss-120b", "b300", number_format::mxfp8, 7).graphs == launch_graphs::parts);
+  CHECK(ran("qwen3-235b-a22b", "h100-80g", number_format::fp8, 0).hides_dispatch);
+  CHECK(ran("mixtral-8x7b", "gb200-nvl72", number_format::bf16, 0).graphs == launch_graphs::parts); // as the others
+  CHECK(ran("mixtral-8x7b", "h100-80g", number_format::bf16, 0).graphs == launch_graphs::none);
+}
+
+TEST_CASE("pretraining rows: a training whose software hides no dispatch, or launches more, is predicted slower") {
+  const auto rows = own_rows();
+  std::vector<double> values;
+  for (auto& x : pretraining_constants())
+    values.push_back(x.value);
+  size_t with_whole_graphs = 0;
+  for (auto& x : rows.known)
+    if (x.trained.experts.count > 0 && x.experts.graphs == launch_graphs::whole) {
+      ++with_whole_graphs;
+      auto exposed = x, launched = x;
+      exposed.experts.hides_dispatch = false;
+      launched.experts.graphs = launch_graphs::none;
+      CHECK(estimate_of(exposed, values) > 1.01 * estimate_of(x, values));
+      CHECK(estimate_of(launched, values) > 1.01 * estimate_of(x, values));
+    }
+  CHECK(with_whole_graphs >= 4);
 }

@@ -16,7 +16,8 @@ struct published_training {
   gpu_system on;
   gpu_generation generation = gpu_generation::hopper;
   parallel_setting how;
-  double months = 0;  ///< Of the software, after 2025-11.
+  double months = 0; ///< Of the software, after 2025-11.
+  experts_software experts{};
   double seconds = 0; ///< Of an iteration.
 };
 

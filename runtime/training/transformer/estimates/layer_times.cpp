@@ -99,8 +99,7 @@ private:
 
   /// Activation functions and what is beside them, by elements of the networks' width.
   double activation_bytes(double width) const {
-    const bool fused = how_.computed_in == number_format::mxfp8 || how_.computed_in == number_format::nvfp4;
-    const auto unfused = m_.biases ? on_.unfused_activation_bytes * (fused ? on_.expert_launches : 1) : 0;
+    const auto unfused = m_.biases && !on_.launches_whole(how_.computed_in) ? on_.unfused_activation_bytes : 0;
     return ((m_.gated ? 6 : 6.5) + unfused) * width;
   }
 
@@ -186,7 +185,8 @@ double launch_time(const language_model& m, const gpu_system& on, const parallel
     seconds += on.launch_unfused_s;
   if (kind.experts) {
     const auto each = on.launch_expert_s + (how.computed_in == number_format::bf16 ? 0 : on.launch_expert_cast_s);
-    seconds += on.expert_launches * (on.launch_experts_s + each * m.experts.count / how.expert);
+    const auto left = on.launches_whole(how.computed_in) ? on.whole_graph_launches : on.expert_launches;
+    seconds += left * (on.launch_experts_s + each * m.experts.count / how.expert);
   }
   return seconds * on.launch_scale * (how.again == recomputation::full ? 1.5 : 1);
 }

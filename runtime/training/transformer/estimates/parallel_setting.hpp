@@ -89,8 +89,10 @@ struct parallel_setting {
     return layers % places == 0 ? layers / places : (layers + 1 + places) / places;
   }
   /// Whether another micro-batch's work is at hand while experts' positions move (DeepSeek-AI 2024's DualPipe;
-  /// Megatron-LM does it where stages have several chunks).
+  /// Megatron-LM does it where stages have several chunks, or where there is one stage and it is whole).
   bool hides_dispatch() const {
+    if (shape.pipeline == 1 && shard == 0 && micro_batches() > 1)
+      return true;
     return schedule == pipeline_schedule::dualpipe || (schedule == pipeline_schedule::interleaved_1f1b && chunks > 1);
   }
   /// Runs of layers on a rank: ZB-V's go there and back.

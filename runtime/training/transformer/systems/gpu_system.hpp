@@ -53,11 +53,11 @@ struct gpu_system {
   double launch_experts_s = 0;     ///< Of a layer with experts, in the room of launch_s.
   double launch_expert_s = 0;      ///< More for each expert on the device.
   double launch_expert_cast_s = 0; ///< More for each of them where its inputs are cast.
-  double expert_launches
-    = 1;                    ///< Part of these, and of unfused_activation_bytes, that is left: 1 in the first software.
-  double launch_ends_s = 0; ///< To launch a micro-batch's embedding and loss.
-  double launch_scale = 1;  ///< Of these, for another generation of the software.
-  double unhidden = 0;      ///< Part of the smaller of device and host time that is not hidden behind the larger.
+  double expert_launches = 1;      ///< Part of these that is left, where graphs have the rest.
+  double whole_graph_launches = 1; ///< The same in mxfp8, where a graph has the whole iteration; 1: there is none.
+  double launch_ends_s = 0;        ///< To launch a micro-batch's embedding and loss.
+  double launch_scale = 1;         ///< Of these, for another generation of the software.
+  double unhidden = 0;         ///< Part of the smaller of device and host time that is not hidden behind the larger.
   double unhidden_experts = 1; ///< The same in a layer with experts, whose host waits for how many positions each gets.
   double exposed_tensor = 1;   ///< Part of tensor-parallel collectives that is not hidden behind products.
   double exposed_expert = 1;   ///< The same of experts' dispatch and combine, where other work is at hand.
@@ -73,6 +73,8 @@ struct gpu_system {
 
   /// Of a device, dense; 0: it has no such products.
   double peak_of(number_format x) const;
+  /// Whether the host launches a whole iteration at once, and experts' activation functions are within their products.
+  bool launches_whole(number_format x) const { return x == number_format::mxfp8 && whole_graph_launches < 1; }
   /// What products with weights reach of it.
   double product_rate(number_format x) const;
 };

@@ -7,8 +7,8 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr double newest_months = 9;            ///< 2026-08.
-constexpr double newest_launches = 0.03;       ///< What graphs of whole iterations leave.
+constexpr double later_from_months = 3;        ///< 2026-02.
+constexpr double whole_graph_launches = 0.03;  ///< What the graph of a whole iteration leaves.
 constexpr double nvfp4_of_blackwell = 1 / 1.5; ///< Blackwell Ultra's nvfp4 peak is that much more; no more is reached.
 
 enum : size_t {
@@ -23,7 +23,6 @@ enum : size_t {
   launch_experts,
   launch_expert,
   launch_cast,
-  launch_domain_of_8,
   unhidden,
   unhidden_experts,
   exposed_tensor,
@@ -32,30 +31,33 @@ enum : size_t {
   dispatch_traffic,
   element_traffic,
   unfused_activation,
+  partial_graphs,
+  later_launches,
   constants
 };
 
 constexpr std::array<fitted_constant, constants> fitted{{
-  {"bf16 products, part of the peak", 0.701, 0.72, 80},
-  {"fp8 products, the same, Hopper", 0.6369, 0.62, 80},
-  {"fp8 products, the same, Blackwell", 0.5247, 0.53, 80},
-  {"nvfp4 products, the same", 0.4088, 0.45, 80},
-  {"Blackwell Ultra's, of Blackwell's", 1.215, 1.1, 200},
-  {"FlashAttention, part of the bf16 peak", 0.4638, 0.5, 50},
-  {"positions of an expert at half the rate", 128.2, 128, 5},
-  {"launching a dense layer, s", 0.000507, 0.5e-3, 3},
-  {"launching a layer with experts, s", 0.006354, 5e-3, 3},
-  {"launching an expert, s", 9.765e-05, 0.1e-3, 3},
-  {"the same, casts, s", 9.535e-05, 0.1e-3, 3},
-  {"launches on hosts of 8, of those", 1.292, 1, 20},
-  {"host beside device, dense, not hidden", 0.1009, 0.1, 5},
-  {"the same, with experts", 0.5337, 0.6, 5},
-  {"tensor-parallel collectives, not hidden", 0.3455, 0.35, 60},
-  {"gradients' collectives, not hidden", 0.3046, 0.3, 40},
-  {"dispatch over the network, part of it", 0.914, 0.9, 30},
-  {"dispatch, copies in memory", 3.686, 4, 10},
-  {"norms, residuals, casts, times their bytes", 1.346, 1.2, 20},
-  {"unfused activations, bytes an element", 64.81, 60, 5},
+  {"bf16 products, part of the peak", 0.7085, 0.72, 80},
+  {"fp8 products, the same, Hopper", 0.6411, 0.62, 80},
+  {"fp8 products, the same, Blackwell", 0.5267, 0.53, 80},
+  {"nvfp4 products, the same", 0.4106, 0.45, 80},
+  {"Blackwell Ultra's, of Blackwell's", 1.289, 7.0 / 6, 200},
+  {"FlashAttention, part of the bf16 peak", 0.4637, 0.5, 50},
+  {"positions of an expert at half the rate", 126.2, 128, 5},
+  {"launching a dense layer, s", 0.000508, 0.5e-3, 3},
+  {"launching a layer with experts, s", 0.009429, 5e-3, 3},
+  {"launching an expert, s", 0.0001219, 0.1e-3, 3},
+  {"the same, casts, s", 0.000122, 0.1e-3, 3},
+  {"host beside device, dense, not hidden", 0.101, 0.1, 5},
+  {"the same, with experts", 0.4455, 0.6, 5},
+  {"tensor-parallel collectives, not hidden", 0.3462, 0.35, 60},
+  {"gradients' collectives, not hidden", 0.3008, 0.3, 40},
+  {"dispatch over the network, part of it", 0.9062, 0.9, 30},
+  {"dispatch, copies in memory", 3.766, 4, 10},
+  {"norms, residuals, casts, times their bytes", 1.386, 1.2, 20},
+  {"unfused activations, bytes an element", 69.06, 60, 5},
+  {"launches that graphs of parts leave", 0.6494, 0.7, 20},
+  {"launches since 26.02, of those before", 0.632, 0.7, 20},
 }};
 
 } // namespace
@@ -65,14 +67,11 @@ std::span<const fitted_constant> pretraining_constants() {
 }
 
 bool are_parts(std::span<const double> values) {
-  for (auto part : {bf16_part, fp8_part_hopper, unhidden, unhidden_experts, exposed_tensor, exposed_gradient})
+  for (auto part : {bf16_part, fp8_part_hopper, unhidden, unhidden_experts, exposed_tensor, exposed_gradient,
+                    partial_graphs, later_launches})
     if (values[part] * (part == bf16_part ? values[ultra] : 1) > 1)
       return false;
   return true;
-}
-
-double expert_launches_after(double months) {
-  return newest_launches + std::max(0.0, 1 - months / newest_months);
 }
 
 gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<const double> v) {
@@ -89,8 +88,9 @@ gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<
   x.launch_expert_s = v[launch_expert];
   x.launch_expert_cast_s = v[launch_cast];
   x.launch_ends_s = 1e-3;
-  x.launch_scale = x.devices_per_host <= 8 ? v[launch_domain_of_8] : 1;
-  x.expert_launches = expert_launches_after(newest_months);
+  x.launch_scale = 1;
+  x.expert_launches = v[partial_graphs] * v[later_launches];
+  x.whole_graph_launches = whole_graph_launches;
   x.unhidden = v[unhidden];
   x.unhidden_experts = v[unhidden_experts];
   x.exposed_tensor = v[exposed_tensor];
@@ -104,6 +104,16 @@ gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<
   x.logit_bytes = 20;
   x.optimizer_bytes = 30;
   x.iteration_s = 10e-3;
+  return x;
+}
+
+gpu_system with_experts_software(gpu_system x, const experts_software& ran, double months, std::span<const double> v) {
+  x.expert_launches = (ran.graphs == launch_graphs::none ? 1 : v[partial_graphs])
+                      * (months < later_from_months ? 1 : v[later_launches]);
+  if (ran.graphs != launch_graphs::whole)
+    x.whole_graph_launches = 1;
+  if (!ran.hides_dispatch)
+    x.exposed_expert = 1;
   return x;
 }
 

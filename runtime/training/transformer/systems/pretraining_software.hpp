@@ -27,7 +27,19 @@ gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of, std
 /// As the fit found them.
 gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of);
 
-/// Part of the first software's launches around experts that is left in that of so many months after 2025-11.
-double expert_launches_after(double months);
+/// What the host still launches around experts: all of it, what is beside graphs of a layer's parts (attention, router,
+/// what comes before dispatch), or the graph of a whole iteration, which needs experts' products to be one kernel with
+/// what is between them, and that there is in mxfp8 only.
+enum class launch_graphs : uint8_t { none, parts, whole };
+
+struct experts_software {
+  launch_graphs graphs = launch_graphs::none;
+  bool hides_dispatch = false; ///< Behind another micro-batch's work, where there is one.
+};
+
+/// A system with the software of so many months after 2025-11, of which `with_pretraining_software` has the newest: a
+/// whole iteration's graph where there is one, else of parts, and dispatch hidden.
+gpu_system with_experts_software(gpu_system x, const experts_software& ran, double months,
+                                 std::span<const double> values);
 
 } // namespace ringmaster::training
