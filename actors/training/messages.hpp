@@ -40,6 +40,7 @@ struct rank_arrival {
   uint32_t peer = 0;
   group among{};
   value_tag argument;
+  form asked = form::whole; ///< See `shown`.
   uint64_t count = 0;
   uint64_t input = 0;
   uint64_t output = 0;
@@ -181,10 +182,11 @@ typename Inspector::result_type inspect(Inspector& f, step_order& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_arrival& x) {
-  auto what = static_cast<uint8_t>(x.what);
+  auto what = static_cast<uint8_t>(x.what), asked = static_cast<uint8_t>(x.asked);
   return f(caf::meta::type_name("rank_arrival"), x.attempt, x.number, what, x.aside, x.rank, x.peer, x.among,
-           x.argument, x.count, x.input, x.output, caf::meta::load_callback([&]() -> caf::error {
+           x.argument, asked, x.count, x.input, x.output, caf::meta::load_callback([&]() -> caf::error {
              x.what = static_cast<op>(what);
+             x.asked = static_cast<form>(asked);
              return caf::none;
            }));
 }
@@ -214,7 +216,8 @@ typename Inspector::result_type inspect(Inspector& f, part_request& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
-  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.bytes_peak, x.made, x.events);
+  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.strays_at, x.bytes_peak, x.made,
+           x.events);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {

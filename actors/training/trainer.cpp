@@ -164,7 +164,7 @@ void trainer_state::arrived(rank_arrival& x) {
     return;
   news_ = self->clock().now();
   arrival mine;
-  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, std::move(x.argument));
+  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, std::move(x.argument), x.asked);
   mine.number = x.number;
   mine.count = x.count;
   mine.input = x.input;

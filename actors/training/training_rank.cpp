@@ -214,6 +214,7 @@ bool training_rank_state::exchange(pending& x) {
   mine.peer = x.peer;
   mine.among = x.among;
   mine.argument = x.argument;
+  mine.asked = x.results[0].has;
   mine.count = data->count;
   mine.input = data->input ? data->input->address + data->offset : 0;
   mine.output = data->output ? data->output->address + data->offset : 0;

@@ -42,6 +42,7 @@ caf::error active_run::prepare(bool leads) {
   if (auto problem = check(settings_))
     return problem;
   auto& job = settings_.job;
+  job.layers = *layers_for(*job.strategy, std::move(job.layers));
   auto made = order_of(settings_);
   outcome_.steps_an_epoch = made->steps_an_epoch();
   outcome_.steps = outcome_.steps_an_epoch * settings_.epochs;

@@ -78,9 +78,12 @@ caf::error check(const run_settings& x) {
     return problem;
   if (auto problem = check_samples_at_once(x))
     return problem;
+  const auto layers = layers_for(*x.job.strategy, x.job.layers);
+  if (!layers)
+    return layers.error();
   const auto tensor = x.job.strategy->shape(x.job.shape, x.ranks).tensor;
-  for (size_t l = 0; tensor > 1 && l < x.job.layers.size(); ++l)
-    if (auto why = x.job.layers[l]->cannot_share(tensor); !why.empty())
+  for (size_t l = 0; tensor > 1 && l < layers->size(); ++l)
+    if (auto why = (*layers)[l]->cannot_share(tensor); !why.empty())
       return make_error(errc::invalid_argument,
                         fmt::format("{} ranks cannot share layer {}, {}: {}", tensor, l, x.job.layers[l]->name(), why));
   return caf::none;

@@ -28,12 +28,14 @@ std::string gather_part(arguments all, value_tag& whole) {
 
 std::string gather(arguments all, value_tag& whole) {
   const bool of_sequence = of_activation(whole.kind) && whole.has == form::sequence;
-  if (whole.kind != value_kind::weight && !of_sequence)
+  const bool of_columns = of_activation(whole.kind) && whole.has == form::columns;
+  if (whole.kind != value_kind::weight && !of_sequence && !of_columns)
     return refused(*all.front(), fmt::format("the {} is no shard", text_of(whole)));
   if (of_sequence && all.size() < whole.part.count && whole.part.count % all.size() == 0)
     return gather_part(all, whole);
   auto problem = complete(all);
-  whole.has = form::whole;
+  if (of_activation(whole.kind))
+    whole.has = form::whole;
   whole.part = {};
   return problem.empty() ? in_order(all) : problem;
 }
@@ -80,11 +82,27 @@ std::string exchange(arguments all, value_tag& x) {
     return bring_back(all, x);
   if (of_activation(x.kind) && std::ranges::all_of(all, [](auto* y) { return y->results[0].has == form::experts; }))
     return dispatch(all, x);
-  if (!of_activation(x.kind) || (x.has != form::sequence && x.has != form::heads))
-    return refused(*all.front(), fmt::format("the {} is neither a sequence nor a heads shard", text_of(x)));
-  x.has = x.has == form::sequence ? form::heads : form::sequence;
+  if (!of_activation(x.kind) || (x.has != form::sequence && x.has != form::columns))
+    return refused(*all.front(), fmt::format("the {} is neither a sequence nor a column shard", text_of(x)));
+  x.has = x.has == form::sequence ? form::columns : form::sequence;
   auto problem = complete(all);
   return problem.empty() ? in_order(all) : problem;
+}
+
+/// Whether a rank wants columns of a sum, in place of positions.
+bool asks_for_columns(const pending& x) {
+  return x.what == op::reduce_scatter && x.results[0].has == form::columns;
+}
+
+/// A sum of activations, of which each rank is to get columns.
+std::string not_for_columns(arguments all, const value_tag& x) {
+  for (auto* each : all)
+    if (!asks_for_columns(*each))
+      return refused(*each,
+                     fmt::format("it asks for a sequence shard of the {}, and others for column shards", text_of(x)));
+  return unless(x.part.whole(), [&] {
+    return refused(*all.front(), fmt::format("the {} is not of all positions: there are no columns of it", text_of(x)));
+  });
 }
 
 std::string reduce(arguments all, value_tag& x) {
@@ -92,7 +110,8 @@ std::string reduce(arguments all, value_tag& x) {
     return refused(*all.front(), fmt::format("the {}: that comes first", text_of(x)));
   if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && !x.part.whole())
     return refused(*all.front(), fmt::format("it needs the whole, and has the {}", text_of(x)));
-  return sum(all, x);
+  auto problem = std::ranges::any_of(all, [](auto* y) { return asks_for_columns(*y); }) ? not_for_columns(all, x) : "";
+  return problem.empty() ? sum(all, x) : problem;
 }
 
 pending& root_of(arguments all) {
@@ -120,6 +139,7 @@ std::string combine(arguments all) {
   if (!problem.empty())
     return problem;
   const auto count = static_cast<uint32_t>(all.size());
+  const bool in_columns = asks_for_columns(*all.front());
   for (uint32_t i = 0; i < count; ++i) {
     auto& mine = all[i]->results[0];
     if (what == op::all_to_all && all[i]->argument.has == form::experts) { // what it asks for comes back
@@ -136,7 +156,7 @@ std::string combine(arguments all) {
     if (what == op::all_to_all)
       mine.part = {i, count};
     if (what == op::reduce_scatter && of_activation(result.kind))
-      mine.has = form::sequence;
+      mine.has = in_columns ? form::columns : form::sequence;
   }
   return {};
 }

@@ -17,12 +17,17 @@ std::string rank::expects(const value& x, const char* name) const {
 }
 
 bool rank::ready(const value& x) const {
-  return usable(x) && x.tag().part.whole() && x.tag().has == form::whole;
+  return usable(x) && whole(x.tag());
 }
 
 /// Most operations are right, and need no sentence.
 bool rank::fits(const activation& x, const weight& w) const {
   return ready(x) && ready(w) && x.layer() == w.layer() && x.tag().step == w.tag().step;
+}
+
+bool rank::by_output_of(const weight& w, const activation_gradient& by_output) const {
+  const auto &a = w.tag(), &b = by_output.tag();
+  return a.has == form::columns ? usable(by_output) && b.has == form::columns && b.part == a.tensor : ready(by_output);
 }
 
 std::string rank::no_samples(range samples) const {
@@ -55,6 +60,16 @@ operation<weight, optimizer_state> rank::load_weights(uint32_t layer, shard part
   return result;
 }
 
+operation<weight, optimizer_state> rank::load_columns(uint32_t layer, shard columns) {
+  auto result = load_weights(layer, {}, {}, columns);
+  if (columns.whole())
+    return result;
+  for (auto& each : result.work_.results)
+    each.has = form::columns;
+  result.work_.argument.has = form::columns;
+  return result;
+}
+
 operation<activation> rank::input(range samples) {
   auto result = start<activation>(op::input);
   auto& work = result.work_;
@@ -76,7 +91,7 @@ operation<activation> rank::forward(const activation& x, const weight& w) {
   work.memory = {x.memory_.token(), w.memory_.token()};
   work.results[0] = x.tag();
   ++work.results[0].layer;
-  add_up(work.results[0], x.tag(), w);
+  set_output(work.results[0], x.tag(), w);
   return result;
 }
 
@@ -99,12 +114,13 @@ operation<activation_gradient> rank::loss(const activation& output) {
 std::string rank::mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const {
   const bool next = by_output.layer() == x.layer() + 1 && by_output.tag().step == x.tag().step;
   const bool same = by_output.tag().samples == x.tag().samples;
-  if (fits(x, w) && ready(by_output) && next && same)
+  if (fits(x, w) && by_output_of(w, by_output) && next && same)
     return {};
   const bool experts = for_experts(w, {&x, &by_output});
   return first_of(
     {expects(x, "input"), expects(w, "weight"), expects(by_output, "gradient"), experts ? "" : is_whole(x.tag()),
-     experts ? "" : is_whole(w.tag()), experts ? "" : is_whole(by_output.tag()), not_for(x, w),
+     experts ? "" : is_whole(w.tag()),
+     experts || by_output_of(w, by_output) ? "" : not_by_output(w.tag(), by_output.tag()), not_for(x, w),
      next ? "" : fmt::format("the {} is not by the output of layer {}", text_of(by_output.tag()), x.layer()),
      same ? ""
           : fmt::format("the {} and the {} are of different samples", text_of(by_output.tag()), text_of(x.tag()))});
@@ -183,6 +199,26 @@ operation<Value> rank::sliced(Value x, shard part) {
   }
   result.refuse(no_shard(part));
   work.consumed = std::move(x.memory_);
+  return result;
+}
+
+operation<activation_gradient> rank::slice_columns(activation_gradient x, shard part) {
+  auto result = start<activation_gradient>(op::slice);
+  auto& work = result.work_;
+  work.argument = work.results[0] = x.tag();
+  work.memory[0] = x.memory_.token();
+  work.results[0].has = form::columns;
+  work.results[0].part = part;
+  result.refuse(expects(x, "value"));
+  result.refuse(is_whole(x.tag()));
+  result.refuse(no_shard(part));
+  work.consumed = std::move(x.memory_);
+  return result;
+}
+
+operation<activation_gradient> rank::reduce_scatter_columns(activation_gradient x, group among) {
+  auto result = together(op::reduce_scatter, std::move(x), among);
+  result.work_.results[0].has = form::columns;
   return result;
 }
 

@@ -29,10 +29,13 @@ public:
   /// What rank `experts.index` of so many has of a layer's experts. A forward with them takes, and makes, the positions
   /// that are for these: see `dispatch`.
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts);
+  /// What rank `columns.index` of so many has of a layer by the columns of its output: a forward with it makes these,
+  /// of the whole input, in place of a summand; a backward takes them of the gradient.
+  operation<weight, optimizer_state> load_columns(uint32_t layer, shard columns);
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
   /// The output of x's layer, for which it takes the whole of both; with a tensor shard, whole of it, a summand of
-  /// the output.
+  /// the output, or its columns.
   operation<activation> forward(const activation& x, const weight& w);
   /// What attention to x's positions, all or a sequence shard, needs of them: keys and values.
   operation<attention_keys> keys(const activation& x, const weight& w);
@@ -70,6 +73,8 @@ public:
   /// Of an activation or its gradient, a sequence shard.
   operation<activation> slice(activation x, shard part) { return sliced(std::move(x), part); }
   operation<activation_gradient> slice(activation_gradient x, shard part) { return sliced(std::move(x), part); }
+  /// Of the gradient by a whole output, a column shard.
+  operation<activation_gradient> slice_columns(activation_gradient x, shard part);
   /// One step of the optimizer, with the gradient of all samples of the global batch.
   operation<> update(weight& w, optimizer_state& state, weight_gradient gradient);
   /// The rank's share of the result: weights at step 1. All ranks' together must be the whole model. No time.
@@ -90,14 +95,16 @@ public:
     return together(op::reduce_scatter, std::move(x), among);
   }
   operation<weight_gradient> reduce_scatter(weight_gradient x) { return reduce_scatter(std::move(x), world()); }
-  /// The whole of all ranks' shards: of a weight, or of the sequence shards of an activation or its gradient. Where
-  /// these are all of a larger one, that.
+  /// The same of the summands of an activation's gradient, of which the rank gets a column shard.
+  operation<activation_gradient> reduce_scatter_columns(activation_gradient x, group among);
+  /// The whole of all ranks' shards: of a weight, or of the sequence or column shards of an activation or its gradient.
+  /// Where sequence shards are all of a larger one, that.
   template <class Value>
   operation<Value> all_gather(const Value& part, group among) {
     return shown(op::all_gather, part, among, 0);
   }
   operation<weight> all_gather(const weight& part) { return all_gather(part, world()); }
-  /// A heads shard for a sequence shard, or the other way round (Jacobs et al., DeepSpeed Ulysses, 2023).
+  /// A column shard, of heads, for a sequence shard, or the other way round (Jacobs et al., DeepSpeed Ulysses, 2023).
   template <class Value>
   operation<Value> all_to_all(Value x, group among) {
     return together(op::all_to_all, std::move(x), among);
@@ -211,6 +218,8 @@ private:
   bool ready(const value& x) const;
   bool fits(const activation& x, const weight& w) const;
   bool for_experts(const weight& w, std::initializer_list<const value*> others) const;
+  /// Whether it is by all of the output that the weight makes, or by the columns of it.
+  bool by_output_of(const weight& w, const activation_gradient& by_output) const;
   std::string cannot_attend(const activation& x, const attention_keys& to) const;
   std::string not_by_output_of(const activation& x, const activation_gradient& by_output) const;
   static std::string not_of_positions(const value_tag& x);

@@ -10,13 +10,19 @@ std::string first_of(std::initializer_list<std::string> problems) {
 }
 
 std::string is_whole(const value_tag& x) {
-  return unless(x.part.whole() && x.has == form::whole,
-                [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+  return unless(whole(x), [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
 }
 
 std::string not_for(const activation& x, const weight& w) {
   return unless(x.layer() == w.layer() && x.tag().step == w.tag().step,
                 [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
+}
+
+std::string not_by_output(const value_tag& w, const value_tag& by_output) {
+  if (w.has != form::columns)
+    return is_whole(by_output);
+  return fmt::format("the {} is not by the columns that the {} makes", training::text_of(by_output),
+                     training::text_of(w));
 }
 
 namespace {
@@ -43,6 +49,8 @@ std::string misfit(const value_tag& base, const value_tag& other) {
                        text_of(base.tensor));
   if ((other.has == form::experts) != (base.has == form::experts))
     return "one of them is of experts";
+  if ((other.has == form::columns) != (base.has == form::columns))
+    return "one of them is of columns of the layer's output";
   if (other.has != base.has)
     return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
                                       : "it has been summed over the tensor-parallel ranks";

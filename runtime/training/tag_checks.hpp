@@ -20,8 +20,14 @@ std::string unless(bool holds, Problem problem) {
   return holds ? std::string{} : problem();
 }
 
+/// Of a weight, and of a gradient by one, column shards are no parts.
+inline bool whole(const value_tag& x) {
+  return x.part.whole() && (x.has == form::whole || (x.has == form::columns && !of_activation(x.kind)));
+}
 std::string is_whole(const value_tag& x);
 std::string not_for(const activation& x, const weight& w);
+/// Of a gradient that is not by all that the weight makes of the output.
+std::string not_by_output(const value_tag& w, const value_tag& by_output);
 /// Why the other is not of the same part of the model, and at the same step: what would be.
 std::string misfit(const value_tag& base, const value_tag& other);
 std::string no_shard(shard x);
@@ -43,6 +49,14 @@ inline void add_up(value_tag& made, const value_tag& x, const weight& w) {
   made.tensor = w.tag().tensor;
 }
 
+/// The same of its output, of which a weight that is of columns makes these.
+inline void set_output(value_tag& made, const value_tag& x, const weight& w) {
+  if (w.tag().has != form::columns)
+    return add_up(made, x, w);
+  made.has = form::columns;
+  made.part = w.tag().tensor;
+}
+
 /// Of a gradient by something of x's layer, for x's samples.
 inline void set_gradient(value_tag& made, value_kind kind, const activation& x, const weight& w, bool replicated) {
   made.kind = kind;
@@ -56,8 +70,8 @@ inline void set_gradient(value_tag& made, value_kind kind, const activation& x, 
   made.tensor = w.tag().tensor;
   if (x.tag().has != form::whole)
     made.set_positions(positions_of(x.tag()));
-  if (w.tag().has == form::experts)
-    made.has = form::experts;
+  if (w.tag().has == form::experts || w.tag().has == form::columns)
+    made.has = w.tag().has;
   else if (replicated && !made.tensor.whole())
     made.has = form::summand;
 }

@@ -16,6 +16,8 @@ std::string of_part(const value_tag& x) {
   auto text = x.part.whole() ? "" : fmt::format(", shard {} of {}", x.part.index, x.part.count);
   if (x.has == form::experts)
     return text + fmt::format(", experts of rank {} of {}", x.tensor.index, x.tensor.count);
+  if (x.has == form::columns)
+    return text + fmt::format(", column shard {} of {}", x.tensor.index, x.tensor.count);
   return text + of_columns(x);
 }
 
@@ -27,7 +29,7 @@ std::string of_form(const value_tag& x) {
       return (x.part.whole() ? "" : named("sequence shard"))
              + fmt::format(", summand {} of {}", x.tensor.index, x.tensor.count);
     case form::sequence: return named("sequence shard");
-    case form::heads: return named("heads shard");
+    case form::columns: return named("column shard");
     case form::experts:
       return fmt::format(", for the experts of rank {} of {}{}", x.part.index, x.part.count,
                          x.positions().all() ? "" : ", " + text_of(x.positions()));

@@ -74,7 +74,8 @@ enum class form : uint8_t {
   summand,  ///< One of `tensor.count` that add up to it, or to a part of its positions: what a layer's tensor shard
             ///< makes. Of a weight's gradient: what all of the layer's tensor shards have of it is one of as many.
   sequence, ///< A part of the positions of each sample. Shard i of n of shard j of m is i + n j of n m.
-  heads,    ///< A part of the hidden size, all positions.
+  columns,  ///< A part of the hidden size, all positions: a block of the last axis. Of a weight and what belongs to it:
+            ///< `tensor` says which columns of the layer's output they make, in place of a summand of it.
   experts, ///< The positions that are for the experts of one of `part.count` ranks. Of a weight and what belongs to it:
            ///< `tensor` says whose experts of the layer they are.
 };

@@ -167,6 +167,8 @@ caf::error unused_option(const strategy_options& x) {
                      + listed(those_that([](auto& y) { return y.orders_parts; }), "does not", "do not"));
   if (m.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
+  if (m.sequence_parallel && x.which->by_columns)
+    return refused("--sequence-parallel", "gathers whole samples, and has columns of them before");
   if (m.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
@@ -202,7 +204,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .says("V", "parts of the model that a rank has in interleaved pipelines, and in 3d, where they are 1 unless told; "
                "layers of a bucket of ddp-overlap and zero1-overlap");
   table.number("--tensor", trained.tensor, 1, 65536)
-    .says("T", "ranks that share each layer, in tensor, 3d and pipelines")
+    .says("T", "ranks that share each layer, in tensor, tensor-naive, 3d and pipelines")
     .otherwise("as the strategy likes, 1 in pipelines");
   table.number(data_option, trained.data, 1, 65536)
     .says("D", "ranks, or groups of them, that have other samples; the rest are a pipeline's stages")

@@ -100,7 +100,7 @@ bool computed_world::exchange(pending& x) {
     return false;
   }
   arrival mine;
-  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, x.argument);
+  mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, x.argument, x.results[0].has);
   mine.number = ++numbers_;
   mine.count = data->count;
   x.ended = x.what == op::send; // nobody waits for it

@@ -18,7 +18,7 @@ std::string differ(const pending& a, const pending& b) {
 
 } // namespace
 
-pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, value_tag argument) {
+pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, value_tag argument, form asked) {
   pending result;
   result.what = what;
   result.aside = aside;
@@ -26,6 +26,7 @@ pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, va
   result.peer = peer;
   result.among = among;
   result.argument = std::move(argument);
+  result.results[0].has = asked;
   return result;
 }
 

@@ -20,8 +20,9 @@ struct arrival {
   uint64_t output = 0; ///< 0: it has none, or cannot know yet how long it will be.
 };
 
-/// What others are shown of a communication.
-pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, value_tag argument);
+/// What others are shown of a communication; `asked`: in which form it wants its result, where that is not said by
+/// what it has.
+pending shown(op what, bool aside, uint32_t rank, uint32_t peer, group among, value_tag argument, form asked);
 
 /// Where the ranks of a step meet: sends with receives, and the ranks of a group with each other. Pure: it says what
 /// can take place, and moves nothing.

@@ -1,6 +1,7 @@
 #include "runtime/training/computed/rank_computation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/training/computed/column_shards.hpp"
 
 #include <fmt/format.h>
 
@@ -27,9 +28,9 @@ caf::error rank_computation::begin_step(uint64_t step) {
   return kept_.begin(step);
 }
 
-caf::expected<block_pointer> rank_computation::room_for(const value_tag& what) {
+caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used) {
   // Blocks of a whole that is scattered, or gathered, are all as long.
-  const auto used = bytes_of(what), spare = UINT64_C(64) * training::bytes_of(job_.as);
+  const auto spare = UINT64_C(64) * training::bytes_of(job_.as);
   auto made = store_.make(used + spare, used);
   if (made)
     return made;
@@ -102,6 +103,10 @@ caf::error rank_computation::restore(const kept_part& what, std::span<const std:
 }
 
 caf::error rank_computation::load(pending& x) {
+  const auto& of = *job_.layers[x.argument.layer];
+  if (!x.argument.tensor.whole() && (x.argument.has == form::columns) != of.makes_columns())
+    return invalid(fmt::format("{} {} cut by the columns of its output", of.name(),
+                               of.makes_columns() ? "is" : "is not"));
   for (size_t i = 0; i < x.results.size(); ++i) {
     const auto& tag = x.results[i];
     auto found = kept_.find(part_of(tag));
@@ -161,6 +166,11 @@ caf::error rank_computation::slice(pending& x) {
   auto room = room_for(x.results[0]);
   if (!room)
     return room.error();
+  if (x.results[0].has == form::columns) {
+    column_shards{job_, x.argument, x.results[0].part.count}.take(x.results[0].part.index, data(x, 0), (*room)->data);
+    x.memory[0] = store_.hold(std::move(*room));
+    return caf::none;
+  }
   const auto bytes = bytes_of(x.results[0]), begin = bytes * x.results[0].part.index, all = bytes_of(x.argument);
   const auto there = begin < all ? std::min(bytes, all - begin) : 0;
   std::memcpy((*room)->data, data(x, 0) + std::min(begin, all), there);
@@ -207,6 +217,8 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     }
     case op::reduce_scatter:
     case op::all_gather: {
+      if (scattered(x).has == form::columns)
+        return prepare_columns(x);
       auto room = room_for(x.what == op::all_gather ? gathered(x) : scattered(x));
       if (!room)
         return room.error();
@@ -221,7 +233,33 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
   }
 }
 
+caf::expected<rank_computation::transfer> rank_computation::prepare_columns(const pending& x) {
+  const column_shards cut{job_, x.argument, x.among.count};
+  transfer result;
+  result.count = count_of(job_, x);
+  result.input = store_.at(x.memory[0]);
+  if (x.what == op::reduce_scatter) {
+    auto packed = room_for(x.argument, cut.bytes_each() * cut.count);
+    if (!packed)
+      return packed.error();
+    for (uint32_t i = 0; i < cut.count; ++i)
+      cut.take(i, result.input->data, (*packed)->data + i * cut.bytes_each());
+    result.input = std::move(*packed);
+  }
+  auto room = x.what == op::all_gather ? room_for(gathered(x), cut.bytes_each() * cut.count) : room_for(scattered(x));
+  if (!room)
+    return room.error();
+  result.output = std::move(*room);
+  return result;
+}
+
 void rank_computation::complete(pending& x, block_pointer result) {
+  if (x.what == op::all_gather && of_activation(x.argument.kind) && x.argument.has == form::columns) {
+    const column_shards cut{job_, x.argument, x.among.count};
+    const std::vector<std::byte> shards{result->data, result->data + cut.bytes_each() * cut.count};
+    for (uint32_t i = 0; i < cut.count; ++i)
+      cut.put(i, shards.data() + i * cut.bytes_each(), result->data);
+  }
   if (result != nullptr)
     x.memory[0] = store_.hold(std::move(result));
 }

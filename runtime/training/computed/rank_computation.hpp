@@ -42,12 +42,15 @@ public:
   /// Errors: out_of_memory; invalid_argument for what these layers cannot do.
   caf::expected<transfer> prepare(const pending& x);
   /// Room for what comes from others. Errors: out_of_memory.
-  caf::expected<block_pointer> room_for(const value_tag& what);
+  caf::expected<block_pointer> room_for(const value_tag& what) { return room_for(what, bytes_of(what)); }
   /// The communication has ended: the result is in the block, null where there is none.
   void complete(pending& x, block_pointer result);
 
 private:
   uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
+  caf::expected<block_pointer> room_for(const value_tag& what, uint64_t used);
+  /// Column shards lie between each other in the whole, and one behind the other when they move.
+  caf::expected<transfer> prepare_columns(const pending& x);
   const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }
   /// The argument's block, for the operation alone. Errors: out_of_memory.
   caf::expected<block_pointer> own(uint64_t token, const value_tag& what);

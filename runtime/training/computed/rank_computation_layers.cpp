@@ -1,13 +1,16 @@
 // A rank's operations on samples and layers: what they call may throw.
 #include "messages/errc.hpp"
+#include "runtime/training/computed/column_shards.hpp"
 #include "runtime/training/computed/rank_computation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <exception>
 #include <limits>
+#include <utility>
 
 namespace ringmaster::training {
 
@@ -81,7 +84,13 @@ caf::error rank_computation::forward(pending& x) {
         job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
       }))
     return problem;
-  if (strays_at_ == no_layer && !are_finite(job_.as, (*room)->data, elements(job_, x.results[0])))
+  auto made = bytes_of(x.results[0]);
+  if (x.results[0].has == form::columns) {
+    const auto filled = column_shards{job_, x.results[0], x.results[0].part.count}.bytes_filled(
+      x.results[0].part.index);
+    std::memset((*room)->data + filled, 0, std::exchange(made, filled) - filled);
+  }
+  if (strays_at_ == no_layer && !are_finite(job_.as, (*room)->data, made / training::bytes_of(job_.as)))
     strays_at_ = x.argument.layer;
   x.memory[0] = store_.hold(std::move(*room));
   return caf::none;

@@ -1,6 +1,10 @@
 #include "runtime/training/computed/training_job.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/schedule.hpp"
+#include "runtime/training/computed/column_shards.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -40,6 +44,18 @@ void add_runs(std::vector<parameter_run>& all, uint32_t index, const parameter& 
 
 } // namespace
 
+caf::expected<model_layers> layers_for(const known_strategy& which, model_layers layers) {
+  for (size_t l = 0; which.by_columns && l < layers.size(); ++l) {
+    auto cut = layers[l]->by_columns();
+    if (!cut)
+      return invalid(fmt::format("{} has ranks make columns of what a layer gives, and layer {}, {}, cannot be cut so: "
+                                 "linear layers can",
+                                 which.name, l, layers[l]->name()));
+    layers[l] = std::move(cut);
+  }
+  return layers;
+}
+
 uint64_t whole_elements(const training_job& job, const value_tag& x) {
   if (!of_activation(x.kind)) {
     const auto arrays = x.kind == value_kind::optimizer_state ? job.update.state_arrays() : 1;
@@ -50,6 +66,8 @@ uint64_t whole_elements(const training_job& job, const value_tag& x) {
 }
 
 uint64_t elements(const training_job& job, const value_tag& x) {
+  if (of_activation(x.kind) && x.has == form::columns)
+    return column_shards{job, x, x.part.count}.bytes_each() / bytes_of(job.as);
   const auto arrays = x.kind == value_kind::optimizer_state ? std::max(job.update.state_arrays(), 1u) : 1;
   return arrays * ceiling(whole_elements(job, x) / arrays, x.part.count);
 }
@@ -57,8 +75,9 @@ uint64_t elements(const training_job& job, const value_tag& x) {
 value_tag scattered(const pending& x) {
   auto result = x.argument;
   result.part = {0, x.among.count};
+  const bool in_columns = form::columns == (x.what == op::reduce_scatter ? x.results[0].has : result.has);
   if (of_activation(result.kind))
-    result.has = form::sequence;
+    result.has = in_columns ? form::columns : form::sequence;
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include "runtime/training/layers/optimizer.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 
+#include <caf/expected.hpp>
+
 #include <memory>
 
 namespace ringmaster::training {
@@ -34,6 +36,9 @@ struct training_job {
 
   uint64_t classes() const { return layers.back()->outputs() / labels_each; }
 };
+
+/// The layers, as this strategy's ranks share them. Errors: invalid_argument, naming one that cannot be cut so.
+caf::expected<model_layers> layers_for(const known_strategy& which, model_layers layers);
 
 /// Elements of a value's whole, on a tensor-parallel rank: of which it may be a shard.
 uint64_t whole_elements(const training_job& job, const value_tag& x);

@@ -64,7 +64,7 @@ struct pass {
 /// it's. x and y are
 /// [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are the parameters' parts of the
 /// tensor-parallel rank, flat and one behind the other in the order of `parameters()`, those replicated last.
-/// With a tensor shard, y is a summand of the output, and a gradient by x one of that.
+/// With a tensor shard, y is a summand of the output, and a gradient by x one of that; see `by_columns`, too.
 class layer {
 public:
   virtual ~layer() = default;
@@ -79,6 +79,12 @@ public:
   virtual std::string cannot_share(uint32_t ranks) const;
   /// Of how many samples at once it can learn at the fewest.
   virtual uint64_t samples_min() const { return 1; }
+
+  /// The same one, but that ranks share it by the columns of its output: a tensor shard's y, and the gradient by it, is
+  /// a matrix of these alone; a gradient by x is a summand still. No parameter is replicated. Null: it cannot be cut
+  /// so.
+  virtual std::shared_ptr<const layer> by_columns() const { return nullptr; }
+  virtual bool makes_columns() const { return false; }
 
   /// Both may throw a std::exception with a sentence, which ends the step with an error.
   virtual void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const = 0;

@@ -87,9 +87,10 @@ private:
 
 class linear_layer final : public typed_layer<linear_layer> {
 public:
-  linear_layer(uint64_t inputs, uint64_t outputs, nonlinearity f)
-    : f_(f), parameters_{{"weight", inputs, outputs, cut::rows, first_bound(inputs)},
-                         {"bias", 1, outputs, cut::replicated, first_bound(inputs)}} {}
+  linear_layer(uint64_t inputs, uint64_t outputs, nonlinearity f, bool by_columns = false)
+    : f_(f), by_columns_(by_columns),
+      parameters_{{"weight", inputs, outputs, by_columns ? cut::columns : cut::rows, first_bound(inputs)},
+                  {"bias", 1, outputs, by_columns ? cut::columns : cut::replicated, first_bound(inputs)}} {}
 
   std::string name() const override {
     return fmt::format("{}linear {}x{}", f_ == nonlinearity::none ? "" : fmt::format("{} ", name_of(f_)), inputs(),
@@ -98,40 +99,54 @@ public:
   uint64_t inputs() const override { return parameters_[0].rows; }
   uint64_t outputs() const override { return parameters_[0].columns; }
   std::span<const parameter> parameters() const override { return parameters_; }
+  std::shared_ptr<const layer> by_columns() const override {
+    return std::make_shared<linear_layer>(inputs(), outputs(), f_, true);
+  }
+  bool makes_columns() const override { return by_columns_; }
 
   template <class T>
   void ahead(const pass& at, const T* x, const T* w, T* y) const {
-    const auto mine = block_of({}, inputs(), at.tensor.count, at.tensor.index);
+    const auto mine = share(at);
     std::vector<T> active;
-    matrix<T> to{y, at.samples, outputs()};
-    multiply<T>(input(at, x, active), {w + 0, mine.count, outputs()}, to);
-    if (at.tensor.index == 0)
-      add_to_rows(w + mine.count * outputs(), to);
+    matrix<T> to{y, at.samples, mine.columns};
+    multiply<T>(input(at, x, active), {w + 0, mine.rows, mine.columns}, to);
+    if (mine.adds_bias)
+      add_to_rows(w + mine.rows * mine.columns, to);
   }
 
   template <class T>
   void back(const pass& at, const T* x, const T* w, const T* by_output, T* by_weight, T* by_input) const {
-    const auto mine = block_of({}, inputs(), at.tensor.count, at.tensor.index);
-    const matrix<const T> g{by_output, at.samples, outputs()};
+    const auto mine = share(at);
+    const matrix<const T> g{by_output, at.samples, mine.columns};
     if (by_weight != nullptr) {
       std::vector<T> active;
-      multiply_transposed_first<T>(input(at, x, active), g, {by_weight, mine.count, outputs()});
-      auto* bias = by_weight + mine.count * outputs();
-      if (at.tensor.index == 0)
+      multiply_transposed_first<T>(input(at, x, active), g, {by_weight, mine.rows, mine.columns});
+      auto* bias = by_weight + mine.rows * mine.columns;
+      if (mine.adds_bias)
         sum_rows(g, bias);
       else
-        std::fill_n(bias, outputs(), T{});
+        std::fill_n(bias, mine.columns, T{});
     }
     if (by_input == nullptr)
       return;
-    if (!at.tensor.whole())
+    if (mine.rows < inputs())
       std::fill_n(by_input, at.samples * inputs(), T{});
-    multiply_transposed_second<T>(g, {w, mine.count, outputs()},
-                                  {by_input + mine.offset, at.samples, mine.count, inputs()});
+    multiply_transposed_second<T>(g, {w, mine.rows, mine.columns},
+                                  {by_input + mine.first_row, at.samples, mine.rows, inputs()});
     slope(f_, x, by_input, at.samples * inputs());
   }
 
 private:
+  /// What a rank has of the weight.
+  struct held {
+    uint64_t first_row, rows, columns;
+    bool adds_bias; ///< To what it makes of the output.
+  };
+  held share(const pass& at) const {
+    const auto mine = block_of({}, by_columns_ ? outputs() : inputs(), at.tensor.count, at.tensor.index);
+    return by_columns_ ? held{0, inputs(), mine.count, true}
+                       : held{mine.offset, mine.count, outputs(), at.tensor.index == 0};
+  }
   /// What its rows of the weight are multiplied by.
   template <class T>
   matrix<const T> input(const pass& at, const T* x, std::vector<T>& active) const {
@@ -140,11 +155,12 @@ private:
       activate(f_, x, active.data(), active.size());
       x = active.data();
     }
-    const auto mine = block_of({}, inputs(), at.tensor.count, at.tensor.index);
-    return {x + mine.offset, at.samples, mine.count, inputs()};
+    const auto mine = share(at);
+    return {x + mine.first_row, at.samples, mine.rows, inputs()};
   }
 
   nonlinearity f_;
+  bool by_columns_;
   std::vector<parameter> parameters_;
 };
 

@@ -12,7 +12,7 @@ enum class nonlinearity : uint8_t { none, relu, tanh };
 std::string_view name_of(nonlinearity x);
 
 /// y = f(x) W + b. The nonlinearity comes first, so that ranks that share the layer make summands: W is cut by rows,
-/// and the first of them adds the bias.
+/// and the first of them adds the bias; or both by columns of the output.
 std::unique_ptr<const layer> linear(uint64_t inputs, uint64_t outputs, nonlinearity f = nonlinearity::none);
 
 /// y = x + f(x V + a) W + b: Megatron's pair, V and a cut by columns, W by rows; the first of the ranks that share it

@@ -10,23 +10,28 @@ namespace ringmaster::training {
 
 namespace {
 
-/// y = f(x) W + b, or what some rows of W make of it; the first rank adds b. Its gradients are written where they are
-/// to lie, which autograd cannot.
+/// y = f(x) W + b, or what some rows of W make of it, where the first rank adds b, or some columns. Its gradients are
+/// written where they are to lie, which autograd cannot.
 class linear_of_libtorch final : public layer {
 public:
   linear_of_libtorch(uint64_t inputs, uint64_t outputs, nonlinearity f) : plain_(linear(inputs, outputs, f)), f_(f) {}
+  linear_of_libtorch(std::shared_ptr<const layer> plain, nonlinearity f) : plain_(std::move(plain)), f_(f) {}
 
   std::string name() const override { return plain_->name(); }
   uint64_t inputs() const override { return plain_->inputs(); }
   uint64_t outputs() const override { return plain_->outputs(); }
   std::span<const parameter> parameters() const override { return plain_->parameters(); }
+  std::shared_ptr<const layer> by_columns() const override {
+    return std::make_shared<linear_of_libtorch>(plain_->by_columns(), f_);
+  }
+  bool makes_columns() const override { return plain_->makes_columns(); }
 
   void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
     said_by(name(), [&] {
       const c10::InferenceMode no_graph;
       const views its{*this, at, x, w};
       auto to = view_of(y, {its.samples, its.outputs}, its.type);
-      if (at.tensor.index == 0)
+      if (its.adds_bias)
         at::addmm_out(to, its.bias, active(its.mine), its.weight);
       else
         at::mm_out(to, active(its.mine), its.weight);
@@ -43,12 +48,12 @@ public:
       if (by_weight != nullptr) {
         views by{*this, at, x, by_weight};
         at::mm_out(by.weight, f.t(), g);
-        at.tensor.index == 0 ? at::sum_out(by.bias, g, 0) : by.bias.zero_();
+        its.adds_bias ? at::sum_out(by.bias, g, 0) : by.bias.zero_();
       }
       if (by_input == nullptr)
         return;
       auto all = view_of(by_input, {its.samples, its.inputs}, its.type);
-      if (!at.tensor.whole())
+      if (its.count < its.inputs)
         all.zero_();
       auto to = all.narrow(1, its.first, its.count);
       at::mm_out(to, g, its.weight.t());
@@ -65,15 +70,19 @@ private:
     views(const linear_of_libtorch& of, const pass& at, const std::byte* x, const std::byte* w)
       : samples(static_cast<int64_t>(at.samples)), inputs(static_cast<int64_t>(of.inputs())),
         outputs(static_cast<int64_t>(of.outputs())), type(scalar_of(at.as)) {
-      const auto rows = block_of({}, of.inputs(), at.tensor.count, at.tensor.index);
-      first = static_cast<int64_t>(rows.offset);
-      count = static_cast<int64_t>(rows.count);
+      const auto by_columns = of.makes_columns();
+      const auto its = block_of({}, by_columns ? of.outputs() : of.inputs(), at.tensor.count, at.tensor.index);
+      first = by_columns ? 0 : static_cast<int64_t>(its.offset);
+      count = by_columns ? inputs : static_cast<int64_t>(its.count);
+      outputs = by_columns ? static_cast<int64_t>(its.count) : outputs;
+      adds_bias = by_columns || at.tensor.index == 0;
       mine = view_of(x, {samples, inputs}, type).narrow(1, first, count);
       weight = view_of(w, {count, outputs}, type);
       bias = view_of(w + weight.nbytes(), {outputs}, type);
     }
-    int64_t samples, inputs, outputs;
+    int64_t samples, inputs, outputs; ///< Those that it makes.
     torch::ScalarType type;
+    bool adds_bias = false;
     int64_t first = 0, count = 0; ///< Of its rows of the weight, and columns of x.
     torch::Tensor mine, weight, bias;
   };
@@ -82,7 +91,7 @@ private:
     return f_ == nonlinearity::relu ? at::relu(x) : f_ == nonlinearity::tanh ? at::tanh(x) : x;
   }
 
-  std::unique_ptr<const layer> plain_; ///< Its parameters are these.
+  std::shared_ptr<const layer> plain_; ///< Its parameters are these.
   nonlinearity f_;
 };
 

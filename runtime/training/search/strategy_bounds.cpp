@@ -63,12 +63,20 @@ private:
     return static_cast<double>(costs_.memory_of(x));
   }
 
+  /// What those that share a layer move for it, there and back; the first one needs no gradient by its input where
+  /// columns of it would be scattered.
+  double between_layers(uint64_t samples) const {
+    auto moved = [&](op what) { return time_of(what, value_kind::activation, samples, shape_.tensor_group(0)); };
+    return which_.by_columns ? moved(op::all_gather) + (1 - 1 / layers_) * moved(op::reduce_scatter)
+                             : 2 * moved(op::all_reduce);
+  }
+
   /// Of a micro-batch.
   double pass(uint64_t samples) const {
     auto layer = time_of(op::forward, value_kind::activation, samples)
                  + time_of(op::backward, value_kind::activation, samples);
     if (shape_.tensor > 1)
-      layer += 2 * time_of(op::all_reduce, value_kind::activation, samples, shape_.tensor_group(0));
+      layer += between_layers(samples);
     if (gathers())
       layer += 2 * data_time(op::all_gather) + data_time(op::reduce_scatter);
     if (shape_.pipeline == 1)

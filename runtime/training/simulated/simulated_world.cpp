@@ -177,9 +177,10 @@ void simulated_world::note_finished(const pending& x) {
   auto& of = x.argument;
   auto& finished = finished_[of.layer];
   const auto part = uint64_t{of.tensor.index} * of.part.count + of.part.index;
-  if (finished.empty() || finished.back().tensor_count != of.tensor.count || finished.back().count != of.part.count
-      || part < finished.back().parts.begin || part > finished.back().parts.end)
-    finished.push_back({of.tensor.count, of.part.count, {part, part}});
+  if (finished.empty() || finished.back().cut != of.has || finished.back().tensor_count != of.tensor.count
+      || finished.back().count != of.part.count || part < finished.back().parts.begin
+      || part > finished.back().parts.end)
+    finished.push_back({of.has, of.tensor.count, of.part.count, {part, part}});
   auto& end = finished.back().parts.end;
   end = std::max(end, part + 1);
 }

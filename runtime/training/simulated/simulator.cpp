@@ -14,11 +14,11 @@ namespace {
 
 /// Whether there is a way to cut a layer of which all parts are there.
 bool has_whole(std::vector<finished_parts> all) {
-  std::ranges::sort(all, {}, [](auto& x) { return std::tuple{x.tensor_count, x.count, x.parts.begin}; });
+  std::ranges::sort(all, {}, [](auto& x) { return std::tuple{x.cut, x.tensor_count, x.count, x.parts.begin}; });
   uint64_t end = 0; // of the parts from the first one on
   for (size_t i = 0; i < all.size(); ++i) {
     auto& x = all[i];
-    if (i == 0 || x.tensor_count != all[i - 1].tensor_count || x.count != all[i - 1].count)
+    if (i == 0 || x.cut != all[i - 1].cut || x.tensor_count != all[i - 1].tensor_count || x.count != all[i - 1].count)
       end = 0;
     if (x.parts.begin <= end)
       end = std::max(end, x.parts.end);

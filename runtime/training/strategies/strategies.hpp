@@ -68,12 +68,13 @@ struct known_strategy {
   beyond needs = beyond::nothing; ///< Only cost models that know it can simulate it, and no layers compute it.
   bool all_sides = false;         ///< It goes by m.context and m.experts, where they are given: see `needs_of`.
   uint32_t usual_chunks = 2;      ///< What m.chunks is where nobody says.
-  bool orders_parts = false;      ///< It goes by m.virtual_ranks.
-  bool prefetches = false;        ///< It goes by m.prefetch.
-  bool shards_in_groups = false;  ///< It goes by m.shard_ranks.
-  bool hides_sums = false; ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
-  bool of_another = false; ///< With all its choices made it is another strategy: a search leaves it to that one.
-  bool plain = false;      ///< The one that others are compared with.
+  bool by_columns = false; ///< Of the ranks that share a layer each makes columns of its output: see layer::by_columns.
+  bool orders_parts = false;     ///< It goes by m.virtual_ranks.
+  bool prefetches = false;       ///< It goes by m.prefetch.
+  bool shards_in_groups = false; ///< It goes by m.shard_ranks.
+  bool hides_sums = false;       ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
+  bool of_another = false;       ///< With all its choices made it is another strategy: a search leaves it to that one.
+  bool plain = false;            ///< The one that others are compared with.
 };
 
 /// In the order in which they are listed to people. A reference to the table; see `register_strategy`.
@@ -100,7 +101,8 @@ uint32_t chunks_of(const known_strategy& which, const model& m);
   data_parallel, accumulating_data_parallel, overlapping_data_parallel, ordered_data_parallel, weight_sharded, zero_1, \
     overlapping_zero_1, zero_2, zero_3, fully_sharded, hybrid_sharded, whole_batch_pipeline, gpipe,                    \
     one_forward_one_backward, interleaved, zero_bubble_h1, zero_bubble_h2, zero_bubble_v, dual_pipe, tensor_parallel,  \
-    context_parallel, gathering_context_parallel, expert_parallel, three_dimensional, sharded_pipeline
+    naive_tensor_parallel, context_parallel, gathering_context_parallel, expert_parallel, three_dimensional,           \
+    sharded_pipeline
 extern const known_strategy RINGMASTER_STRATEGIES;
 
 // What several of them need.

@@ -7,7 +7,7 @@
 // Time: 1/T of forward, backward and update; 2 L all_reduces of activations a micro-batch, and L of gradients of 1/T
 // of a layer.
 // Memory: 3/T weights a layer; activations of one micro-batch.
-#include "runtime/training/strategies/strategies.hpp"
+#include "runtime/training/strategies/tensor_parallel.hpp"
 
 #include "messages/errc.hpp"
 
@@ -15,12 +15,12 @@
 
 namespace ringmaster::training {
 
-namespace {
-
 mesh tensor_parallel_shape(const model& m, uint32_t world_size) {
   const auto tensor = m.tensor != 0 ? m.tensor : world_size / std::max(m.data, 1u);
   return {tensor, world_size / std::max(tensor, 1u), 1};
 }
+
+namespace {
 
 /// From what a rank has between layers to the whole, and from a layer's summands back to it.
 class between_layers {
@@ -107,6 +107,8 @@ strategy run_tensor_parallel(rank& self, const model& m) {
   }
 }
 
+} // namespace
+
 caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
   if (auto problem = check_mesh(m, world_size))
     return problem;
@@ -117,8 +119,6 @@ caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
                                   std::max(m.data, 1u), world_size));
   return check_data_parallel(m, shape.data);
 }
-
-} // namespace
 
 const known_strategy tensor_parallel{
   .name = "tensor",

@@ -214,6 +214,60 @@ TEST_CASE("forgery: shards are gathered in the ranks' order") {
            "group is");
 }
 
+TEST_CASE("forgery: who makes columns of an output learns by these alone") {
+  // By which columns of the gradient, and in which form the ranks want theirs of the sum.
+  auto problem = [](bool own, bool alike) {
+    return error_of(
+      [=](rank& self) -> strategy {
+        const shard mine{self.index(), 2}, other{1 - self.index(), 2};
+        auto [w, state] = co_await self.load_columns(0, mine);
+        auto x = co_await self.input({0, 1});
+        auto y = co_await self.forward(x, w);
+        auto all = co_await self.all_gather(y, self.world());
+        auto by_output = co_await self.loss(all);
+        by_output = co_await self.slice_columns(std::move(by_output), own ? mine : other);
+        auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+        auto sum = alike || self.first() ? co_await self.reduce_scatter_columns(std::move(by_input), self.world())
+                                         : co_await self.reduce_scatter(std::move(by_input), self.world());
+        auto [rows, its] = co_await self.load_weights(0, {}, {}, mine);
+        co_await self.update(rows, its, std::move(by_weight));
+      },
+      {1, 1, 1}, 2);
+  };
+  CHECK(problem(false, true)
+        == "rank 1, backward: the gradient by the input of layer 1, samples 0, column shard 0 of 2 is not by the "
+           "columns that the weight of layer 0, step 0, column shard 1 of 2 makes");
+  CHECK(problem(true, false)
+        == "rank 1, reduce_scatter: it asks for a sequence shard of the gradient by the input of layer 0, samples 0, "
+           "summand 0 of 2, and others for column shards");
+  CHECK(problem(true, true)
+        == "rank 0, update: the gradient by the weight of layer 0, samples 0, column shard 0 of 2 does not fit the "
+           "weight of layer 0, step 0, tensor shard 0 of 2: one of them is of columns of the layer's output");
+}
+
+TEST_CASE("forgery: columns of a weight and its rows are no whole one") {
+  auto program = [](rank& self) -> strategy {
+    const shard mine{self.index(), 2};
+    for (bool by_columns : {true, false}) {
+      auto loaded = by_columns ? co_await self.load_columns(0, mine) : co_await self.load_weights(0, {}, {}, mine);
+      auto& [w, state] = loaded;
+      auto x = co_await self.input({0, 1});
+      auto made = co_await self.forward(x, w);
+      auto y = by_columns ? co_await self.all_gather(made, self.world())
+                          : co_await self.all_reduce(std::move(made), self.world());
+      auto by_output = co_await self.loss(y);
+      if (by_columns)
+        by_output = co_await self.slice_columns(std::move(by_output), mine);
+      auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+      co_await self.update(w, state, std::move(by_weight));
+      if (by_columns == self.first())
+        co_await self.finish(std::move(w));
+    }
+  };
+  CHECK(error_of(program, {1, 1, 1}, 2)
+        == "no rank has finished the whole weight of layer 0: update it, and finish it");
+}
+
 TEST_CASE("forgery: a sum on the host, a group beyond all ranks") {
   const model m{1, 2, 1};
   CHECK(error_of(

@@ -129,7 +129,7 @@ TEST_CASE("mixed values: of activations a gather takes shards of one kind and of
         == "rank 1, all_gather: the input of layer 0, samples 1, sequence shard 1 of 2 does not go with the input of "
            "layer 0, samples 0, sequence shard 0 of 2 of rank 0");
   CHECK(gather(true, false)
-        == "rank 1, all_gather: the input of layer 0, samples 0, heads shard 1 of 2 does not go with the input of "
+        == "rank 1, all_gather: the input of layer 0, samples 0, column shard 1 of 2 does not go with the input of "
            "layer 0, samples 0, sequence shard 0 of 2 of rank 0");
 }
 

@@ -446,7 +446,7 @@ TEST_CASE("strategies: a forward may be run again from an input that was kept") 
   CHECK(peak(true).second == peak(false).second + 3 * 64); // layer 0 twice more, layer 1 once
 }
 
-TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence shards into heads shards") {
+TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence shards into column shards") {
   const model m{1, 1, 1};
   auto found = simulate(
     [](rank& self) -> strategy {
@@ -459,7 +459,7 @@ TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence sh
       auto x = co_await self.input({0, 1});
       auto mine = co_await self.slice(std::move(x), {self.index(), 2});
       mine = co_await self.all_to_all(std::move(mine), self.world());
-      CHECK(mine.tag().has == form::heads);
+      CHECK(mine.tag().has == form::columns);
       mine = co_await self.all_to_all(std::move(mine), self.world());
       x = co_await self.all_gather(mine, self.world());
       auto y = co_await self.forward(x, copy);

@@ -150,6 +150,14 @@ TEST_CASE("timelines: tensor-parallel ranks make each output and each gradient b
            "F0 R1 F1 R2 B1 B1 R1 B0 B0 R0 U0 U1 \n");
 }
 
+TEST_CASE("timelines: ranks that make columns gather them, and get theirs of each gradient by an input") {
+  // Columns of layer 0's output are gathered to layer 1's input (G1), those of layer 1's to the model's output (G2);
+  // behind the backward of layer 1 columns of the gradient by its input are left (S1), behind that of 0 nothing is.
+  CHECK(by_layer("tensor-naive", {2, 1, 1}, 2)
+        == "F0 G1 F1 G2 B1 B1 S1 B0 B0 U0 U1 \n"
+           "F0 G1 F1 G2 B1 B1 S1 B0 B0 U0 U1 \n");
+}
+
 TEST_CASE("timelines: pipelines") {
   // One stage works at a time: rank 1 may begin at 1, rank 0's backward at 4.
   CHECK(by_layer("pipeline", {2, 1, 1}, 2)

@@ -129,6 +129,41 @@ inline void check_halves(const layer& of, uint64_t samples, elements_list number
   CHECK(alone.by_input == both.by_input);
 }
 
+/// What ranks make by columns lies side by side in the whole layer's output, and so do their gradients in its.
+inline void check_columns(const layer& whole, uint64_t samples, uint32_t ranks) {
+  CAPTURE(whole.name());
+  CAPTURE(ranks);
+  const auto of = whole.by_columns();
+  REQUIRE(of != nullptr);
+  CHECK((of->makes_columns() && of->replicated() == 0));
+  const layer_trial trial{whole, samples};
+  const auto y = forward(whole, samples, {}, trial.x, trial.w);
+  const auto all = backward(whole, samples, {}, trial.x, trial.w, trial.g);
+  elements_list by_input(trial.x.size());
+  auto near = [](double expected) { return doctest::Approx(expected).epsilon(1e-12); };
+  uint64_t first = 0;
+  for (uint32_t i = 0; i < ranks; ++i) {
+    const shard mine{i, ranks};
+    const auto part = part_of_weights(*of, mine, trial.w), by_part = part_of_weights(*of, mine, all.by_weight);
+    const auto columns = part.size() / (whole.inputs() + 1); // and a bias each
+    elements_list g;
+    for (uint64_t row = 0; row < samples; ++row)
+      for (uint64_t column = 0; column < columns; ++column)
+        g.push_back(trial.g[row * whole.outputs() + first + column]);
+    const auto its_y = forward(*of, samples, mine, trial.x, part);
+    const auto its = backward(*of, samples, mine, trial.x, part, g);
+    for (uint64_t j = 0; j < samples * columns; ++j)
+      CHECK(its_y[j] == near(y[j / columns * whole.outputs() + first + j % columns]));
+    for (size_t j = 0; j < part.size(); ++j)
+      CHECK(its.by_weight[j] == near(by_part[j]));
+    std::ranges::transform(by_input, its.by_input, by_input.begin(), std::plus{});
+    first += columns;
+  }
+  CHECK(first == whole.outputs());
+  for (size_t j = 0; j < by_input.size(); ++j)
+    CHECK(by_input[j] == near(all.by_input[j]));
+}
+
 /// What tensor-parallel ranks make adds up to the whole layer's, and so do their gradients by what all of them have.
 inline void check_shards(const layer& of, uint64_t samples, uint32_t ranks, elements_list numbers = {}) {
   CAPTURE(of.name());

@@ -104,8 +104,9 @@ inline std::vector<double> weights_of(const computed_world& world, const trainin
 }
 
 /// The weights of so many steps on one rank.
-inline std::vector<std::vector<double>> weights_alone(uint64_t batch, int steps, uint32_t layers = 8) {
-  auto job = small_job("ddp", layers, batch, batch);
+inline std::vector<std::vector<double>> weights_alone(uint64_t batch, int steps, uint32_t layers = 8,
+                                                      std::string_view of = "ddp") {
+  auto job = small_job(of, layers, batch, batch);
   computed_world world{job, 1, 4 << 20};
   for (int i = 0; i < steps; ++i)
     REQUIRE(world.run_step());

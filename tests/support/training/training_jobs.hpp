@@ -29,7 +29,7 @@ private:
   uint64_t global_batch_;
 };
 
-/// A small model of so many layers, all of which ranks can share; in float64.
+/// A small model of so many layers, all of which ranks can share, as this strategy's do; in float64.
 inline training_job small_job(std::string_view of, uint32_t layers, uint64_t global_batch, uint64_t micro_batch,
                               optimizer_kind by = optimizer_kind::adam) {
   constexpr uint64_t width = 8;
@@ -44,8 +44,12 @@ inline training_job small_job(std::string_view of, uint32_t layers, uint64_t glo
   job.strategy = strategy_of(of);
   job.as = precision::float64;
   for (uint32_t i = 0; i + 1 < layers; ++i)
-    job.layers.push_back(i % 2 == 0 ? feed_forward(width, 10, nonlinearity::tanh) : linear(width, width));
+    if (i % 2 == 0 && !job.strategy->by_columns)
+      job.layers.push_back(feed_forward(width, 10, nonlinearity::tanh));
+    else
+      job.layers.push_back(linear(width, width, i % 2 == 0 ? nonlinearity::tanh : nonlinearity::none));
   job.layers.push_back(linear(width, classes, nonlinearity::relu));
+  job.layers = *layers_for(*job.strategy, std::move(job.layers));
   job.update = {.kind = by, .rate = 0.01, .weight_decay = 0.01};
   job.seed = 5;
   job.data = std::make_shared<scattered_samples>(width, classes, global_batch);

@@ -123,6 +123,9 @@ TEST_CASE("simulate train: an option that the strategy would not go by is refuse
   CHECK(problem({"--strategy=ddp", "--zero=1"}).find("--zero: ddp on 8 ranks has no stages") != std::string::npos);
   CHECK(problem({"--strategy=gpipe", "--sequence-parallel"}).find("no tensor-parallel ones that could share")
         != std::string::npos);
+  CHECK(problem({"--strategy=tensor-naive", "--sequence-parallel"})
+        == "ringmaster simulate train: --sequence-parallel: tensor-naive on 8 ranks gathers whole samples, and has "
+           "columns of them before\n");
   CHECK(
     train({"--strategy=1f1b", "--data=2", "--tensor=2", "--zero=1", "--sequence-parallel", "--global-batch=16"}).code
     == 0);

@@ -138,7 +138,7 @@ double transformer::activation_memory(const value_tag& x) const {
   if (x.kind == value_kind::activation && x.layer == last && x.has == form::whole) // the logits come of it
     return plain + (1 + model_.multi_token) * 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor
            + model_.multi_token * activation_bytes(model_, samples, how_, {model_.experts.count > 0, false});
-  const bool part = x.has == form::sequence || x.has == form::heads;
+  const bool part = x.has == form::sequence || x.has == form::columns;
   const bool kept = x.kind == value_kind::activation && x.layer < last && x.has != form::summand
                     && (shards_stand_for_all_ || part == in_sequence());
   if (!kept || !is_layer(x.layer))

@@ -1,10 +1,15 @@
 // Every strategy's program, with real numbers: the weights are those of one rank alone.
 #include "messages/errc.hpp"
+#include "runtime/training/computed/column_shards.hpp"
 #include "tests/support/training/trained_model.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
 
 using namespace ringmaster;
 using namespace ringmaster::training;
@@ -12,7 +17,8 @@ using namespace ringmaster::training;
 TEST_CASE("every strategy's weights are one rank's, also where batches do not divide") {
   size_t runs = 0;
   for (uint64_t batch : {16, 13}) {
-    const auto alone = train(small_job("ddp", 8, batch, batch), 1);
+    const auto of_all = train(small_job("ddp", 8, batch, batch), 1);
+    const auto of_columns = train(small_job("tensor-naive", 8, batch, batch), 1);
     for (auto& which : strategies())
       for (uint64_t micro_batch : {1, 3})
         for (uint32_t ranks : {1, 2, 3, 4, 6, 8})
@@ -29,12 +35,63 @@ TEST_CASE("every strategy's weights are one rank's, also where batches do not di
             CAPTURE(ranks);
             CAPTURE(tensor);
             const auto found = train(job, ranks);
+            const auto& alone = which.by_columns ? of_columns : of_all;
             CHECK(distance(found, alone) < 1e-12);
             CHECK(found.loss == doctest::Approx(alone.loss).epsilon(1e-12));
             ++runs;
           }
   }
   CHECK(runs > 250);
+}
+
+TEST_CASE("columns are gathered and scattered on any number of ranks, also where they do not divide") {
+  for (auto by : {optimizer_kind::sgd, optimizer_kind::adam}) {
+    const auto alone = train(small_job("tensor-naive", 4, 13, 13, by), 1);
+    for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+      CAPTURE(ranks);
+      CHECK(distance(train(small_job("tensor-naive", 4, 13, 5, by), ranks), alone) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("a column shard of a sum is what a worked example has") {
+  training_job job;
+  job.as = precision::float64;
+  job.layers.push_back(linear(8, 8));
+  // The gradient by the input, [3 x 8] on each of four ranks: the numbers from 0 to 95.
+  const value_tag whole{.kind = value_kind::activation_gradient, .samples = range_set{{0, 3}}};
+  const column_shards cut{job, whole, 4};
+  auto sum_on = [&](uint32_t rank) {
+    std::vector<double> sum(6), mine(6), summand(24);
+    REQUIRE(cut.bytes_each() == mine.size() * sizeof(double));
+    for (int from = 0; from < 4; ++from) {
+      std::iota(summand.begin(), summand.end(), 24. * from);
+      cut.take(rank, reinterpret_cast<const std::byte*>(summand.data()), reinterpret_cast<std::byte*>(mine.data()));
+      std::ranges::transform(sum, mine, sum.begin(), std::plus{});
+    }
+    return sum;
+  };
+  CHECK(sum_on(0) == std::vector<double>{144, 148, 176, 180, 208, 212});
+  CHECK(sum_on(3) == std::vector<double>{168, 172, 200, 204, 232, 236});
+}
+
+TEST_CASE("layers that cannot be cut by the columns of their output are named") {
+  auto job = small_job("tensor", 4, 8, 8);
+  auto refused = layers_for(*strategy_of("tensor-naive"), job.layers);
+  REQUIRE(!refused);
+  CHECK(render(refused.error())
+        == "tensor-naive has ranks make columns of what a layer gives, and layer 0, feed-forward 8x10 tanh, cannot be "
+           "cut so: linear layers can");
+  auto error_of = [](training_job x, std::string_view strategy) {
+    x.strategy = strategy_of(strategy);
+    auto result = computed_world{x, 2, 4 << 20}.run_step();
+    REQUIRE(!result);
+    return render(result.error());
+  };
+  CHECK(error_of(job, "tensor-naive")
+        == "rank 0, load_weights: feed-forward 8x10 tanh is not cut by the columns of its output");
+  CHECK(error_of(small_job("tensor-naive", 4, 8, 8), "tensor")
+        == "rank 0, load_weights: tanh linear 8x8 is cut by the columns of its output");
 }
 
 TEST_CASE("in a fixed order the bits are the same on any number of ranks") {

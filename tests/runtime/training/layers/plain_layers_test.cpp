@@ -83,6 +83,14 @@ TEST_CASE("what tensor-parallel ranks make adds up to the whole layer's") {
   CHECK(linear(3, 5)->cannot_share(4) == "the 3 rows of weight are too few for 4 ranks");
 }
 
+TEST_CASE("what ranks make by columns lies side by side in the whole layer's output") {
+  for (auto f : {nonlinearity::none, nonlinearity::relu, nonlinearity::tanh})
+    for (uint32_t ranks : {1, 2, 3, 5})
+      check_columns(*linear(7, 5, f), 3, ranks);
+  CHECK(linear(7, 5)->by_columns()->cannot_share(6) == "the 5 columns of weight are too few for 6 ranks");
+  CHECK(feed_forward(6, 9)->by_columns() == nullptr);
+}
+
 TEST_CASE("the loss and its gradient are those of softmax with cross-entropy") {
   const elements_list y{1, 2, 3, 0, 0, 0};
   const std::vector<uint32_t> labels{2, 1};

@@ -122,6 +122,8 @@ TEST_CASE("libtorch: what tensor-parallel ranks make of a transformer's layers a
     for (size_t i = 1; i < all.size(); ++i)
       check_shards(*all[i], 3, ranks);
     check_shards(*libtorch_linear(7, 5, nonlinearity::relu), 3, ranks);
+    for (auto f : {nonlinearity::none, nonlinearity::relu, nonlinearity::tanh})
+      check_columns(*libtorch_linear(7, 5, f), 3, ranks);
   }
   CHECK(all[1]->cannot_share(3) == "3 ranks cannot share 4 heads alike");
   CHECK(all[2]->cannot_share(3).empty());
