@@ -3,6 +3,7 @@
 #include "messages/interfaces.hpp"
 #include "runtime/training/computed/exchange_desk.hpp"
 #include "runtime/training/computed/kept_values.hpp"
+#include "runtime/training/computed/step_world.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
@@ -26,6 +27,7 @@ struct step_order {
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world_size = 0;
+  told_sides sides;
   bool profiles = false; ///< What each operation takes is wanted.
   bool forget = false;   ///< What it keeps is of no use: everything comes from elsewhere.
 };
@@ -125,6 +127,10 @@ typename Inspector::result_type inspect(Inspector& f, group& x) {
   return f(x.first, x.count, x.stride);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, told_sides& x) {
+  return f(x.tensor, x.data, x.shard_ranks);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, range& x) {
   return f(x.begin, x.end);
 }
@@ -178,7 +184,7 @@ typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_order& x) {
-  return f(caf::meta::type_name("step_order"), x.attempt, x.step, x.rank, x.world_size, x.profiles, x.forget);
+  return f(caf::meta::type_name("step_order"), x.attempt, x.step, x.rank, x.world_size, x.sides, x.profiles, x.forget);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_arrival& x) {

@@ -15,6 +15,7 @@ namespace ringmaster::training {
 void trainer_state::start(trainer_settings settings) {
   settings_ = std::move(settings);
   wanted_ = static_cast<uint32_t>(settings_.devices.size());
+  sides_ = sides_of(settings_.job->shape);
   image_ = std::move(settings_.from);
   step_ = shown_ = image_.step;
   self->set_down_handler([this](const caf::down_msg& x) { rank_down(x); });
@@ -104,17 +105,29 @@ void trainer_state::rank_down(const caf::down_msg& x) {
 
 // -- a step --
 
-uint32_t trainer_state::world_size() const {
-  const auto ready = std::ranges::find(members_, false, &member::ready) - members_.begin();
-  for (auto n = static_cast<uint32_t>(ready); n > 0; --n)
-    if (!settings_.job->strategy->check(settings_.job->shape, n))
-      return n;
-  return 0;
+void trainer_state::choose_world() {
+  const auto ready = static_cast<uint32_t>(std::ranges::find(members_, false, &member::ready) - members_.begin());
+  const auto found = step_world_of(*settings_.job, ready);
+  world_ = found.ranks;
+  if (world_ == 0)
+    return;
+  const auto before = std::exchange(sides_, found.sides);
+  const auto idled = std::exchange(idle_, ready - world_);
+  if (before == sides_ && idled == idle_)
+    return;
+  const auto told = sides_of(settings_.job->shape);
+  auto text = fmt::format("from step {} on {}", step_, counted(world_, "rank"));
+  text += world_ == 1 ? " trains" : " train";
+  if (auto sides = text_of(sides_); !sides.empty())
+    text += fmt::format(", {}{}", sides, sides_ == told ? "" : fmt::format(" in place of {}", text_of(told)));
+  if (idle_ > 0)
+    text += fmt::format("; {} more {} nothing until others join", idle_, idle_ == 1 ? "does" : "do");
+  settings_.watcher.note(text);
 }
 
 void trainer_state::begin_step() {
   now_ = phase::stepping;
-  world_ = world_size();
+  choose_world();
   if (world_ == 0 && settings_.takes_free_devices && self->clock().now() - news_ < settings_.patience) {
     now_ = phase::recovering; // devices may come
     self->delayed_send(self, breath, atom::resume_v, attempt_);
@@ -155,7 +168,7 @@ void trainer_state::begin_step() {
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
     its.losses.reset();
-    self->send(its.handle, step_order{attempt_, step_, i, world_, is_profiled(), its.made.empty()});
+    self->send(its.handle, step_order{attempt_, step_, i, world_, sides_, is_profiled(), its.made.empty()});
   }
 }
 

@@ -3,6 +3,7 @@
 #include "actors/training/group_calls.hpp"
 #include "actors/training/interfaces.hpp"
 #include "runtime/training/computed/model_parts.hpp"
+#include "runtime/training/computed/step_world.hpp"
 
 #include <functional>
 #include <optional>
@@ -126,13 +127,14 @@ private:
   void add(device_id device);
   void gathered();
   void begin_step();
-  /// The most ranks that the strategy takes.
-  uint32_t world_size() const;
+  /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all.
+  void choose_world();
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
   bool is_profiled() const {
     const auto& its = settings_.profile_steps;
-    return step_ >= its.begin && step_ < its.end && (step_ - its.begin) % settings_.profile_every == 0;
+    return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
+           && (step_ - its.begin) % settings_.profile_every == 0;
   }
 
   // trainer_commit.cpp: what the end of a step makes.
@@ -181,6 +183,8 @@ private:
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
   uint32_t world_ = 0, wanted_ = 0;
+  told_sides sides_;  ///< Of the step.
+  uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
   uint32_t attempts_ = 0; ///< Of this step.
   std::shared_ptr<group_calls> calls_;

@@ -92,8 +92,9 @@ void training_rank_state::begin(const step_order& x) {
     computation_->kept().forget(x.step);
   if (auto problem = computation_->begin_step(x.step))
     return fail(x.rank, render(problem));
-  rank_.emplace(*this, x.rank, x.world_size, settings_.job->shape);
-  program_ = settings_.job->strategy->run(*rank_, settings_.job->shape);
+  shape_ = with_sides(settings_.job->shape, x.sides);
+  rank_.emplace(*this, x.rank, x.world_size, shape_);
+  program_ = settings_.job->strategy->run(*rank_, shape_);
   run(program_.body());
 }
 

@@ -75,6 +75,7 @@ private:
   std::optional<value_store> store_;
   std::optional<rank_computation> computation_;
   step_order order_;
+  model shape_; ///< As the step has it.
   std::optional<rank> rank_;
   strategy program_;
   bool stopped_ = true; ///< Nothing of the step goes on.

@@ -20,9 +20,9 @@ training_job ordered_job() {
 }
 
 /// The model of so many ranks after so many steps, from the first weights or from another model.
-model_image model_after(std::string_view strategy, uint32_t ranks, uint64_t steps, model_image from = {}) {
+model_image model_after(const training_job& job, uint32_t ranks, uint64_t steps, model_image from = {}) {
   simulated_cluster cluster{training_devices(ranks, 77)};
-  simulated_training run{cluster, bits_job(strategy), ranks, steps};
+  simulated_training run{cluster, job, ranks, steps};
   run.settings.from = std::move(from);
   run.run();
   REQUIRE(run.problem() == "");
@@ -53,13 +53,69 @@ TEST_CASE("after a death the bits are those of a fresh run of the others, from t
       if (fewer == run.reports.end() || fewer->step == 0)
         continue;
       shrunk_at.insert(fewer->step);
-      const auto before = model_after(strategy, ranks, fewer->step);
-      const auto fresh = model_after(strategy, ranks - 1, steps, before);
+      const auto before = model_after(bits_job(strategy), ranks, fewer->step);
+      const auto fresh = model_after(bits_job(strategy), ranks - 1, steps, before);
       for (uint32_t layer = 0; layer < bits_layers; ++layer)
         CHECK(run.weights(layer) == run.weights_in(fresh, layer));
     }
     CHECK(shrunk_at.size() > 2);
   }
+}
+
+TEST_CASE("told how they lie, those that are left go on in fewer groups, with the bits of a fresh run") {
+  constexpr uint64_t steps = 6;
+  constexpr uint32_t ranks = 4;
+  for (const std::string strategy : {"tensor", "tensor-naive", "1f1b"}) {
+    CAPTURE(strategy);
+    auto job = bits_job(strategy);
+    job.shape = with_sides(job.shape, {2, 2});
+    auto in_one_group = job;
+    in_one_group.shape.data = 1;
+    std::set<uint64_t> shrunk_at;
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      CAPTURE(seed);
+      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
+      simulated_training run{cluster, job, ranks, steps};
+      run.settings.mirror = true;
+      run.start();
+      run.run_steps(1 + seed % 4);
+      run.run_messages(seed * 13);
+      run.kill(seed % ranks);
+      run.finish();
+      REQUIRE(run.problem() == "");
+      const auto fewer = std::ranges::find(run.reports, ranks - 2, &step_report::ranks);
+      if (fewer == run.reports.end() || fewer->step == 0)
+        continue;
+      CHECK(run.notes.back()
+            == fmt::format("from step {} on 2 ranks train, 2 tensor-parallel x 1 data-parallel in place of 2 "
+                           "tensor-parallel x 2 data-parallel; 1 more does nothing until others join",
+                           fewer->step));
+      shrunk_at.insert(fewer->step);
+      const auto before = model_after(job, ranks, fewer->step);
+      const auto fresh = model_after(in_one_group, ranks - 2, steps, before);
+      for (uint32_t layer = 0; layer < bits_layers; ++layer)
+        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
+    }
+    CHECK(shrunk_at.size() > 2);
+  }
+}
+
+TEST_CASE("told how they lie, ranks that have gone on in fewer groups go back to that when others have joined") {
+  auto job = bits_job("tensor");
+  job.shape = with_sides(job.shape, {2, 2});
+  simulated_cluster cluster{training_devices(5)};
+  simulated_training run{cluster, job, 4, 12};
+  run.settings.mirror = true;
+  run.start();
+  run.run_steps(2);
+  run.kill(1);
+  run.finish();
+  REQUIRE(run.problem() == "");
+  CHECK(run.notes_with("has joined") == 1);
+  CHECK(run.reports.back().ranks == 4);
+  const auto alone = weights_alone(10, 12, bits_layers);
+  for (uint32_t layer = 0; layer < bits_layers; ++layer)
+    CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }
 
 TEST_CASE("with virtual ranks the bits are the same on any number of ranks, whoever dies and whoever comes") {

@@ -1,6 +1,7 @@
 // Every strategy's program, with real numbers: the weights are those of one rank alone.
 #include "messages/errc.hpp"
 #include "runtime/training/computed/column_shards.hpp"
+#include "runtime/training/computed/step_world.hpp"
 #include "tests/support/training/trained_model.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
@@ -108,4 +109,26 @@ TEST_CASE("in a fixed order the bits are the same on any number of ranks") {
   auto refused = computed_world{job, 7, 4 << 20}.run_step();
   REQUIRE(!refused);
   CHECK(render(refused.error()) == "6 virtual ranks are too few for 7 ranks");
+}
+
+TEST_CASE("of the ranks that are left as many train as can, as they were told where that is possible") {
+  auto found = [](std::string_view strategy, told_sides told, uint32_t there, uint64_t batch = 16) {
+    auto job = small_job(strategy, 8, batch, 1);
+    job.shape = with_sides(job.shape, told);
+    const auto x = step_world_of(job, there);
+    return fmt::format("{}: {}", x.ranks, text_of(x.sides));
+  };
+  CHECK(found("ddp", {}, 3) == "3: ");
+  CHECK(found("ddp", {}, 3, 2) == "2: ");
+  CHECK(found("tensor", {2, 2}, 4) == "4: 2 tensor-parallel x 2 data-parallel");
+  CHECK(found("tensor", {2, 2}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
+  CHECK(found("tensor", {2, 4}, 7) == "6: 2 tensor-parallel x 3 data-parallel");
+  CHECK(found("tensor", {2, 2}, 1) == "1: 1 tensor-parallel x 1 data-parallel");
+  CHECK(found("tensor", {4, 0}, 3) == "3: 3 tensor-parallel");
+  CHECK(found("tensor", {0, 2}, 1) == "1: 1 data-parallel");
+  CHECK(found("tensor", {}, 11) == "8: ");                                     // each layer has 8 rows to share
+  CHECK(found("1f1b", {1, 2}, 5) == "4: 1 tensor-parallel x 2 data-parallel"); // two stages
+  CHECK(found("1f1b", {2, 2}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
+  CHECK(found("hsdp", {.shard_ranks = 4}, 3) == "3: 3 that share the model");
+  CHECK(found("ddp", {}, 0) == "0: ");
 }

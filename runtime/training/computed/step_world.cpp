@@ -1,0 +1,63 @@
+#include "runtime/training/computed/step_world.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+bool can_train(const training_job& job, const model& m, uint32_t ranks) {
+  if (job.strategy->check(m, ranks))
+    return false;
+  const auto tensor = job.strategy->shape(m, ranks).tensor;
+  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
+}
+
+/// What the job is told, and what comes next to that.
+std::vector<told_sides> wishes(const told_sides& told) {
+  std::vector<told_sides> result{told};
+  for (auto data = told.data; data > 1; --data)
+    result.push_back({told.tensor, data - 1, told.shard_ranks});
+  for (auto tensor = told.tensor; tensor > 1; --tensor)
+    result.push_back({tensor - 1, std::min(told.data, 1u), told.shard_ranks});
+  for (auto ranks = told.shard_ranks; ranks > 1; --ranks)
+    result.push_back({told.tensor, told.data, ranks - 1});
+  return result;
+}
+
+} // namespace
+
+told_sides sides_of(const model& m) {
+  return {m.tensor, m.data, m.shard_ranks};
+}
+
+model with_sides(model m, const told_sides& x) {
+  m.tensor = x.tensor;
+  m.data = x.data;
+  m.shard_ranks = x.shard_ranks;
+  return m;
+}
+
+std::string text_of(const told_sides& x) {
+  std::vector<std::string> parts;
+  if (x.tensor != 0)
+    parts.push_back(fmt::format("{} tensor-parallel", x.tensor));
+  if (x.data != 0)
+    parts.push_back(fmt::format("{} data-parallel", x.data));
+  if (x.shard_ranks != 0)
+    parts.push_back(fmt::format("{} that share the model", x.shard_ranks));
+  return fmt::format("{}", fmt::join(parts, " x "));
+}
+
+step_world step_world_of(const training_job& job, uint32_t there) {
+  for (auto& sides : wishes(sides_of(job.shape)))
+    for (auto ranks = there; ranks > 0; --ranks)
+      if (can_train(job, with_sides(job.shape, sides), ranks))
+        return {ranks, sides};
+  return {};
+}
+
+} // namespace ringmaster::training

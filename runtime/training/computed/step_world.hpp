@@ -1,0 +1,31 @@
+#pragma once
+
+#include "runtime/training/computed/training_job.hpp"
+
+namespace ringmaster::training {
+
+/// What a model is told of how its ranks lie; 0: as the strategy likes.
+struct told_sides {
+  uint32_t tensor = 0;
+  uint32_t data = 0;
+  uint32_t shard_ranks = 0;
+
+  friend bool operator==(const told_sides&, const told_sides&) = default;
+};
+
+told_sides sides_of(const model& m);
+model with_sides(model m, const told_sides& x);
+/// "2 tensor-parallel x 2 data-parallel"; empty: nothing is told.
+std::string text_of(const told_sides& x);
+
+/// Ranks that run a step, and how they lie.
+struct step_world {
+  uint32_t ranks = 0;
+  told_sides sides;
+};
+
+/// Of so many ranks that are left, as many as train: as the job is told, where that is possible of any number of them;
+/// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model. 0 ranks: nobody can.
+step_world step_world_of(const training_job& job, uint32_t there);
+
+} // namespace ringmaster::training

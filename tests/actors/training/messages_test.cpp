@@ -1,0 +1,47 @@
+// What the actors of a training run tell each other crosses processes whole.
+#include "actors/training/messages.hpp"
+
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace ringmaster::training;
+
+namespace {
+
+template <class Message>
+Message across(Message x) {
+  std::vector<char> wire;
+  caf::binary_serializer sink{nullptr, wire};
+  REQUIRE(!sink(x));
+  Message result;
+  caf::binary_deserializer source{nullptr, wire};
+  REQUIRE(!source(result));
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("messages of a training run: where an output strays, how ranks lie and what is asked for arrive") {
+  rank_ended ended;
+  ended.rank = 3;
+  ended.strays_at = 2;
+  ended.bytes_peak = 17;
+  CHECK(across(ended).strays_at == 2);
+  CHECK(across(ended).bytes_peak == 17);
+  step_order order;
+  order.sides = {2, 3, 4};
+  order.forget = true;
+  CHECK(across(order).sides == told_sides{2, 3, 4});
+  CHECK(across(order).forget);
+  rank_arrival arrival;
+  arrival.what = op::reduce_scatter;
+  arrival.asked = form::columns;
+  arrival.count = 5;
+  CHECK(across(arrival).what == op::reduce_scatter);
+  CHECK(across(arrival).asked == form::columns);
+  CHECK(across(arrival).count == 5);
+}
