@@ -133,7 +133,7 @@ caf::expected<child_process> child_process::start(const child_spec& spec) {
   child.input_ = std::move(pipes.input.write);
   child.output_ = std::move(pipes.output.read);
   child.error_ = std::move(pipes.error.read);
-  for (auto* fd : {&child.output_, &child.error_})
+  for (auto* fd : {&child.input_, &child.output_, &child.error_})
     if (*fd)
       ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
   return child;
@@ -141,6 +141,11 @@ caf::expected<child_process> child_process::start(const child_spec& spec) {
 
 void child_process::signal(int number) const {
   ::kill(own_group_ ? -pid_ : pid_, number);
+}
+
+void child_process::nudge() const {
+  if (input_) [[maybe_unused]]
+    auto written = ::write(input_.get(), "\n", 1);
 }
 
 void child_process::stop() {

@@ -45,6 +45,9 @@ public:
   /// Asks the process to end: ends its standard input where that is our pipe, else sends SIGTERM.
   void stop();
 
+  /// An empty line for its standard input, where that is our pipe and there is room.
+  void nudge() const;
+
 private:
   pid_t pid_ = -1;
   bool own_group_ = false;

@@ -187,7 +187,8 @@ bool cluster_launch::run_program() {
     look_for_lost();
     report_absent_ranks();
     end_left_standing();
-    step(std::min({kill_at_, next_report(), end_standing_at_}));
+    end_stopped_elsewhere();
+    step(std::min({kill_at_, next_report(), end_standing_at_, look_at_}));
     report_failed_ranks();
   }
   look_for_lost();
@@ -236,15 +237,29 @@ void cluster_launch::end_left_standing() {
     return;
   }
   if (end_standing_at_ == time_point::max())
-    end_standing_at_ = now() + grace;
+    end_standing_at_ = now() + standing_limit;
   if (now() < end_standing_at_)
     return;
   end_standing_at_ = time_point::max();
   for (auto* each : left) {
-    say(fmt::format("{} {}, and all others ended {} ago: killing it", each->name(),
-                    each->stands_still() ? "is stopped by a signal" : "has not joined", in_seconds(grace)));
+    say(each->stands_still() ? text_of_stopped(each->name())
+                             : fmt::format("{} has not joined, and all others ended {} ago: killing it", each->name(),
+                                           in_seconds(standing_limit)));
     each->signal(SIGKILL);
   }
+}
+
+/// Those on other hosts are looked at there, and end as others do.
+void cluster_launch::end_stopped_elsewhere() {
+  constexpr std::chrono::seconds look_every{1};
+  if (!program_.waits_for_remote()) {
+    look_at_ = time_point::max();
+    return;
+  }
+  if (look_at_ != time_point::max() && now() < look_at_)
+    return;
+  program_.look_for_stopped();
+  look_at_ = now() + look_every;
 }
 
 /// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows

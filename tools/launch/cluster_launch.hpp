@@ -52,6 +52,7 @@ private:
   void await_ranks();
   void report_absent_ranks();
   void end_left_standing();
+  void end_stopped_elsewhere();
   void look_for_lost();
   void report_lost(size_t node);
   time_point next_report() const;
@@ -88,6 +89,7 @@ private:
   std::map<size_t, lost_node> lost_; ///< By the node's place.
   bool coordinator_reported_ = false;
   time_point end_standing_at_ = time_point::max(); ///< Ranks that are stopped, when the others have ended.
+  time_point look_at_ = time_point::max();         ///< For ranks that are stopped on other hosts: the next time.
   std::vector<pid_t> not_the_programs_;            ///< Processes that were left behind before it ran.
   int stop_signal_ = 0;                            ///< The first that came; 0: none.
   bool stopping_ = false;

@@ -8,12 +8,18 @@ namespace ringmaster::launch {
 namespace {
 
 // ssh does not pass signals on, so the node is told to stop by the end of the shell's standard input: a background
-// shell waits for it and ends the node, at first politely. It reads with a builtin, so that it leaves no process when
-// the node ends first.
+// shell waits for it and ends the node, at first politely. Nor can be seen from here whether somebody has stopped it:
+// at each line the shell looks, and ends a node that has stood still for as many as `standing_limit` has seconds. It
+// reads with a builtin, so that it leaves no process when the node ends first.
 constexpr const char* remote_script
-  = "exec 3<&0; {} </dev/null 3<&- & node=$!; "
-    "{{ read -r _ <&3; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; "
+  = "exec 3<&0 4>&2; {} </dev/null 3<&- 4>&- & node=$!; "
+    "{{ n=0; while read -r _ <&3; do "
+    "s=; while read -r k s _; do [ \"$k\" = State: ] && break; done </proc/$node/status; "
+    "[ \"$s\" = T ] && n=$((n+1)) || n=0; [ $n -gt {} ] && echo {} >&4 && kill -9 $node; done; "
+    "exec 4>&-; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; exec 4>&-; "
     "wait $node; status=$?; kill $guard; exit $status";
+/// When nothing comes from the other host for so long, ssh ends. Else it would wait for a lost one for many minutes.
+constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = "ServerAliveCountMax=3";
 
 void add_conf(const command_line& line, argument_list& arguments) {
   if (!line.conf.empty())
@@ -27,7 +33,8 @@ std::string quoted_words(const argument_list& words) {
   return result;
 }
 
-argument_list by_ssh(const command_line& line, const std::string& host, const std::string& script) {
+argument_list by_ssh(const command_line& line, const std::string& host, const std::string& name,
+                     const std::string& script) {
   // The user's login shell need not be a POSIX one, hence the second shell.
   auto seconds = std::chrono::ceil<std::chrono::seconds>(line.timeout).count();
   return {line.ssh,
@@ -35,8 +42,14 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
           "BatchMode=yes",
           "-o",
           fmt::format("ConnectTimeout={}", seconds),
+          "-o",
+          alive_interval,
+          "-o",
+          alive_count,
           host,
-          "sh -c " + shell_quote(fmt::format(remote_script, script))};
+          "sh -c "
+            + shell_quote(fmt::format(remote_script, script, standing_limit.count(),
+                                      shell_quote("caf-run: " + text_of_stopped(name))))};
 }
 
 } // namespace
@@ -61,7 +74,7 @@ argument_list node_command(const command_line& line, const node_place& place, co
     node.insert(node.end(), {"--listen-host", "auto"});
   if (place.local)
     return node;
-  return by_ssh(line, place.host, quoted_words(node));
+  return by_ssh(line, place.host, place.name, quoted_words(node));
 }
 
 argument_list remote_rank_command(const command_line& line, const rank_place& place,
@@ -71,7 +84,8 @@ argument_list remote_rank_command(const command_line& line, const rank_place& pl
   for (auto& [name, value] : variables)
     words.push_back(name + "=" + value);
   words.insert(words.end(), line.program.begin(), line.program.end());
-  return by_ssh(line, place.host, fmt::format("cd {} && exec {}", shell_quote(directory), quoted_words(words)));
+  return by_ssh(line, place.host, place_text(place),
+                fmt::format("cd {} && exec {}", shell_quote(directory), quoted_words(words)));
 }
 
 argument_list info_command(const command_line& line, const std::vector<std::string>& names, const std::string& address,
@@ -86,6 +100,11 @@ argument_list info_command(const command_line& line, const std::vector<std::stri
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit) {
   return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count())};
+}
+
+std::string text_of_stopped(const std::string& name) {
+  return fmt::format("{} is stopped by a signal, and all others ended {} s ago: killing it", name,
+                     standing_limit.count());
 }
 
 std::string shell_quote(const std::string& text) {

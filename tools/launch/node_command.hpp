@@ -12,6 +12,11 @@ namespace ringmaster::launch {
 
 using argument_list = std::vector<std::string>;
 
+/// A process that somebody has stopped may outlast all others by so long.
+inline constexpr std::chrono::seconds standing_limit{3};
+/// "rank 1 is stopped by a signal, and all others ended 3 s ago: killing it"
+std::string text_of_stopped(const std::string& name);
+
 /// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens on loopback, unless
 /// nodes on other hosts are to join.
 argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local);
@@ -22,7 +27,8 @@ argument_list node_command(const command_line& line, const node_place& place, co
                            bool all_local);
 
 /// The program as a rank on another host: what ssh is to run, with the environment in `variables`, in the directory
-/// `directory`. It ends when its standard input does.
+/// `directory`. It ends when its standard input does; each line of that has it looked at: one that is stopped, and is
+/// found so for `standing_limit` by a line a second, is killed there, which is said.
 argument_list remote_rank_command(const command_line& line, const rank_place& place,
                                   const std::vector<std::pair<std::string, std::string>>& variables,
                                   const std::string& directory);

@@ -100,6 +100,18 @@ std::vector<watched_process*> program_processes::left_standing() const {
                                                                                : std::vector<watched_process*>{};
 }
 
+bool program_processes::waits_for_remote() const {
+  return running_count() < processes_.size() && std::ranges::all_of(processes_, [](auto& x) {
+           return !x.what->running() || x.by_ssh || x.what->stands_still();
+         });
+}
+
+void program_processes::look_for_stopped() {
+  for (auto& x : processes_)
+    if (x.by_ssh)
+      x.what->nudge();
+}
+
 std::vector<uint32_t> program_processes::running_by_ssh() const {
   std::vector<uint32_t> result;
   for (uint32_t rank = 0; rank < processes_.size(); ++rank)

@@ -29,6 +29,11 @@ public:
   /// Those that would never end, where all the others have, and nobody waits for them any more: somebody has stopped
   /// them, or they were never heard of and others have failed. None: there are others that run, or no others.
   std::vector<watched_process*> left_standing() const;
+  /// Whether only ranks on other hosts go on, as far as can be told from here, and others have ended: then somebody may
+  /// have stopped them.
+  bool waits_for_remote() const;
+  /// Has the other hosts look whether they are, see `remote_rank_command`. To be called every second.
+  void look_for_stopped();
   /// Ranks on other hosts that run, as far as can be told from here.
   std::vector<uint32_t> running_by_ssh() const;
   /// This rank was not heard of in time: its ssh may hang.

@@ -28,6 +28,11 @@ void watched_process::stop() {
     child_.stop();
 }
 
+void watched_process::nudge() {
+  if (running())
+    child_.nudge();
+}
+
 void watched_process::read_output() {
   read_stream(child_.standard_output(), output_lines_, STDOUT_FILENO);
   read_stream(child_.standard_error(), error_lines_, STDERR_FILENO);

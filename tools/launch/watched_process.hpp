@@ -42,6 +42,7 @@ public:
   /// These do nothing once it has ended.
   void signal(int number);
   void stop();
+  void nudge();
 
   // -- for the process_watch --
   child_process& child() { return child_; }

@@ -19,7 +19,9 @@ constexpr const char* fake_node
 constexpr const char* fake_info = "for name in $(echo $5 | tr , ' '); do await $name; done";
 /// Writes down its options and the host, and runs the rest here.
 constexpr const char* fake_ssh
-  = "#!/bin/sh\necho \"$*\" | cut -d ' ' -f 1-5 >>$(dirname $0)/ssh.log\nexec sh -c \"$6\"\n";
+  = "#!/bin/sh\necho \"$*\" | cut -d ' ' -f 1-9 >>$(dirname $0)/ssh.log\nexec sh -c \"${10}\"\n";
+const std::string ssh_options
+  = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10 -o ServerAliveCountMax=3";
 constexpr const char* functions = R"(#!/bin/sh
 dir=$(dirname "$0")
 echo $$ >>$dir/pids
@@ -246,7 +248,7 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
   CHECK(run.await_output("alpha.example:4711\n"));
   run.child.stop();
   CHECK(run.finish() == 4);
-  CHECK(cluster.scripts.read("ssh.log") == "-o BatchMode=yes -o ConnectTimeout=30 beta.example\n");
+  CHECK(cluster.scripts.read("ssh.log") == ssh_options + " beta.example\n");
   CHECK(contains(run.error, "[near] begunleaving\n"));
   CHECK(contains(run.error, "[far] begunleaving\n"));
   CHECK(cluster.all_ended());
@@ -255,7 +257,7 @@ TEST_CASE("caf_run: starts nodes on other hosts through ssh and stops them there
 TEST_CASE("caf_run: names the host of a remote node that fails") {
   fake_cluster cluster;
   cluster.info = "exec sleep 1000";
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"ssh: connect to host $5: no route\" >&2\nexit 255\n");
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"ssh: connect to host $9: no route\" >&2\nexit 255\n");
   auto hostfile = cluster.scripts.write("hosts", "beta.example\n");
   launched_program run(cluster.command({"--hostfile", hostfile, "--ssh", ssh, "true"}));
   CHECK(run.finish() == 125);
@@ -360,8 +362,7 @@ TEST_CASE("caf_run: starts ranks on other hosts through ssh, in the same directo
   CHECK(run.await_output(here + " alpha.example:4711 0 0\n"));
   CHECK(run.await_output(here + " alpha.example:4711 1 0\n"));
   CHECK(run.await_output(here + " alpha.example:4711 2 1\n"));
-  CHECK(cluster.scripts.read("ssh.log")
-        == "-o BatchMode=yes -o ConnectTimeout=30 beta.example\n-o BatchMode=yes -o ConnectTimeout=30 beta.example\n");
+  CHECK(cluster.scripts.read("ssh.log") == ssh_options + " beta.example\n" + ssh_options + " beta.example\n");
   ::kill(run.child.pid(), SIGTERM);
   CHECK(run.finish() == 0);
   CHECK(cluster.all_ended());
@@ -384,9 +385,39 @@ TEST_CASE("caf_run: a rank whose ssh hangs is named with its host, and does not 
   CHECK(cluster.all_ended());
 }
 
+TEST_CASE("caf_run: a rank that somebody has stopped on another host does not outlast the others by long") {
+  // Two of three are stopped, one of them here; the third one goes on for a while.
+  fake_cluster cluster;
+  auto ssh = cluster.scripts.write("ssh", fake_ssh);
+  auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
+  for (bool here : {false, true}) {
+    CAPTURE(here);
+    launched_program run(cluster.as_ranks(here ? "[ $RINGMASTER_RANK = 2 ] || kill -STOP $$"
+                                               : "[ $RINGMASTER_RANK != 1 ] || kill -STOP $$",
+                                          {"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example"}));
+    CHECK(run.finish() == 128 + SIGKILL);
+    CHECK_MESSAGE(contains(run.error, "caf-run: rank 1 on beta.example is stopped by a signal, and all others ended "
+                                      "3 s ago: killing it\n"),
+                  run.error);
+    CHECK(contains(run.error, "caf-run: rank 0 is stopped by a signal") == here);
+    CHECK(cluster.all_ended());
+  }
+}
+
+TEST_CASE("caf_run: a rank that is stopped on another host and goes on again ends as it likes") {
+  fake_cluster cluster;
+  auto ssh = cluster.scripts.write("ssh", fake_ssh);
+  auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
+  launched_program run(cluster.as_ranks("[ $RINGMASTER_RANK != 1 ] || { (until grep -q '^State:.T' /proc/$$/status; do "
+                                        "sleep 0.01; done; sleep 1; kill -CONT $$) & kill -STOP $$; sleep 3; exit 5; }",
+                                        {"--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example"}));
+  CHECK(run.finish() == 5);
+  CHECK_FALSE(contains(run.error, "killing it"));
+}
+
 TEST_CASE("caf_run: takes its hosts from SLURM where nobody names others") {
   fake_cluster cluster;
-  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$5\" >>$(dirname $0)/ssh.log\nexec sh -c \"$6\"\n");
+  auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\necho \"$9\" >>$(dirname $0)/ssh.log\nexec sh -c \"${10}\"\n");
   auto command = cluster.command({"--ssh", ssh, "--address", "alpha.example", "--", "true"});
   command.insert(command.begin(),
                  {"env", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=3,2", "SLURMD_NODENAME=n1"});

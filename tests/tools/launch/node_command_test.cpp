@@ -60,12 +60,13 @@ TEST_CASE("node_command: a remote node is started by ssh with the remote binary"
   auto line = some_line();
   line.remote_binary = "/usr/local/bin/ringmaster";
   auto command = node_command(line, {"far", "n1", 1, false}, "h:1", false);
-  REQUIRE(command.size() == 7);
+  REQUIRE(command.size() == 11);
   CHECK(argument_list(command.begin(), command.end() - 1)
-        == argument_list{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "far"});
-  CHECK(command[6].find("/usr/local/bin/ringmaster") != std::string::npos);
+        == argument_list{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=10", "-o",
+                         "ServerAliveCountMax=3", "far"});
+  CHECK(command[10].find("/usr/local/bin/ringmaster") != std::string::npos);
   line.remote_binary.clear();
-  CHECK(node_command(line, {"far", "n1", 1, false}, "h:1", false)[6].find("/opt/ringmaster") != std::string::npos);
+  CHECK(node_command(line, {"far", "n1", 1, false}, "h:1", false)[10].find("/opt/ringmaster") != std::string::npos);
 }
 
 TEST_CASE("node_command: the remote command survives two shells") {
@@ -73,7 +74,7 @@ TEST_CASE("node_command: the remote command survives two shells") {
   auto line = some_line();
   line.binary = scripts.write("it's a $HOME; binary", "#!/bin/sh\nfor word; do echo \"<$word>\"; done\nexit 4\n");
   line.conf = "a 'quoted' \"one\"";
-  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[6]});
+  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[10]});
   CHECK(shell.finish() == 4);
   CHECK(shell.output
         == "<node>\n<--join>\n<h:1>\n<--devices>\n<1>\n<--name>\n<n1>\n<--conf>\n<a 'quoted' "
@@ -84,7 +85,7 @@ TEST_CASE("node_command: the remote node ends when the input of its shell does")
   script_directory scripts;
   auto line = some_line();
   line.binary = scripts.write("ringmaster", "#!/bin/sh\necho ready\nexec sleep 1000\n");
-  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[6]});
+  launched_program shell({"sh", "-c", node_command(line, {"far", "n1", 1, false}, "h:1", false)[10]});
   CHECK(shell.await_output("ready"));
   shell.child.stop();
   CHECK(shell.finish() == 128 + SIGTERM);
