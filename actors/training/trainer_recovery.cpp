@@ -163,7 +163,10 @@ void trainer_state::gather(const std::vector<model_parts::source>& wanted,
         [one_done](const byte_block& x) {
           one_done(x, x.size() != 0 ? caf::error{} : make_error(errc::device_lost, "a rank has not kept what it made"));
         },
-        [one_done](const caf::error& problem) { one_done({}, problem); });
+        [one_done, device = members_[each.owner].device, what = each.what](const caf::error&) {
+          one_done({}, make_error(errc::device_lost, fmt::format("{} no longer answers, and had a part of layer {}",
+                                                                 ringmaster::text_of(device), what.layer)));
+        });
   }
   all_done();
 }
