@@ -100,11 +100,13 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
   const auto first = x.profiles.first, last = x.profiles.last;
   const auto steps = first == last ? fmt::format("step {}", first)
                                    : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
-  const auto tuned = predicted.tuned_seconds
-                       ? fmt::format("with communications by section [costs], as `ringmaster tune` measures them, {} "
-                                     "({:+.1f} %)\n",
-                                     ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
-                       : "";
+  const auto tuned
+    = predicted.tuned_seconds
+        ? fmt::format("with communications by section [costs], as `ringmaster tune` measures them, {} "
+                      "({:+.1f} %)\n",
+                      ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
+        : "section [costs] has what communications take among ranks of one process, which these are not: it "
+          "gives no prediction\n";
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
                      "memory of a rank: {} at most, simulated {}\n",
                      ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),

@@ -76,7 +76,7 @@ std::map<int, pid_t> ranks_of(pid_t launcher) {
 } // namespace
 
 TEST_CASE("three processes train to the bits of three ranks in one") {
-  for (auto* strategy : {"ddp", "zero3", "1f1b"}) {
+  for (auto* strategy : {"ddp", "zero3", "1f1b", "tensor-naive"}) {
     const std::vector<std::string> how{"--strategy", strategy, "--micro-batch", "8", "--epochs", "2", "--json"};
     launch::launched_program together{training_of(three_processes, how)};
     auto more = how;
@@ -107,6 +107,37 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
   REQUIRE(found.size() == undisturbed.size());
   for (size_t i = 0; i < found.size(); ++i)
     CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+}
+
+TEST_CASE("processes that cannot lie as told without one that was killed go on in fewer groups") {
+  test::temporary_directory dir;
+  const auto model = dir.path() / "model";
+  launch::launched_program run{training_of({RINGMASTER_CAF_RUN, "--ranks", "4", "--", RINGMASTER_PROGRAM},
+                                           {"--strategy", "tensor", "--tensor", "2", "--data-ranks", "2", "--epochs",
+                                            "30", "--checkpoint", model.string()})};
+  REQUIRE(run.wait_until([&] { return std::filesystem::exists(model / "step-000018.safetensors"); }));
+  const auto ranks = ranks_of(run.child.pid());
+  REQUIRE(ranks.size() == 4);
+  ::kill(ranks.at(3), SIGKILL);
+  run.finish(); // within its limit
+  CHECK_MESSAGE(
+    run.output.find(" on 2 ranks train, 2 tensor-parallel x 1 data-parallel in place of 2 tensor-parallel x "
+                    "2 data-parallel; 1 more does nothing until others join\n")
+      != std::string::npos,
+    (run.output + run.error));
+  CHECK(run.output.find("epoch 30/30") != std::string::npos);
+}
+
+TEST_CASE("of processes, too, the layer is named that gave no number first, and what costs there are none of") {
+  launch::launched_program strays{training_of(three_processes, {"--optimizer", "sgd", "--lr", "1e300"})};
+  CHECK(strays.finish() != 0);
+  CHECK_MESSAGE(strays.error.find("is no number: the first layer that gave none is ") != std::string::npos,
+                strays.error);
+  launch::launched_program profiled{training_of(three_processes, {"--epochs", "2", "--profile"})};
+  CHECK(profiled.finish() == 0);
+  CHECK_MESSAGE(profiled.output.find("among ranks of one process, which these are not: it gives no prediction\n")
+                  != std::string::npos,
+                profiled.output);
 }
 
 TEST_CASE("a node that is killed costs its step, and its devices are not taken again") {
