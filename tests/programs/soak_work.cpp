@@ -108,61 +108,80 @@ test::collective_options soak_work::draw(uint32_t ranks) {
   return x;
 }
 
-caf::expected<proto::CollectiveRequest> soak_work::prepare(communicator_id communicator, const members& then,
-                                                           const test::collective_options& what,
-                                                           const expectation& expected) {
-  proto::CollectiveRequest request;
-  request.set_comm_id(communicator.value);
-  *request.mutable_collective() = collective_of(what);
-  for (uint32_t rank = 0; rank < what.ranks; ++rank) {
+std::vector<soak_work::planned> soak_work::draw_together(uint32_t ranks) {
+  std::vector<planned> result;
+  uint64_t at = 0;
+  for (auto n = random_() % 2 == 0 ? 1 : 2 + random_() % 4; n > 0; --n) {
+    auto what = draw(ranks);
+    auto& next = result.emplace_back(planned{what, test::collective_expectation{what, drawn_}, at});
+    at += next.expected.bytes();
+  }
+  return result;
+}
+
+caf::error soak_work::prepare(communicator_id communicator, const members& then, planned& x) {
+  x.request.set_comm_id(communicator.value);
+  *x.request.mutable_collective() = collective_of(x.what);
+  for (uint32_t rank = 0; rank < x.what.ranks; ++rank) {
     auto& device = then.devices(static_cast<int>(rank));
-    auto base = device.minmemaddr().value();
+    auto base = device.minmemaddr().value() + x.at;
     auto problem = timed([&] {
-      return host_.copy_to_device(id_of(device), base, byte_block::of(std::vector{expected.before(rank)}));
+      return host_.copy_to_device(id_of(device), base, byte_block::of(std::vector{x.expected.before(rank)}));
     });
     if (problem)
       return problem;
-    request.add_inputs(base + expected.input_at());
-    if (!what.in_place)
-      request.add_outputs(base + expected.output_at());
+    x.request.add_inputs(base + x.expected.input_at());
+    if (!x.what.in_place)
+      x.request.add_outputs(base + x.expected.output_at());
   }
-  return request;
+  return caf::none;
+}
+
+/// What is called alone is answered before anybody waits for its end; else nobody waits for an answer before the last.
+caf::error soak_work::call(const std::vector<planned>& together) {
+  if (together.size() == 1) {
+    auto sequence = host_.collective(together.front().request);
+    return sequence ? caf::error{} : std::move(sequence.error());
+  }
+  for (auto& x : together)
+    host_.begin_collective(x.request);
+  return host_.finish_calls();
 }
 
 bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
   auto then = timed([&] { return host_.status(id); });
   if (!then)
     return refuse(then.error()), false;
-  auto what = draw(static_cast<uint32_t>(then->devices_size()));
-  expectation expected{what, drawn_};
-  auto request = prepare(id, *then, what, expected);
-  if (!request)
-    return refuse(request.error()), true;
+  auto together = draw_together(static_cast<uint32_t>(then->devices_size()));
+  for (auto& x : together)
+    if (auto problem = prepare(id, *then, x))
+      return refuse(problem), true;
   bool met_event = cluster_.take_event();
   auto begun = steady::now();
-  auto sequence = timed([&] { return host_.collective(*request); });
-  if (!sequence)
-    return refuse(sequence.error()), code_of(sequence.error()) != errc::unknown_communicator;
+  if (auto problem = timed([&] { return call(together); })) {
+    refuse(problem);
+    return code_of(problem) != errc::unknown_communicator && timed([&] { return host_.wait(id, seconds{60}); });
+  }
   auto ended = timed([&] { return host_.wait(id, seconds{60}); });
   if (met_event || cluster_.take_event())
     result_.recoveries_s.push_back(duration<double>{steady::now() - begun}.count());
   if (!ended)
     return refuse(ended.error()), false;
-  judge(*ended, *then, policy, what, expected);
+  if (ended->status() != gpu_sim::SUCCESS)
+    refuse(error_from_wire(ended->code(), ended->error()));
+  for (auto& x : together)
+    judge(*ended, *then, policy, x);
   return true;
 }
 
-void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy,
-                      const test::collective_options& what, const expectation& expected) {
-  bool failed = now.status() != gpu_sim::SUCCESS;
-  if (failed)
-    refuse(error_from_wire(now.code(), now.error()));
+void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x) {
+  bool failed = now.status() != gpu_sim::SUCCESS; // or one that was called with it
   if (failed && policy == proto::REPLACE && now.devices_size() != then.devices_size())
     return; // it has ended, since nobody took a lost one's place
   std::map<uint64_t, std::vector<int64_t>> found;
   for (auto& device : now.devices()) {
     auto region = timed([&] {
-      return host_.copy_to_host(id_of(device), device.minmemaddr().value(), expected.bytes());
+      return host_.copy_to_host(id_of(device), device.minmemaddr().value() + x.at, x.expected.bytes());
     });
     if (!region)
       return refuse(region.error()); // it was lost since
@@ -174,16 +193,16 @@ void soak_work::judge(const members& now, const members& then, proto::FailurePol
     wrong.clear();
     for (uint32_t place = 0; place < holders.size() && wrong.empty(); ++place)
       if (auto region = found.find(holders[place].device); region != found.end())
-        wrong = expected.wrong_in(holders, place, failed, region->second);
+        wrong = x.expected.wrong_in(holders, place, failed, region->second);
     if (wrong.empty())
       break;
   }
   if (!wrong.empty()) {
     ++result_.wrong;
-    fmt::print("WRONG: {}: {}; {}\n", text_of(what), wrong, now.ShortDebugString());
+    fmt::print("WRONG: {}: {}; {}\n", text_of(x.what), wrong, now.ShortDebugString());
   } else if (!failed) {
     ++result_.right;
-    result_.kinds.insert(what.kind);
+    result_.kinds.insert(x.what.kind);
   }
 }
 

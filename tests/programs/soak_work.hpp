@@ -21,7 +21,8 @@ struct tally {
 };
 
 /// What runs while a cluster is ill-treated: collectives of every kind, in and out of place, by any algorithm, over all
-/// devices that are there. Each is right over the ranks that its answer names, or is refused with its reason.
+/// devices that are there, each waited for or a few called together. Each is right over the ranks that its answer
+/// names, or is refused with its reason.
 class soak_work {
 public:
   /// `elements`: of the sizes that are drawn.
@@ -34,7 +35,14 @@ public:
 
 private:
   using members = gpu_sim::GetCommStatusResponse;
-  using expectation = test::collective_expectation;
+
+  /// An operation, and the place of its region in every rank's memory.
+  struct planned {
+    test::collective_options what;
+    test::collective_expectation expected;
+    uint64_t at = 0;
+    proto::CollectiveRequest request = {};
+  };
 
   template <class Call>
   auto timed(Call call);
@@ -42,10 +50,12 @@ private:
   test::collective_options draw(uint32_t ranks);
   /// Whether the communicator can go on.
   bool run(communicator_id id, proto::FailurePolicy policy);
-  caf::expected<proto::CollectiveRequest> prepare(communicator_id communicator, const members& then,
-                                                  const test::collective_options& what, const expectation& expected);
-  void judge(const members& now, const members& then, proto::FailurePolicy policy, const test::collective_options& what,
-             const expectation& expected);
+  /// One, or a few.
+  std::vector<planned> draw_together(uint32_t ranks);
+  /// Fills the ranks' regions, and makes the request.
+  caf::error prepare(communicator_id communicator, const members& then, planned& x);
+  caf::error call(const std::vector<planned>& together);
+  void judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x);
   void refuse(const caf::error& why);
 
   client& host_;
