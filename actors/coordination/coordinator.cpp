@@ -81,6 +81,9 @@ void coordinator_state::start(coordinator_options opts) {
   record.mutable_coordinator_started()->set_pid(options.pid);
   journal(std::move(record));
   mark_ids();
+  self->attach_functor([watch = options.silence_watch] {
+    caf::anon_send_exit(watch, caf::exit_reason::user_shutdown);
+  });
   self->attach_functor([ids = options.ids, log = options.journal, wall = options.clock, &steady = self->clock()] {
     if (!log)
       return;

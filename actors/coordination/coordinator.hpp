@@ -32,6 +32,7 @@ struct coordinator_options {
   std::string route = "auto";              ///< The configuration's route.use, which is all nodes'.
   journal_actor journal;                   ///< May be invalid.
   std::shared_ptr<journal_health> records; ///< What is not in the journal; may be null.
+  caf::actor silence_watch;                ///< Of connections (make_silence_watch); may be invalid.
 };
 
 /// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what

@@ -12,7 +12,8 @@ using status_gathering = std::shared_ptr<gathering<proto::ClusterStatus>>;
 
 /// Communicators are of this process and answer from memory; a node takes a round trip, and then its answer to whoever
 /// asked takes another.
-constexpr auto communicator_limit = std::chrono::milliseconds{60}, node_limit = std::chrono::milliseconds{40};
+constexpr auto communicator_limit = std::chrono::milliseconds{60}, node_limit = std::chrono::milliseconds{40},
+               watch_limit = std::chrono::milliseconds{20};
 
 void ask_communicator(coordinator_state& state, communicator_id id, const known_communicator& known,
                       const status_gathering& all) {
@@ -42,6 +43,21 @@ void ask_communicator(coordinator_state& state, communicator_id id, const known_
     });
 }
 
+/// A node that does not answer may have been silent before it was asked: its process's heartbeats tell.
+void count_from_last_word(coordinator_state& state, node_id id, const status_gathering& all, int index) {
+  if (!state.options.silence_watch)
+    return;
+  ++all->waiting;
+  state.self->request(state.options.silence_watch, watch_limit, state.devices.nodes().at(id).handle->node())
+    .then(
+      [all, index](uint64_t silent_ns) {
+        auto& node = *all->answer.mutable_cluster()->mutable_nodes(index);
+        node.set_silent_ns(std::max(node.silent_ns(), silent_ns));
+        all->told();
+      },
+      [all](const caf::error&) { all->told(); });
+}
+
 void ask_node(coordinator_state& state, node_id id, const known_node& known, const status_gathering& all, int index) {
   auto node = caf::actor_cast<node_actor>(known.handle);
   if (!node)
@@ -55,6 +71,7 @@ void ask_node(coordinator_state& state, node_id id, const known_node& known, con
               state.note_silence(id, asked_ns);
               auto since = state.silent_since.at(id);
               all->answer.mutable_cluster()->mutable_nodes(index)->set_silent_ns(state.now_ns() - since);
+              count_from_last_word(state, id, all, index);
             }
             all->told();
           });

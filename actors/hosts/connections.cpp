@@ -8,6 +8,7 @@
 #include "runtime/text/version_text.hpp"
 
 #include <caf/io/basp_broker.hpp>
+#include <caf/io/broker.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
@@ -191,6 +192,23 @@ caf::error check_own(const std::string& host) {
 }
 
 } // namespace
+
+caf::actor make_silence_watch(caf::actor_system& system) {
+  auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
+  const auto overdue = 2 * caf::get_or(system.config(), "middleman.heartbeat-interval", caf::timespan{0});
+  // A broker, for all of them are of one thread: so it may look at what CAF's own one knows.
+  return system.middleman().spawn_broker<caf::hidden>([=](caf::io::broker* self) -> caf::behavior {
+    return {[=](const caf::node_id& whom) -> uint64_t {
+      auto& known = static_cast<caf::io::basp_broker&>(*caf::actor_cast<caf::abstract_actor*>(protocol));
+      const auto way = known.instance.tbl().lookup_direct(whom);
+      const auto its = way ? known.ctx.find(*way) : known.ctx.end();
+      if (its == known.ctx.end())
+        return 0;
+      const caf::timespan length = self->clock().now() - its->second.last_seen;
+      return overdue.count() > 0 && length >= overdue ? static_cast<uint64_t>(length.count()) : 0;
+    }};
+  });
+}
 
 void raise_descriptor_limit() {
   rlimit files{};

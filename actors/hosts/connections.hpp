@@ -2,6 +2,7 @@
 
 #include "runtime/text/endpoint.hpp"
 
+#include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_control_block.hpp>
 #include <caf/actor_system.hpp>
@@ -54,6 +55,10 @@ constexpr std::chrono::seconds way_limit{3};
 /// process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           std::chrono::milliseconds way = {});
+
+/// Answers a caf::node_id with a uint64_t: for how many nanoseconds nothing has come over the connection with that
+/// process, heartbeats included; 0 where none is overdue, or where there is no connection. Whoever makes it ends it.
+caf::actor make_silence_watch(caf::actor_system& system);
 
 /// Lets this process have as many descriptors as the system allows it: by default 1,024 of some 100,000, and each other
 /// process takes some.

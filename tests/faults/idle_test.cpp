@@ -1,4 +1,4 @@
-// What processes that have nothing to do take of the processors.
+// Processes that have nothing to do: what they take of the processors, and what is known of them.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
@@ -71,4 +71,34 @@ TEST_CASE("idle: coordinator, nodes and a client that have worked take next to n
     CHECK(after.taken_ms - before[i].taken_ms < 10 * idle_s); // 1 % of one: on a busy machine each waking takes longer
     CHECK(after.sleeps - before[i].sleeps < 50 * idle_s);     // one thread that looks for work every 10 ms does more
   }
+}
+
+TEST_CASE("idle: a node that stood still before anybody asked is told with all of its silence") {
+  test::temporary_directory dir;
+  const auto port_file = (dir.path() / "port").string();
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
+  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
+  std::string where;
+  std::ifstream{port_file} >> where;
+  where.insert(0, "127.0.0.1:");
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--name", "one"}};
+  configuration cfg;
+  REQUIRE_FALSE(cfg.read({}, std::nullopt));
+  caf::actor_system system{cfg};
+  auto host = connect(system, where, std::chrono::seconds{10});
+  REQUIRE_MESSAGE(host, render(host.error()));
+  client user{system, *host};
+  REQUIRE(user.devices(1, std::chrono::seconds{10}));
+  const auto silent_s = [&] {
+    auto status = user.cluster_status();
+    REQUIRE_MESSAGE(status, render(status.error()));
+    return static_cast<double>(status->cluster().nodes(0).silent_ns()) / 1e9;
+  };
+  CHECK(silent_s() < 1); // 0 where the machine is not busy
+  REQUIRE(::kill(node.child.pid(), SIGSTOP) == 0);
+  launched_program passes{{"sleep", "3"}};
+  CHECK(passes.finish() == 0);
+  CHECK(silent_s() > 2.4); // the last heartbeat came half a second before, at most
+  REQUIRE(::kill(node.child.pid(), SIGCONT) == 0);
+  CHECK(node.wait_until([&] { return silent_s() == 0; }));
 }
