@@ -96,6 +96,8 @@ std::string render(const caf::error& err) {
     return "the connection was refused";
   if (err == caf::sec::malformed_basp_message || err == caf::sec::incompatible_versions)
     return "what answers there does not speak CAF's protocol";
+  if (err == caf::sec::disconnect_during_handshake)
+    return "it closed the connection before it had answered; its process may have ended";
   if (err == caf::sec::cannot_open_port)
     return "the port cannot be opened";
   if (err == caf::sec::request_timeout)

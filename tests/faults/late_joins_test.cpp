@@ -47,7 +47,8 @@ TEST_CASE(
   CHECK(node.finish() == 0);
 }
 
-TEST_CASE("late joins: whoever is told to wait for less does, and who is silent for longer is named") {
+TEST_CASE(
+  "late joins: whoever waits for a process that is killed ends with it, and who is silent for longer is named") {
   temporary_directory dir;
   const auto port_file = (dir.path() / "port").string();
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
@@ -59,4 +60,11 @@ TEST_CASE("late joins: whoever is told to wait for less does, and who is silent 
   CHECK(command.finish() == 1);
   CHECK(contains(command.error, "there is no coordinator: 127.0.0.1:" + port
                                   + " accepts connections, and has not answered in 0.3 s: it stands still, or"));
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", "127.0.0.1:" + port, "--devices", "1"}};
+  CHECK(node.await_output("waits for 127.0.0.1:" + port));
+  REQUIRE(::kill(coordinator.child.pid(), SIGKILL) == 0);
+  CHECK(node.finish() == 1);
+  CAPTURE(node.error);
+  CHECK((contains(node.error, "it closed the connection before it had answered; its process may have ended")
+         || contains(node.error, "nobody listens there: is the process running"))); // between two tries
 }
