@@ -39,6 +39,8 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     .member("tokens_per_s", figures.tokens_a_second)
     .member("tflops_per_gpu", figures.flops / 1e12);
   json.key("memory_bytes").fixed(x.cost.memory_bytes, 0);
+  if (x.cost.host_bytes > 0)
+    json.key("host_bytes").fixed(x.cost.host_bytes, 0);
   write_parts(json, "seconds", seconds_by_part(x.cost));
   write_parts(json, "hidden_seconds", hidden_by_part(x.cost));
   write_parts(json, "bytes", bytes_by_part(memory_of(outcome.asked.trained, how)));

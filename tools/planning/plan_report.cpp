@@ -52,10 +52,18 @@ std::string parameters_text(const language_model& m) {
                             : text + fmt::format(", with {} for further tokens", counted(m.multi_token, "module"));
 }
 
+std::string lack_text(const plan_outcome& x, const planned& plan) {
+  const auto lack = lack_of(plan, x.asked.system);
+  const auto of_host = fmt::format("{:.1f} GB of the host's memory", lack.host / giga);
+  if (lack.host == 0)
+    return fmt::format("{:.1f} GB", lack.device / giga);
+  return lack.device == 0 ? of_host : fmt::format("{:.1f} GB, and {}", lack.device / giga, of_host);
+}
+
 std::string rejected_lines(const plan_outcome& x) {
   std::string text;
   for (auto& each : x.found.too_large)
-    text += fmt::format("{}  {:.1f} GB too much\n", plan_line(each), (each.cost.memory_bytes - room_of(x)) / giga);
+    text += fmt::format("{}  {} too much\n", plan_line(each), lack_text(x, each));
   return text.empty() ? "" : fmt::format("\nFaster, but they do not fit:\n{}\n{}", plan_header(), text);
 }
 
@@ -97,6 +105,9 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   for (auto& [name, bytes] : bytes_by_part(memory_of(x.asked.trained, plan.how)))
     text += fmt::format(" {} {:.1f}", name, bytes / giga);
   text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga, room_of(x) / giga);
+  if (plan.cost.host_bytes > 0)
+    text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
+                        x.asked.system.host_memory_bytes / giga);
   if (figures.joules > 0)
     text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)
@@ -127,8 +138,8 @@ std::string nothing_text(const plan_outcome& x) {
         : fmt::format(" as the options say; without --{} some do", fmt::join(x.near.filters, ", or without --")),
       joined(x.near.devices), joined(x.near.batches));
   auto& nearest = x.found.smallest.front();
-  return fmt::format("\nNone fits. The nearest lacks {:.1f} GB:\n{}\n{}\n{}\n{}",
-                     (nearest.cost.memory_bytes - room_of(x)) / giga, plan_header(), plan_line(nearest),
+  return fmt::format("\nNone fits. The nearest lacks {}:\n{}\n{}\n{}\n{}", lack_text(x, nearest), plan_header(),
+                     plan_line(nearest),
                      !x.least_devices       ? "How many GPUs it takes was not found out: the search was interrupted."
                      : *x.least_devices > 0 ? fmt::format("It fits on {} GPUs.", *x.least_devices)
                                             : std::string{"None fits on up to 65,536 GPUs."},

@@ -140,6 +140,41 @@ TEST_CASE("planner: a number of chunks leaves those schedules that have so many"
   CHECK(schedules({1, 1}) == std::set{one_f_one_b, all_forwards_first, zb_h1, zb_h2});
 }
 
+TEST_CASE("planner: a plan's cost is what its closed form says of it alone, with experts and shards, too") {
+  plan_question asked{*model_of("qwen3-30b-a3b"), *system_of("b200"), 16, 64, {}};
+  bool sharded_experts = false;
+  for (auto only : {"1f1b", "fsdp"}) {
+    asked.filter.only = {only};
+    const auto found = plan_transformer(asked, 200);
+    REQUIRE(!found.best.empty());
+    for (auto* list : {&found.best, &found.pareto, &found.too_large})
+      for (auto& x : *list) {
+        CHECK(x.cost.seconds == estimate_iteration(asked.trained, asked.system, x.how).seconds);
+        sharded_experts |= x.how.shard > 0 && x.how.expert > 1 && x.how.micro_batches() > 1;
+      }
+  }
+  CHECK(sharded_experts);
+}
+
+TEST_CASE("planner: what is off-loaded must fit in the host's memory") {
+  plan_question asked{*model_of("llama3-70b"), *system_of("h100-80g"), 16, 16, {}};
+  asked.filter.offloads_states = true;
+  const auto with = plan_transformer(asked);
+  REQUIRE(!with.best.empty());
+  const auto taken = with.best.front().cost.host_bytes;
+  CHECK(taken > 12 * 70e9 / 16); // its share, in 12 bytes a parameter
+  CHECK(lack_of(with.best.front(), asked.system).sum() == 0);
+  asked.system.host_memory_bytes = 40e9;
+  const auto without = plan_transformer(asked);
+  CHECK(without.best.empty());
+  REQUIRE(!without.smallest.empty());
+  const auto lack = lack_of(without.smallest.front(), asked.system);
+  CHECK(lack.host == doctest::Approx(without.smallest.front().cost.host_bytes - 40e9));
+  asked.filter.offloads_states = false;
+  CHECK(plan_transformer(asked).fitting
+        == plan_transformer({asked.trained, *system_of("h100-80g"), 16, 16, {}}).fitting);
+}
+
 TEST_CASE("planner: what has no finite time is in no list") {
   auto on = *system_of("h100-80g");
   on.network_bandwidth = 0;

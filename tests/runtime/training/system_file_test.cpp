@@ -132,6 +132,17 @@ TEST_CASE("system file: of what data sheets say the same part is reached as of t
         != std::string::npos);
 }
 
+TEST_CASE("system file: no more is reached than the data sheet has, sums by switches at most twice that") {
+  CHECK(
+    refusal_of_h100_with(R"("memory_bandwidth": "5TB/s")")
+      .find("memory_bandwidth is 5e+12 bytes a second; as h100-80g has memory_peak_bandwidth at most 3.35e+12 can be "
+            "reached: say \"memory_peak_bandwidth\" if yours is faster")
+    != std::string::npos);
+  CHECK(refusal_of_h100_with(R"("hop_bandwidth": "51GB/s")").find("network_per_device") != std::string::npos);
+  CHECK(refusal_of_h100_with(R"("host_bandwidth": "1TB/s")").find("link_per_device") != std::string::npos);
+  CHECK(h100_with(R"("host_bandwidth": "480GB/s")").host_bandwidth == 480e9);
+}
+
 TEST_CASE("system file: a known system reaches no more than its data sheet says") {
   for (auto& x : known_systems()) {
     CAPTURE(x.name);

@@ -261,7 +261,9 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.offload = count * offload_time(m, on, how, slowest.forward + slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
                    + result.update + result.offload + on.iteration_s;
-  result.memory_bytes = memory_of(m, how).total();
+  const auto memory = memory_of(m, how);
+  result.memory_bytes = memory.total();
+  result.host_bytes = memory.host;
   const auto whole_scores = how.attention == attention_kernel::unfused;
   result.mfu = flops_of(m, how.global_batch, whole_scores)
                / (on.peak_of(how.computed_in) * how.devices() * result.seconds);

@@ -23,6 +23,7 @@ struct iteration_estimate {
   communication_parts exposed{}; ///< As far as nothing hides them.
   communication_parts hidden{};  ///< Behind other work.
   double memory_bytes = 0;       ///< Of the rank that holds the most.
+  double host_bytes = 0;         ///< Of the rank that off-loads the most, in its host's memory.
   double mfu = 0;                ///< Model FLOPs utilization, a part of the peak of what is computed in.
 };
 

@@ -65,8 +65,8 @@ void add_states(memory_parts& x, double parameters, double ranks, const parallel
   const auto weight = bytes_of(how.computed_in).weight;
   x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
   x.gradients += parameters * (zero >= 2 ? how.gradient_bytes / sharing : how.gradient_bytes);
-  if (!how.offloads_states)
-    x.optimizer += parameters * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
+  (how.offloads_states ? x.host : x.optimizer) += parameters
+                                                  * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
 
 double last_layer(const language_model& m, const parallel_setting& how) {
@@ -169,6 +169,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
                             held.later_activations * layers + held.later_gradients * postponed);
   x.activations = how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse) + held.gradients * postponed)
                                            : all;
+  x.host += all - x.activations;
   auto whole = how;
   whole.again = recomputation::none;
   const auto again = how.again == recomputation::none
@@ -198,8 +199,11 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
 }
 
 memory_parts memory_of(const language_model& m, const parallel_setting& how) {
-  return largest_of_stages(
-    m, how, [&](uint32_t stage) { return memory_of(m, how, stage); }, &memory_parts::total);
+  auto of = [&](uint32_t stage) { return memory_of(m, how, stage); };
+  auto result = largest_of_stages(m, how, of, &memory_parts::total);
+  if (how.offloads_states || how.offloads_activations) // another stage may be the one that off-loads the most
+    result.host = largest_of_stages(m, how, of, &memory_parts::host).host;
+  return result;
 }
 
 } // namespace ringmaster::training

@@ -24,6 +24,7 @@ struct memory_parts {
   double activations = 0;
   double buffers = 0; ///< What is in flight: gathered weights, a layer that runs again, outputs.
   double logits = 0;
+  double host = 0; ///< In the host's memory, of what is off-loaded; not in the total.
 
   double total() const { return weights + gradients + optimizer + activations + buffers + logits; }
 };

@@ -98,8 +98,7 @@ class search {
 
 public:
   search(const plan_question& asked, size_t count)
-    : m_(asked.trained), on_(asked.system), filter_(asked.filter), count_(count),
-      room_(asked.system.memory_bytes - asked.system.reserved_bytes) {
+    : m_(asked.trained), on_(asked.system), filter_(asked.filter), count_(count) {
     for (size_t i = 0; i < schedules; ++i)
       for (size_t k = 0; k < shardings.size(); ++k)
         taken_[i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k]);
@@ -215,7 +214,6 @@ private:
     const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
     if (domain > 1 && domain < group && taken[hsdp])
       try_shard(domain);
-    how_.shard = 0;
   }
 
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const {
@@ -226,9 +224,16 @@ private:
     return taken_[static_cast<size_t>(schedule)];
   }
 
+  /// Nothing hides dispatch there.
   void try_shard(uint32_t ranks) {
+    const auto usual = times_;
+    const bool hid = how_.hides_dispatch();
     how_.shard = ranks;
+    if (hid && how_.expert > 1)
+      times_ = micro_batch_times_of(m_, on_, how_);
     note();
+    times_ = usual;
+    how_.shard = 0;
   }
 
   /// No chunk of a stage is empty.
@@ -244,9 +249,9 @@ private:
       ++found_.endless;
       return;
     }
-    if (x.cost.memory_bytes > room_) {
+    if (const auto lack = lack_of(x, on_); lack.sum() > 0) {
       keep(found_.too_large, x, too_large_max);
-      if (found_.smallest.empty() || x.cost.memory_bytes < found_.smallest.front().cost.memory_bytes)
+      if (found_.smallest.empty() || lack.sum() < lack_of(found_.smallest.front(), on_).sum())
         found_.smallest = {x};
       return;
     }
@@ -276,7 +281,6 @@ private:
   const gpu_system& on_;
   const plan_filter& filter_;
   size_t count_;
-  double room_;
   std::array<std::array<bool, shardings.size()>, schedules> taken_{}; ///< By the filter.
   std::array<std::vector<planned>, schedules + 2> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
   parallel_setting how_;
@@ -286,6 +290,11 @@ private:
 };
 
 } // namespace
+
+memory_lack lack_of(const planned& x, const gpu_system& on) {
+  return {std::max(0.0, x.cost.memory_bytes - (on.memory_bytes - on.reserved_bytes)),
+          std::max(0.0, x.cost.host_bytes - on.host_memory_bytes)};
+}
 
 transformer_plans plan_transformer(const plan_question& asked, size_t count, const std::function<bool(double)>& watch) {
   const auto shapes = shapes_of(asked);

@@ -15,6 +15,13 @@ struct planned {
   iteration_estimate cost;
 };
 
+/// Bytes that a plan needs more than there are, on the device and in its share of the host's memory.
+struct memory_lack {
+  double device = 0, host = 0;
+  double sum() const { return device + host; }
+};
+memory_lack lack_of(const planned& x, const gpu_system& on);
+
 struct transformer_plans {
   uint64_t evaluated = 0;
   uint64_t fitting = 0;
@@ -24,7 +31,7 @@ struct transformer_plans {
   std::vector<planned> others;    ///< The fastest of each schedule, of FSDP and of HSDP that are none of these.
   std::vector<planned> too_large; ///< Faster than the best, but do not fit; fastest first, at most three.
   std::vector<planned> pareto;    ///< No other that fits is both as fast and as small; fastest first.
-  std::vector<planned> smallest;  ///< The one that needs the least memory, if none fits.
+  std::vector<planned> smallest;  ///< The one that lacks the least memory, if none fits.
 };
 
 /// A question: how to train m with so many devices.

@@ -22,7 +22,7 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 50> all{{
+  static const std::array<system_constant, 51> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
     {"nvfp4_flops", &s::nvfp4_flops},
@@ -30,6 +30,7 @@ std::span<const system_constant> system_constants() {
     {"reserved_bytes", &s::reserved_bytes},
     {"memory_peak_bandwidth", &s::memory_peak_bandwidth},
     {"memory_bandwidth", &s::memory_bandwidth},
+    {"host_memory_bytes", &s::host_memory_bytes},
     {"host_link_bandwidth", &s::host_link_bandwidth},
     {"watts", &s::watts},
     {"devices_per_host", &s::devices_per_host},

@@ -26,6 +26,7 @@ struct gpu_system {
   double memory_peak_bandwidth = 0;  ///< Of a device, as its data sheet has it.
   double memory_bandwidth = 0;       ///< Of that, what large kernels reach.
   double host_link_bandwidth = 25e9; ///< Of a device, to its host's memory.
+  double host_memory_bytes = 0;      ///< Of the host's memory, a device's share.
   double watts = 0;                  ///< Of a device with its share of the host, at work; 0: not known.
   double devices_per_host = 0;       ///< Of a domain.
   double devices_per_tray = 0;       ///< That fail and are replaced together; 0: a domain's.

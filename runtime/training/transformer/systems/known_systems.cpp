@@ -18,6 +18,7 @@ gpu_system a100() {
   x.reserved_bytes = 4e9;
   x.memory_peak_bandwidth = 2039e9;
   x.memory_bandwidth = 1.4e12;
+  x.host_memory_bytes = 2e12 / 8;
   x.watts = 400;
   x.devices_per_host = 8;
   x.link_per_device = 300e9;
@@ -50,6 +51,7 @@ gpu_system a100_40g() {
   x.memory_bytes = 40e9;
   x.memory_peak_bandwidth = 1555e9;
   x.memory_bandwidth *= 1555.0 / 2039;
+  x.host_memory_bytes = 1e12 / 8;
   return x;
 }
 
@@ -64,6 +66,7 @@ gpu_system h100_hardware() {
   x.memory_peak_bandwidth = 3350e9;
   x.memory_bandwidth = 0.8 * 3350e9;
   x.host_link_bandwidth = 55e9;
+  x.host_memory_bytes = 2e12 / 8;
   x.watts = 700;
   x.devices_per_host = 8;
   x.link_per_device = 450e9;
@@ -124,6 +127,7 @@ gpu_system gb200_hardware() {
   x.nvfp4_flops = 10000e12;
   x.memory_bytes = 186e9;
   x.host_link_bandwidth = 200e9;
+  x.host_memory_bytes = 17e12 / 72;
   x.watts = 1200;
   x.devices_per_host = 72;
   x.devices_per_tray = 4;
@@ -166,7 +170,7 @@ gpu_system two_core_host() {
   x.name = "cpu-2core";
   x.constants_of = "a100-80g";
   x.peak_flops = 160e9;
-  x.memory_bytes = 24e9;
+  x.memory_bytes = x.host_memory_bytes = 24e9;
   x.reserved_bytes = 2e9;
   x.memory_peak_bandwidth = 17e9;
   x.memory_bandwidth = 17e9;

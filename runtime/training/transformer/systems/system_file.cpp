@@ -51,7 +51,7 @@ public:
 
   caf::expected<gpu_system> read() {
     for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
-                      &system_reader::check_pods})
+                      &system_reader::check_reached, &system_reader::check_pods})
       if (auto problem = (this->*step)())
         return problem;
     if (x_.reserved_bytes >= x_.memory_bytes)
@@ -125,6 +125,27 @@ private:
     }
     if (given("network_bandwidth") == nullptr && given("devices_per_host") != nullptr)
       x_.network_bandwidth *= x_.devices_per_host / like_->devices_per_host;
+    return caf::none;
+  }
+
+  /// Of a data sheet's bandwidth no more is reached than there is; sums that switches make count twice.
+  caf::error check_reached() {
+    constexpr double by_switches = 2;
+    struct limit {
+      std::string_view reached, said;
+      double is, most;
+    };
+    for (auto& x : {limit{"memory_bandwidth", "memory_peak_bandwidth", x_.memory_bandwidth, x_.memory_peak_bandwidth},
+                    limit{"host_bandwidth", "link_per_device", x_.host_bandwidth, by_switches * x_.link_per_device},
+                    limit{"hop_bandwidth", "network_per_device", x_.hop_bandwidth, x_.network_per_device},
+                    limit{"network_bandwidth", "network_per_device", x_.network_bandwidth,
+                          by_switches * x_.network_per_device * x_.devices_per_host}})
+      if (const auto* told = given(x.reached); told != nullptr && x.most > 0 && x.is > x.most)
+        return refused(
+          document_, told->offset,
+          fmt::format("{} is {:.4g} bytes a second; as {} has {} at most {:.4g} can be reached: say \"{}\" "
+                      "if yours is faster",
+                      x.reached, x.is, like_->name, x.said, x.most, x.said));
     return caf::none;
   }
 

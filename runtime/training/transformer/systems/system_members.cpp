@@ -15,7 +15,7 @@ namespace {
 bool may_be_zero(std::string_view name) {
   return name.ends_with("_s") || name == "reserved_bytes" || name == "logit_bytes" || name == "optimizer_bytes"
          || name.starts_with("exposed_") || name.ends_with("8_flops") || name == "nvfp4_flops" || name == "watts"
-         || name == "expert_rows" || name == "dispatch_traffic" || name == "expert_launches"
+         || name == "expert_rows" || name == "dispatch_traffic" || name.ends_with("_launches")
          || name.starts_with("unhidden") || name == "unfused_activation_bytes" || name == "devices_per_pod"
          || name == "pod_bandwidth";
 }
