@@ -132,6 +132,27 @@ double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slo
   return std::max({0.0, bubble + 2 * end.ends - extra + hops, own});
 }
 
+/// What 1F1B takes longer, or less long, than if all stages were as slow as the slowest one. From a stage's first
+/// backward on, it is at work until its last one, and has F for those micro-batches only that its warm-up left: those
+/// behind as many as there are stages from it to the end.
+double unevenness(const language_model& m, const parallel_setting& how, const micro_batch_times& times,
+                  const stage_times& slowest) {
+  const auto p = how.shape.pipeline;
+  const double count = how.micro_batches();
+  double longest = 0;
+  auto add_path = [&](uint32_t stage) {
+    const auto x = times_of_stage(stage_layers_of(m, how, stage), how, times);
+    const auto forwards = std::max(0.0, count - (p - stage));
+    longest = std::max(longest, (count - 1) * (x.backward + x.ends) + forwards * x.forward);
+  };
+  for (auto stage : stages_that_count(m, how))
+    add_path(stage);
+  for (auto from_end : {2u, 3u}) // of stages that are alike the last one waits least
+    if (p > from_end)
+      add_path(p - from_end);
+  return longest - (count - 1) * slowest.sum();
+}
+
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
 /// starts its ranks one after the other; its bubble is fitted to what the simulator finds where F, I and W differ.
 double bubble_of(const parallel_setting& how, const slowest_stages& slowest, double plain) {
@@ -184,6 +205,41 @@ double update_time(const gpu_system& on, const parallel_setting& how, const rank
   };
   const auto parameters = updated(x.dense, how.replicas()) + updated(x.experts, how.expert_replicas());
   return how.copies() * parameters * update_seconds(on, how);
+}
+
+/// What a step ends with, of the stage that is ready last: its gradients' collectives, less what it ended its backwards
+/// earlier than the first stage, and its update.
+struct last_of_step {
+  sharded_times shared;
+  double update = 0;
+
+  double sum() const { return shared.exposed + update; }
+};
+
+last_of_step last_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                     const micro_batch_times& times, const slowest_stages& stages) {
+  const auto body = stages.with_ends.forward + stages.with_ends.backward;
+  auto of = [&](const rank_parameters& x) {
+    return last_of_step{shared_times_of(on, how, x, body), update_time(on, how, x)};
+  };
+  using enum pipeline_schedule;
+  const bool by_turns = how.schedule == one_f_one_b || how.schedule == all_forwards_first
+                        || how.schedule == interleaved_1f1b;
+  if (!by_turns || how.shape.pipeline == 1)
+    return of(most_parameters(m, how));
+  const auto chunks = how.chunks_of_stage();
+  const auto first = times_of_stage(stage_layers_of(m, how, 0), how, times).backward / chunks;
+  last_of_step result;
+  for (auto index : stages_that_count(m, how)) {
+    auto x = of(parameters_on_rank(m, how, index));
+    const auto earlier = index == 0 ? 0 : first + (index - 1) * stages.layers.backward / chunks;
+    const auto done = std::min(earlier, x.shared.exposed);
+    x.shared.exposed -= done;
+    x.shared.hidden += done;
+    if (index == 0 || x.sum() > result.sum())
+      result = x;
+  }
+  return result;
 }
 
 /// What the host link takes longer than the stage's work beside it, of what a micro-batch's layers keep, there and
@@ -247,9 +303,12 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
     result.bubble = bubble_beside_ends(how, stages, hop, times.ends.embedding_backward());
   else if (p > 1)
     result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
+  if (p > 1 && how.schedule == pipeline_schedule::one_f_one_b)
+    result.bubble = std::max(0.0, result.bubble + unevenness(m, how, times, slowest));
   const auto parameters = most_parameters(m, how);
-  const auto shared = how.shard > 0 ? sharded_times_of(m, on, how, times)
-                                    : shared_times_of(on, how, parameters, slowest.forward + slowest.backward);
+  const auto last = how.shard > 0 ? last_of_step{sharded_times_of(m, on, how, times), update_time(on, how, parameters)}
+                                  : last_of(m, on, how, times, stages);
+  const auto& shared = last.shared;
   const auto ways = ways_of(how) * count;
   add(result.exposed.layers, slowest.exposed, ways);
   add(result.hidden.layers, slowest.hidden, ways);
@@ -257,7 +316,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.hidden.hops = count * hop.received * (hop.whole - hop.exposed);
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
   result.hidden.gradients = shared.hidden;
-  result.update = update_time(on, how, parameters);
+  result.update = last.update;
   result.offload = count * offload_time(m, on, how, slowest.forward + slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
                    + result.update + result.offload + on.iteration_s;
