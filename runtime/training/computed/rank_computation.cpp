@@ -166,7 +166,7 @@ caf::error rank_computation::slice(pending& x) {
   auto room = room_for(x.results[0]);
   if (!room)
     return room.error();
-  if (x.results[0].has == form::columns) {
+  if (of_activation(x.argument.kind) && x.results[0].has == form::columns) {
     column_shards{job_, x.argument, x.results[0].part.count}.take(x.results[0].part.index, data(x, 0), (*room)->data);
     x.memory[0] = store_.hold(std::move(*room));
     return caf::none;
@@ -217,7 +217,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     }
     case op::reduce_scatter:
     case op::all_gather: {
-      if (scattered(x).has == form::columns)
+      if (of_activation(x.argument.kind) && scattered(x).has == form::columns)
         return prepare_columns(x);
       auto room = room_for(x.what == op::all_gather ? gathered(x) : scattered(x));
       if (!room)

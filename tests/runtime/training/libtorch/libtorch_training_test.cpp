@@ -81,6 +81,10 @@ size_t check_strategies(const plain_model& what, precision as, std::initializer_
         auto job = job_of(what, as, batch, by);
         job.strategy = &which;
         job.shape.micro_batch = micro_batch;
+        auto layers = layers_for(which, std::move(job.layers));
+        if (!layers)
+          continue;
+        job.layers = std::move(*layers);
         if (which.check(job.shape, ranks) || !all_share(job, which.shape(job.shape, ranks).tensor))
           continue;
         CAPTURE(which.name);
