@@ -254,7 +254,7 @@ void active_run::sum_up() {
   outcome_.job = job_;
   auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
   std::ranges::sort(seconds);
-  outcome_.step_seconds = seconds.empty() ? 0 : seconds[seconds.size() / 2];
+  outcome_.step_seconds = seconds.empty() ? 0 : seconds[(seconds.size() - 1) / 2];
 }
 
 } // namespace ringmaster::training

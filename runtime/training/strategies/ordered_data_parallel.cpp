@@ -8,6 +8,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/schedule/schedule.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -65,8 +66,8 @@ strategy run_ordered_data_parallel(rank& self, const model& m) {
 caf::error check_ordered_data_parallel(const model& m, uint32_t world_size) {
   const auto parts = part_count(m, world_size);
   if (parts < world_size)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} virtual ranks are too few for {} ranks", parts, world_size));
+    return make_error(errc::invalid_argument, fmt::format("{} {} too few for {}", counted(parts, "virtual rank"),
+                                                          parts == 1 ? "is" : "are", counted(world_size, "rank")));
   return check_data_parallel(m, parts);
 }
 
