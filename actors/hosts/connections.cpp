@@ -194,6 +194,8 @@ caf::error check_own(const std::string& host) {
 } // namespace
 
 caf::actor make_silence_watch(caf::actor_system& system) {
+  if (!system.has_middleman())
+    return nullptr;
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
   const auto overdue = 2 * caf::get_or(system.config(), "middleman.heartbeat-interval", caf::timespan{0});
   // A broker, for all of them are of one thread: so it may look at what CAF's own one knows.
