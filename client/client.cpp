@@ -2,7 +2,7 @@
 
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/spin.hpp"
-#include "runtime/memory/huge_pages.hpp"
+#include "runtime/health/copy_pace.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -106,29 +106,37 @@ caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uin
 }
 
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
-// second on a link of 1 Gb/s. So a copy goes in pieces, of which two are under way. They end where huge pages of the
-// device's memory do: a page that nobody has used is made as one when all of it is about to be written.
+// second on a link of 1 Gb/s. So a copy goes in pieces, of which two are under way (`copy_pace`). They end where huge
+// pages of the device's memory do: a page that nobody has used is made as one when all of it is about to be written.
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
   const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take) {
-  constexpr uint64_t piece_bytes = huge_pages::page_bytes;
+  using clock = std::chrono::steady_clock;
   constexpr size_t under_way_max = 2;
+  const bool is_single = bytes <= copy_pace::bytes_max;
   uint64_t place = 0; // of no matter for a single piece
-  if (bytes > piece_bytes) {
+  if (!is_single) {
     auto found = place_of(device, address, bytes);
     if (!found)
       return std::move(found.error());
     place = *found;
   }
+  copy_pace pace;
   auto piece_at = [&](uint64_t offset) {
-    return std::min(bytes - offset, piece_bytes - (place + offset) % piece_bytes);
+    auto most = is_single ? copy_pace::bytes_max : pace.bytes();
+    return std::min(bytes - offset, most - (place + offset) % most);
   };
-  auto begin_piece = [&](uint64_t offset) {
-    auto [request, block] = ask(offset, piece_at(offset));
+  auto begin_piece = [&](uint64_t offset, uint64_t piece_bytes) {
+    auto [request, block] = ask(offset, piece_bytes);
     return begin(std::move(request), std::move(block));
   };
-  std::deque<std::pair<uint64_t, decltype(begin_piece(0))>> under_way;
+  struct piece_under_way {
+    uint64_t offset, bytes;
+    clock::time_point begun;
+    decltype(begin_piece(0, 0)) answer;
+  };
+  std::deque<piece_under_way> under_way;
   caf::error problem;
   auto keep = [&](caf::error x) { // the first
     if (!problem)
@@ -137,17 +145,19 @@ caf::error client::copy_in_pieces(
   uint64_t next = 0;
   do {
     while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
-      under_way.emplace_back(next, begin_piece(next));
-      next += piece_at(next);
+      auto piece_bytes = piece_at(next);
+      under_way.push_back({next, piece_bytes, clock::now(), begin_piece(next, piece_bytes)});
+      next += piece_bytes;
     }
-    auto [offset, answer] = std::move(under_way.front());
+    auto oldest = std::move(under_way.front());
     under_way.pop_front();
     receive(
-      answer, limit_,
+      oldest.answer, limit_,
       [&](const gpu_sim::MemcpyResponse& x, const byte_block& piece) {
+        pace.took(clock::now() - oldest.begun);
         keep(error_in(x));
         if (!problem)
-          keep(take(offset, piece_at(offset), piece));
+          keep(take(oldest.offset, oldest.bytes, piece));
       },
       [&](const caf::error& x) { keep(no_answer(x, limit_)); });
   } while (!under_way.empty() || (!problem && next < bytes));

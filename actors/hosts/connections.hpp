@@ -57,8 +57,8 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
                                           std::chrono::milliseconds way = {});
 
 /// Answers a caf::node_id with a uint64_t: for how many nanoseconds nothing has come over the connection with that
-/// process, heartbeats included; 0 where none is overdue, or where there is no connection. Whoever makes it ends it. Invalid where the system has no
-/// connections at all.
+/// process, heartbeats included; 0 where none is overdue, or where there is no connection. Whoever makes it ends it.
+/// Invalid where the system has no connections at all.
 caf::actor make_silence_watch(caf::actor_system& system);
 
 /// Lets this process have as many descriptors as the system allows it: by default 1,024 of some 100,000, and each other

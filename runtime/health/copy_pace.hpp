@@ -1,0 +1,29 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace ringmaster {
+
+/// How large the pieces of a large copy are, each a message. What others say waits behind those that are under way, so
+/// on a slow link they are small; where they take next to nothing they are as large as a huge page, since each costs a
+/// message and its answer. Sizes are powers of two: pieces that end where one ends fill huge pages. Pure.
+class copy_pace {
+public:
+  static constexpr uint64_t bytes_min = 256u << 10, bytes_max = 2u << 20;
+  static constexpr std::chrono::milliseconds quick{15}, slow{40}; ///< From its begin to its answer.
+
+  uint64_t bytes() const { return bytes_; }
+  void took(std::chrono::nanoseconds time) {
+    if (time < quick)
+      bytes_ = std::min(2 * bytes_, bytes_max);
+    else if (time > slow)
+      bytes_ = std::max(bytes_ / 2, bytes_min);
+  }
+
+private:
+  uint64_t bytes_ = 512u << 10;
+};
+
+} // namespace ringmaster
