@@ -106,14 +106,14 @@ caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uin
 }
 
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
-// second on a link of 1 Gb/s. So a copy goes in pieces, of which two are under way (`copy_pace`). They end where huge
-// pages of the device's memory do: a page that nobody has used is made as one when all of it is about to be written.
+// second on a link of 1 Gb/s. So a copy goes in pieces, of which one or two are under way (`copy_pace`). They end where
+// huge pages of the device's memory do: a page that nobody has used is made as one when all of it is about to be
+// written.
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
   const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
   const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take) {
   using clock = std::chrono::steady_clock;
-  constexpr size_t under_way_max = 2;
   const bool is_single = bytes <= copy_pace::bytes_max;
   uint64_t place = 0; // of no matter for a single piece
   if (!is_single) {
@@ -144,7 +144,7 @@ caf::error client::copy_in_pieces(
   };
   uint64_t next = 0;
   do {
-    while (!problem && under_way.size() < under_way_max && (next < bytes || (bytes == 0 && under_way.empty()))) {
+    while (!problem && under_way.size() < pace.under_way_max() && (next < bytes || (bytes == 0 && under_way.empty()))) {
       auto piece_bytes = piece_at(next);
       under_way.push_back({next, piece_bytes, clock::now(), begin_piece(next, piece_bytes)});
       next += piece_bytes;

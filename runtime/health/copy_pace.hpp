@@ -7,15 +7,18 @@
 namespace ringmaster {
 
 /// How large the pieces of a large copy are, each a message. What others say waits behind those that are under way, so
-/// on a slow link they are small; where they take next to nothing they are as large as a huge page, since each costs a
-/// message and its answer. Sizes are powers of two: pieces that end where one ends fill huge pages. Pure.
+/// on a slow link they are small; where they take next to nothing they are as large as a huge page, which is made as
+/// one when all of it is about to be written. The first goes alone: nobody knows the way yet. Sizes are powers of two.
+/// Pure.
 class copy_pace {
 public:
   static constexpr uint64_t bytes_min = 256u << 10, bytes_max = 2u << 20;
   static constexpr std::chrono::milliseconds quick{15}, slow{40}; ///< From its begin to its answer.
 
   uint64_t bytes() const { return bytes_; }
+  size_t under_way_max() const { return is_known_ ? 2 : 1; }
   void took(std::chrono::nanoseconds time) {
+    is_known_ = true;
     if (time < quick)
       bytes_ = std::min(2 * bytes_, bytes_max);
     else if (time > slow)
@@ -23,7 +26,8 @@ public:
   }
 
 private:
-  uint64_t bytes_ = 512u << 10;
+  uint64_t bytes_ = bytes_max;
+  bool is_known_ = false;
 };
 
 } // namespace ringmaster
