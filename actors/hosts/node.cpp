@@ -170,7 +170,6 @@ void node_state::forget_visitors(const proto::NodePeers& x) {
 }
 
 void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer) {
-  constexpr auto try_again = std::chrono::seconds{5};
   auto known = peers_.find(x.peer());
   if (known == peers_.end()) {
     if (peer)
@@ -185,17 +184,35 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     known->second.met = peer->address();
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
+    if (known->second.half_made_until)
+      tell_again(known->second, "a connection that was half made is made");
     if (known->second.apart) {
       spdlog::info("there is a direct way to node {} again", x.peer());
       tell_apart(known->second, {});
     }
     return;
   }
-  if (!std::exchange(known->second.warned, true))
+  not_met(known->second, x.why());
+}
+
+void node_state::not_met(known_peer& peer, const std::string& why) {
+  constexpr auto try_again = std::chrono::seconds{5};
+  auto now = self->clock().now();
+  if (!std::exchange(peer.warned, true))
     spdlog::warn("there is no direct way to node {}, so that blocks pass through the coordinator's process: {}",
-                 x.peer(), x.why());
-  tell_apart(known->second, x.why());
-  self->delayed_send(self, try_again, known->second.where);
+                 peer.where.name(), why);
+  if (!peer.apart)
+    peer.half_made_until = now + loss_limit();
+  tell_apart(peer, why);
+  if (peer.half_made_until && now >= *peer.half_made_until)
+    tell_again(peer, why);
+  self->delayed_send(self, try_again, peer.where);
+}
+
+void node_state::tell_again(known_peer& peer, const std::string& why) {
+  peer.half_made_until.reset();
+  peer.apart = false;
+  tell_apart(peer, why);
 }
 
 void node_state::tell_apart(known_peer& peer, const std::string& why) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 
 namespace ringmaster {
 
@@ -60,6 +61,9 @@ private:
     /// A connection that was lost is not made again before. The other end may not know that it is lost: then CAF would
     /// go on with the old one for what it has to say, and tell nobody when that ends.
     std::chrono::steady_clock::time_point not_before = {};
+    /// A try of ours came to nothing, but the other end may have taken the connection for made: what it says is lost
+    /// until it knows better, which is at this time.
+    std::optional<std::chrono::steady_clock::time_point> half_made_until = {};
     bool trying = false;
     bool apart = false;  ///< As the coordinator was told.
     bool warned = false; ///< The log has been.
@@ -74,6 +78,10 @@ private:
   caf::timespan loss_limit() const;
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
   void tell_apart(known_peer& peer, const std::string& why);
+  /// Once more, so that what runs is run again: some of it was lost on a connection that only the other end had.
+  void tell_again(known_peer& peer, const std::string& why);
+  /// A try to connect came to nothing.
+  void not_met(known_peer& peer, const std::string& why);
   /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
   void lost_way(known_peer& peer, const caf::error& why);
 
