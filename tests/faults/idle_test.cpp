@@ -2,8 +2,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "tests/support/launched_program.hpp"
-#include "tests/support/temporary_directory.hpp"
+#include "tests/faults/started_coordinator.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,29 +34,25 @@ struct processor_use {
 } // namespace
 
 TEST_CASE("idle: coordinator, nodes and a client that have worked take next to no processor time") {
-  test::temporary_directory dir;
-  const auto port_file = (dir.path() / "port").string();
-  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
-  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
-  std::string where;
-  std::ifstream{port_file} >> where;
-  where.insert(0, "127.0.0.1:");
-  launched_program one{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--name", "one"}};
-  launched_program other{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--name", "other"}};
+  test::started_coordinator coordinator;
+  launched_program one{{RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "2", "--name", "one"}};
+  launched_program other{
+    {RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "2", "--name", "other"}};
   configuration cfg;
-  REQUIRE_FALSE(cfg.read({"--node.join=" + where}, std::nullopt));
+  REQUIRE_FALSE(cfg.read({"--node.join=" + coordinator.where}, std::nullopt));
   caf::actor_system system{cfg};
   auto home = cluster::open(system, cfg.values());
   REQUIRE_MESSAGE(home, render(home.error()));
   client user{system, (*home)->coordinator()};
   REQUIRE(user.devices(4, std::chrono::seconds{10}));
-  launched_program work{{RINGMASTER_PROGRAM, "bench", "--join", where, "--samples", "1", "--max-bytes", "64K"}};
+  launched_program work{
+    {RINGMASTER_PROGRAM, "bench", "--join", coordinator.where, "--samples", "1", "--max-bytes", "64K"}};
   REQUIRE(work.finish() == 0);
   auto comm = user.comm_init(4, proto::SHRINK); // that nobody calls anything of
   REQUIRE_MESSAGE(comm, render(comm.error()));
 
   const std::pair<std::string, pid_t> all[] = {
-    {"coordinator", coordinator.child.pid()}, {"node", one.child.pid()}, {"client", ::getpid()}};
+    {"coordinator", coordinator.pid()}, {"node", one.child.pid()}, {"client", ::getpid()}};
   std::vector<processor_use> before;
   for (auto& [who, pid] : all)
     before.emplace_back(pid);
@@ -74,18 +69,12 @@ TEST_CASE("idle: coordinator, nodes and a client that have worked take next to n
 }
 
 TEST_CASE("idle: a node that stood still before anybody asked is told with all of its silence") {
-  test::temporary_directory dir;
-  const auto port_file = (dir.path() / "port").string();
-  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
-  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
-  std::string where;
-  std::ifstream{port_file} >> where;
-  where.insert(0, "127.0.0.1:");
-  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--name", "one"}};
+  test::started_coordinator coordinator;
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "1", "--name", "one"}};
   configuration cfg;
   REQUIRE_FALSE(cfg.read({}, std::nullopt));
   caf::actor_system system{cfg};
-  auto host = connect(system, where, std::chrono::seconds{10});
+  auto host = connect(system, coordinator.where, std::chrono::seconds{10});
   REQUIRE_MESSAGE(host, render(host.error()));
   client user{system, *host};
   REQUIRE(user.devices(1, std::chrono::seconds{10}));

@@ -3,8 +3,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/version.hpp"
-#include "tests/support/launched_program.hpp"
-#include "tests/support/temporary_directory.hpp"
+#include "tests/faults/started_coordinator.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
@@ -77,16 +76,11 @@ TEST_CASE("versions: nodes, ranks and commands of this one leave a coordinator o
 }
 
 TEST_CASE("versions: a coordinator refuses nodes of another one, says both, and goes on") {
-  temporary_directory dir;
-  const auto port_file = (dir.path() / "port").string();
-  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--port-file", port_file}};
-  REQUIRE(coordinator.wait_until([&] { return std::filesystem::exists(port_file); }));
-  std::string port;
-  std::ifstream{port_file} >> port;
+  started_coordinator coordinator;
   configuration cfg;
   REQUIRE_FALSE(cfg.read({}, std::nullopt));
   caf::actor_system system{cfg};
-  auto host = connect(system, "127.0.0.1:" + port, std::chrono::seconds{10});
+  auto host = connect(system, coordinator.where, std::chrono::seconds{10});
   REQUIRE_MESSAGE(host, render(host.error()));
   caf::scoped_actor self{system};
   for (auto protocol : {0u, protocol_version - 1, protocol_version + 1}) {
