@@ -4,6 +4,7 @@
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/text/quantity_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -214,8 +215,11 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
     device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),
     [&state](const DeviceId& id, const proto::FaultRequest& x) {
+      // One whose process stands still has it when it goes on: whoever asked is told so soon.
+      constexpr auto soon = std::chrono::seconds{2};
       state.part_ranks(device_id{id.value()});
-      return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x, state.options.request_limit);
+      return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x,
+                                              std::min<caf::timespan>(soon, state.options.request_limit));
     },
     [&state](const proto::NodeJoinRequest& x,
              const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {

@@ -121,8 +121,11 @@ public:
   // -- what everybody is doing (coordinator_status.cpp) --
   /// As far as communicators know it, and which nodes have not answered within a moment.
   caf::result<proto::ClusterStatus> cluster_status();
-  /// Until the node has answered, however late, it counts as silent from then on.
-  void note_silence(node_id id, uint64_t since_ns);
+  /// Asks a node for a sign of life: `then` is told within a moment how long it has been silent, 0 where it answers or
+  /// has ended.
+  void find_silence(node_id id, std::function<void(uint64_t silent_ns)> then);
+  /// What went wrong with a node; where it is silent, with that. `then` is called within a moment.
+  void say_silence(node_id id, const caf::error& problem, std::function<void(const caf::error&)> then);
 
   uint64_t now_ns() const { return options.clock.unix_ns(self->clock().now()); }
 
@@ -131,6 +134,9 @@ private:
     proto::ClusterInfoRequest request;
     caf::typed_response_promise<proto::ClusterInfo> promise;
   };
+
+  /// Until the node has answered, however late, it counts as silent from then on.
+  void note_silence(node_id id, uint64_t since_ns);
 
   /// How a device went. `noticed_by` is empty where it has left in good order.
   struct departure {

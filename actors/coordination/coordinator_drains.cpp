@@ -103,9 +103,10 @@ void coordinator_state::drain_expired(uint64_t number) {
     return;
   if (auto left = drains_.nodes(); std::find(left.begin(), left.end(), call.mapped().node) == left.end())
     let_stay(call.mapped().node);
-  call.mapped().promise.deliver(refusal<proto::DrainResponse>(
-    errc::timed_out, fmt::format("node {} was not drained within {}: {}", devices.name_of(call.mapped().node),
-                                 duration_text(static_cast<uint64_t>(call.mapped().limit.count())), *waited)));
+  auto problem = make_error(errc::timed_out,
+                            fmt::format("node {} was not drained within {}: {}", devices.name_of(call.mapped().node),
+                                        duration_text(static_cast<uint64_t>(call.mapped().limit.count())), *waited));
+  say_silence(call.mapped().node, problem, refuse_by(call.mapped().promise));
 }
 
 void coordinator_state::node_drained(node_id node, const std::string& place, const caf::error& reason) {

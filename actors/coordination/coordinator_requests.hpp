@@ -75,12 +75,23 @@ auto refuse_by(caf::typed_response_promise<Response> promise) {
 /// Nothing is to be done with an answer but to pass it on.
 constexpr auto pass_on = [](const auto&) {};
 
+/// Answers with the refusal of an error; where a device has not answered in time, with the silence of its node.
+template <class Response>
+auto refuse_for(coordinator_state& state, device_id id, caf::typed_response_promise<Response> promise) {
+  return [&state, id, promise](const caf::error& problem) mutable {
+    auto device = state.devices.find(id);
+    if (device == nullptr || code_of(problem) != errc::timed_out)
+      return refuse_by(promise)(problem);
+    state.say_silence(device->node, problem, refuse_by(promise));
+  };
+}
+
 /// Asks a device for a client. `look` sees the answer first.
 template <class Response, class Request, class Look = decltype(pass_on)>
 caf::result<Response> ask_device(coordinator_state& state, device_id id, const Request& request, caf::timespan limit,
                                  Look look = pass_on) {
   auto promise = state.self->make_response_promise<Response>();
-  ask_device_then<Response>(state, id, request, limit, deliver_to(promise, look), refuse_by(promise));
+  ask_device_then<Response>(state, id, request, limit, deliver_to(promise, look), refuse_for(state, id, promise));
   return promise;
 }
 

@@ -1,8 +1,10 @@
 // The COORDINATOR says what everybody is doing, and who does not answer, without waiting for anybody.
 #include "actors/coordination/coordinator_requests.hpp"
 #include "actors/coordination/gathering.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace ringmaster {
 
@@ -43,41 +45,39 @@ void ask_communicator(coordinator_state& state, communicator_id id, const known_
     });
 }
 
-/// A node that does not answer may have been silent before it was asked: its process's heartbeats tell.
-void count_from_last_word(coordinator_state& state, node_id id, const status_gathering& all, int index) {
-  if (!state.options.silence_watch)
-    return;
+void ask_node(coordinator_state& state, node_id id, const status_gathering& all, int index) {
   ++all->waiting;
-  state.self->request(state.options.silence_watch, watch_limit, state.devices.nodes().at(id).handle->node())
-    .then(
-      [all, index](uint64_t silent_ns) {
-        auto& node = *all->answer.mutable_cluster()->mutable_nodes(index);
-        node.set_silent_ns(std::max(node.silent_ns(), silent_ns));
-        all->told();
-      },
-      [all](const caf::error&) { all->told(); });
-}
-
-void ask_node(coordinator_state& state, node_id id, const known_node& known, const status_gathering& all, int index) {
-  auto node = caf::actor_cast<node_actor>(known.handle);
-  if (!node)
-    return;
-  ++all->waiting;
-  auto asked_ns = all->answer.time_ns();
-  state.self->request(node, node_limit, proto::AliveRequest{})
-    .then([all](const proto::AliveResponse&) { all->told(); },
-          [&state, all, id, index, asked_ns](const caf::error& problem) {
-            if (problem == caf::sec::request_timeout && state.devices.nodes().count(id) != 0) {
-              state.note_silence(id, asked_ns);
-              auto since = state.silent_since.at(id);
-              all->answer.mutable_cluster()->mutable_nodes(index)->set_silent_ns(state.now_ns() - since);
-              count_from_last_word(state, id, all, index);
-            }
-            all->told();
-          });
+  state.find_silence(id, [all, index](uint64_t silent_ns) {
+    if (silent_ns > 0)
+      all->answer.mutable_cluster()->mutable_nodes(index)->set_silent_ns(silent_ns);
+    all->told();
+  });
 }
 
 } // namespace
+
+void coordinator_state::find_silence(node_id id, std::function<void(uint64_t silent_ns)> then) {
+  auto known = devices.nodes().find(id);
+  auto node = known == devices.nodes().end() ? node_actor{} : caf::actor_cast<node_actor>(known->second.handle);
+  if (!node)
+    return then(0);
+  auto asked_ns = now_ns();
+  self->request(node, node_limit, proto::AliveRequest{})
+    .then([then](const proto::AliveResponse&) { then(0); },
+          [this, id, asked_ns, then](const caf::error& problem) {
+            auto known = devices.nodes().find(id);
+            if (problem != caf::sec::request_timeout || known == devices.nodes().end())
+              return then(0);
+            note_silence(id, asked_ns);
+            auto silent_ns = now_ns() - silent_since.at(id);
+            if (!options.silence_watch)
+              return then(silent_ns);
+            // It may have been silent before it was asked: its process's heartbeats tell.
+            self->request(options.silence_watch, watch_limit, known->second.handle->node())
+              .then([then, silent_ns](uint64_t since_word) { then(std::max(silent_ns, since_word)); },
+                    [then, silent_ns](const caf::error&) { then(silent_ns); });
+          });
+}
 
 void coordinator_state::note_silence(node_id id, uint64_t since_ns) {
   auto node = devices.nodes().find(id);
@@ -86,6 +86,18 @@ void coordinator_state::note_silence(node_id id, uint64_t since_ns) {
   auto answered = [this, id] { silent_since.erase(id); };
   self->request(caf::actor_cast<node_actor>(node->second.handle), caf::infinite, proto::AliveRequest{})
     .then([answered](const proto::AliveResponse&) { answered(); }, [answered](const caf::error&) { answered(); });
+}
+
+void coordinator_state::say_silence(node_id id, const caf::error& problem,
+                                    std::function<void(const caf::error&)> then) {
+  find_silence(id, [problem, then](uint64_t silent_ns) {
+    if (silent_ns == 0)
+      return then(problem);
+    then(make_error(code_of(problem),
+                    fmt::format("{}; its process has been silent for {}: it stands still, or its host, "
+                                "or the way there",
+                                render(problem), duration_text(silent_ns))));
+  });
 }
 
 caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
@@ -100,7 +112,7 @@ caf::result<proto::ClusterStatus> coordinator_state::cluster_status() {
     ask_communicator(*this, id, known, all);
   int index = 0; // as `info` tells them
   for (auto& [id, known] : devices.nodes())
-    ask_node(*this, id, known, all, index++);
+    ask_node(*this, id, all, index++);
   all->told();
   return promise;
 }

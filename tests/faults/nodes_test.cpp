@@ -182,6 +182,33 @@ TEST_CASE("nodes: status says which one stands still and for how long, at once, 
   CHECK(cluster.end() == "");
 }
 
+TEST_CASE("nodes: what is asked of one that stands still is answered with its silence, and strikes when it goes on") {
+  simulated_nodes cluster{nodes_of(1, {1, 2})};
+  auto lost = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices(0).metadata();
+  auto where = cluster.host_index_of(lost.deviceid().value()).value();
+  auto name = simulated_nodes::name_of(where);
+  cluster.pause(where);
+  auto begun = cluster.now();
+  auto killed = cluster.ask_coordinator<proto::FaultResponse>(lost.deviceid(), fault(proto::FaultRequest::KILL));
+  CHECK(cluster.now() - begun < 2100ms);
+  auto silence = ": it stands still, or its host, or the way there";
+  CHECK(
+    killed.error()
+    == fmt::format("device 0x{:x}, {} on host-of-{}, pid {} did not answer within 2.0 s; its process has been silent "
+                   "for 40 ms{}",
+                   lost.deviceid().value(), name, name, where, silence));
+  proto::DrainRequest drain;
+  drain.set_node(name);
+  drain.set_timeout_ns(3'000'000'000);
+  auto drained = cluster.ask_coordinator<proto::DrainResponse>(drain);
+  CHECK(drained.error()
+        == fmt::format("node {} was not drained within 3 s: it has been told to end, and has not; its process has been "
+                       "silent for 3.08 s{}",
+                       name, silence));
+  cluster.resume(where);
+  cluster.run_until([&] { return !cluster.is_there(lost.deviceid().value()); });
+}
+
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);
