@@ -10,6 +10,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/console/ending_signals.hpp"
+#include "tools/console/own_memory.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
                                    const std::function<void()>& now_and_then,
                                    const std::function<void(const caf::down_msg&)>& other_down) {
+  freed_memory freed;
   for (;;) {
     std::optional<caf::error> ended;
     self->receive(
@@ -79,6 +81,7 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
     if (is_to_end())
       return exit_ok;
     now_and_then();
+    freed.give_back_now_and_then();
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace ringmaster {
@@ -7,5 +8,17 @@ namespace ringmaster {
 /// Bytes of memory that this process holds beside mapped files: its heap and stacks, without what the heap could give
 /// back. 0 where the system does not say (/proc/self/status).
 uint64_t own_memory_bytes();
+
+/// Gives back what the heap of a process that lives long holds freed. glibc by itself keeps up to 64 MiB in each of its
+/// arenas, of which there are eight a core, once it has seen large blocks; that is good while they come and go, so it
+/// stays so for a while.
+class freed_memory {
+public:
+  /// For a loop: does it every ten seconds.
+  void give_back_now_and_then();
+
+private:
+  std::chrono::steady_clock::time_point next_ = {};
+};
 
 } // namespace ringmaster
