@@ -215,6 +215,14 @@ caf::expected<std::vector<std::string>> client::drain(const std::string& node, c
   return std::vector<std::string>{answer->done().begin(), answer->done().end()};
 }
 
+caf::error client::tell_absent(const std::string& group, uint32_t rank, const std::string& cause) {
+  proto::RankAbsentRequest request;
+  request.set_group(group);
+  request.set_rank(rank);
+  request.set_cause(cause);
+  return error_from(ask<proto::RankAbsentResponse>(std::move(request)));
+}
+
 caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
   return error_from(ask<proto::FaultResponse>(to_wire(device), fault));
 }

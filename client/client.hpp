@@ -51,6 +51,8 @@ public:
   /// The node's devices leave their communicators when what runs has ended, then it ends; waits for that. What it has
   /// left, in sentences. Errors: refused; timed_out, saying what was waited for.
   caf::expected<std::vector<std::string>> drain(const std::string& node, caf::timespan within);
+  /// The process of a rank has ended: whoever waits for it in vain hears so. `group`: "world" under caf-run.
+  caf::error tell_absent(const std::string& group, uint32_t rank, const std::string& cause);
   caf::error inject(device_id device, const proto::FaultRequest& fault);
 
   // -- communicators --

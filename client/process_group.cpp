@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <utility>
 
 namespace ringmaster {
 
@@ -27,20 +28,30 @@ void pause(caf::actor_system& system, caf::timespan time) {
   self->receive(caf::after(time) >> [] {});
 }
 
-/// The coordinator, as soon as whoever hosts it listens.
+/// The coordinator, as soon as whoever hosts it listens. One that was there before us does not come again.
 caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const launched_process& us,
                                                     caf::timespan limit) {
   constexpr auto try_again = std::chrono::milliseconds{20};
+  constexpr auto worth_a_word = std::chrono::seconds{3};
   auto where = text_of(us.coordinator);
-  for (auto give_up = steady::now() + limit;;) {
+  const auto began = steady::now(), give_up = began + limit;
+  for (auto told = false;;) {
     auto found = connect(system, where, std::max<caf::timespan>(give_up - steady::now(), try_again));
     if (found || code_of(found.error()) != errc::unreachable)
       return found;
-    if (steady::now() >= give_up)
+    auto now = steady::now();
+    if (us.coordinator_runs && now >= began + worth_a_word)
+      return make_error(errc::timed_out,
+                        fmt::format("the coordinator at {} ({}) was there before, and is not any more: {}", where,
+                                    us.coordinator_origin, render(found.error())));
+    if (now >= give_up)
       return make_error(errc::timed_out,
                         fmt::format("rank 0 was not found at {} ({}) within {}. MASTER_ADDR and MASTER_PORT, or "
                                     "RINGMASTER_COORDINATOR=HOST:PORT, say on every rank where it is. Why: {}",
                                     where, us.coordinator_origin, text_of(limit), render(found.error())));
+    if (now >= began + worth_a_word && !std::exchange(told, true))
+      spdlog::warn("rank {} waits for rank 0 at {} ({}), for {} at most: {}", us.rank, where, us.coordinator_origin,
+                   text_of(limit), render(found.error()));
     pause(system, try_again);
   }
 }
@@ -100,6 +111,8 @@ caf::error process_group::play_all(uint32_t count) {
 
 caf::error process_group::play_one() {
   auto& us = *launched_;
+  if (us.join_limit && options_.ranks.join_timeout == options{}.ranks.join_timeout)
+    options_.ranks.join_timeout = *us.join_limit;
   name_ = us.job.empty() ? "world" : "world of " + us.job;
   options_.device.count = 1;
   if (options_.node.name.empty())

@@ -103,6 +103,8 @@ using communicator_actor = caf::typed_actor<
   caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<joint_arrivals>,
   // COORDINATOR: what is under way between two members may be lost.
   caf::reacts_to<proto::WayLost>,
+  // COORDINATOR: another communicator has given up this member, and it is ended.
+  caf::reacts_to<proto::MemberLost>,
   // COORDINATOR: these members are to leave. Answers when they have, or cannot.
   caf::replies_to<proto::LeaveRequest>::with<proto::LeaveResponse>,
   // INTERNAL: send the plans that have gathered; the data of the joint operation of this number is where it belongs.
@@ -175,6 +177,8 @@ using coordinator_actor = caf::typed_actor<
   // RANK that a process of its own plays: I am here; I have done my part. Each answers when that is so of all.
   caf::replies_to<proto::RendezvousRequest>::with<proto::RendezvousResponse>,
   caf::replies_to<proto::FinalizeRequest>::with<proto::FinalizeResponse>,
+  // LAUNCHER: its process has ended.
+  caf::replies_to<proto::RankAbsentRequest>::with<proto::RankAbsentResponse>,
   // RANK: where its communicator's ranks meet without a message, and what they have done there.
   caf::replies_to<proto::MeetingRequest>::with<proto::MeetingResponse>, caf::reacts_to<proto::MetReport>,
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,

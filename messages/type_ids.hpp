@@ -146,5 +146,7 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CollectiveResponses))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Records))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankAbsentRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankAbsentResponse))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

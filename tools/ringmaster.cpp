@@ -2,14 +2,15 @@
 #include "runtime/configuration/places.hpp"
 #include "tools/bench/bench_command.hpp"
 #include "tools/bench/chart_command.hpp"
+#include "tools/cluster/absent_command.hpp"
 #include "tools/cluster/destroy_command.hpp"
 #include "tools/cluster/drain_command.hpp"
 #include "tools/cluster/fault_commands.hpp"
 #include "tools/cluster/info_command.hpp"
-#include "tools/cluster/log_command.hpp"
 #include "tools/cluster/node_commands.hpp"
 #include "tools/cluster/status_command.hpp"
 #include "tools/demo/demo_command.hpp"
+#include "tools/journal/log_command.hpp"
 #include "tools/layouts/layout_command.hpp"
 #include "tools/layouts/partition_command.hpp"
 #include "tools/options/program.hpp"
@@ -36,12 +37,12 @@ int main(int argc, char** argv) {
   const program ringmaster{"ringmaster",
                            "collective communication and training on simulated devices",
                            {
-                             demo_command(),   train_for_real_command(), bench_command(), chart_command(),
-                             prove_command(),  simulate_command(),       plan_command(),  partition_command(),
-                             layout_command(), puzzles_command(),        draw_command(),  explain_command(),
-                             tune_command(),   coordinator_command(),    node_command(),  status_command(),
-                             info_command(),   kill_command(),           hang_command(),  slow_command(),
-                             drain_command(),  destroy_command(),        log_command(),
+                             demo_command(),   train_for_real_command(), bench_command(),  chart_command(),
+                             prove_command(),  simulate_command(),       plan_command(),   partition_command(),
+                             layout_command(), puzzles_command(),        draw_command(),   explain_command(),
+                             tune_command(),   coordinator_command(),    node_command(),   status_command(),
+                             info_command(),   kill_command(),           hang_command(),   slow_command(),
+                             drain_command(),  destroy_command(),        absent_command(), log_command(),
                            },
                            "`caf-run` starts a whole cluster.",
                            configuration_line};

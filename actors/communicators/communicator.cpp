@@ -274,7 +274,7 @@ void communicator_state::tick() {
     return;
   ask_progress(watched());
   joint_->note_moving(now());
-  if (watch_->stalled(now()) && state() == epoch_change::phase::active) {
+  if (something_runs() && watch_->stalled(now()) && state() == epoch_change::phase::active) {
     auto limit_s = std::chrono::duration<double>{watch_->stalled_after()}.count();
     auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain());
     change([&] { return epochs_->stalled(reason); });
@@ -371,6 +371,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::WayLost& x) { state.way_lost(x.reason()); },
+    [&state](const proto::MemberLost& x) { state.on_member_lost(x); },
     [&state](atom::flush) { state.flush_gathered(); },
     [&state](atom::resume, uint64_t number) { state.moved(number); },
     [&state](atom::tick) { state.tick(); },

@@ -106,6 +106,8 @@ public:
   void on_report(const proto::RankReports& x);
   void on_node_report(const proto::ProgressReport& x);
   void way_lost(const std::string& reason);
+  /// The coordinator has given it up, for another communicator.
+  void on_member_lost(const proto::MemberLost& x);
   /// Without a reason they are to stay after all (communicator_leaving.cpp).
   void leave(const proto::LeaveRequest& x, leave_promise promise);
   void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
@@ -214,7 +216,9 @@ private:
   void note_clock(const proto::ProgressReport& x);
   std::string explain() const;
   communicator_view view() const;
-  bool watching() const { return !operations().nothing_in_flight() || epochs_->changing(); }
+  bool something_runs() const { return !operations().nothing_in_flight() || epochs_->changing(); }
+  /// Also while ranks wait for others' calls: a process that stands still makes none.
+  bool watching() const { return something_runs() || desk_->open() > 0; }
   void keep_ticking();
   std::vector<device_id> watched() const;
   void ask_progress(const std::vector<device_id>& devices);

@@ -23,6 +23,7 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
   }
   desk_->call(ticket, x, limited, now());
   serve_calls();
+  keep_ticking();
 }
 
 void communicator_state::answer_if_it_dies() {

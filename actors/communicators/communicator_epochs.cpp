@@ -54,7 +54,11 @@ void communicator_state::on_down(const caf::down_msg& x) {
   auto i = std::find_if(handles_.begin(), handles_.end(),
                         [&](auto& y) { return y.second.device->address() == x.source; });
   if (i != handles_.end())
-    lose(i->first, render(x.reason), "monitor", false);
+    lose(i->first, render(x.reason), x.reason == caf::exit_reason::user_shutdown ? "" : "monitor", false);
+}
+
+void communicator_state::on_member_lost(const proto::MemberLost& x) {
+  lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false);
 }
 
 void communicator_state::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence) {

@@ -41,9 +41,20 @@ auto communicator_call(coordinator_state& state) {
 caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const proto::CommDestroyRequest& x) {
   auto limit = state.options.request_limit + state.options.communicators.operation_limit; // streams may be given up
   communicator_id id{x.comm_id()};
-  return ask_communicator<proto::CommDestroyResponse>(state, id, x, limit, [&state, id](auto&) {
-    state.communicator_ended(id, {});
-  }); // before the client can ask for its devices
+  auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
+  const bool is_there = state.communicators.find(id) != nullptr;
+  ask_communicator_then<proto::CommDestroyResponse>(
+    state, id, x, limit,
+    [&state, id, promise](proto::CommDestroyResponse& y) mutable {
+      state.communicator_ended(id, {}); // before the client can ask for its devices
+      promise.deliver(std::move(y));
+    },
+    [&state, id, promise, is_there](const caf::error& problem) mutable {
+      bool ended = is_there && state.communicators.find(id) == nullptr; // somebody else's wish came first
+      promise.deliver(ended ? verdict<proto::CommDestroyResponse>(caf::none)
+                            : refusal<proto::CommDestroyResponse>(problem));
+    });
+  return promise;
 }
 
 caf::result<proto::StreamSynchronizeResponse> synchronize(coordinator_state& state, device_id id,
@@ -167,6 +178,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](proto::RankCall& x) { return rank_call(state, x); },
     [&state](const proto::RendezvousRequest& x) { return state.rendezvous(x); },
     [&state](const proto::FinalizeRequest& x) { return state.finalize(x); },
+    [&state](const proto::RankAbsentRequest& x) { return state.rank_absent(x); },
     [&state](const proto::MeetingRequest& x) { return state.meeting(x); },
     [&state](const proto::MetReport& x) { state.met(x); },
     [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },

@@ -100,6 +100,8 @@ public:
   // -- ranks that processes of their own play (coordinator_ranks.cpp) --
   caf::result<proto::RendezvousResponse> rendezvous(const proto::RendezvousRequest& x);
   caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
+  /// Ends the waiting for a rank that will not come.
+  proto::RankAbsentResponse rank_absent(const proto::RankAbsentRequest& x);
   /// Where they meet without a message.
   proto::MeetingResponse meeting(const proto::MeetingRequest& x);
   void met(const proto::MetReport& x);

@@ -2,6 +2,7 @@
 #include "actors/coordination/coordinator.hpp"
 
 #include "runtime/coordination/common_route.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
@@ -39,6 +40,7 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   answer.set_node_id(id->value);
   answer.set_time_ns(now_ns());
   answer.set_route(options.route);
+  answer.set_same_clock(x.host_id() != 0 && x.host_id() == this_host());
   return answer;
 }
 
@@ -185,8 +187,16 @@ void coordinator_state::fence(device_id id, const departure& how) {
   if (device == nullptr)
     return;
   auto handle = device->handle;
+  auto all = device->communicators; // one that stands still sends no word of its end: each is told
   note_silence(device->node, how.noticed_ns != 0 ? how.noticed_ns : now_ns()); // the process may stand still
   device_gone(id, how);
+  proto::MemberLost lost;
+  lost.set_device_id(id.value);
+  lost.set_cause(how.cause);
+  lost.set_noticed_by(how.noticed_by);
+  for (auto number : all)
+    if (auto communicator = communicator_of(number))
+      self->send(*communicator, lost);
   self->send_exit(caf::actor_cast<caf::actor>(handle.device),
                   make_error(errc::suspected, "ended on suspicion: " + how.cause));
 }

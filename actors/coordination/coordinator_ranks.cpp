@@ -45,6 +45,12 @@ caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::Fi
   return promise;
 }
 
+proto::RankAbsentResponse coordinator_state::rank_absent(const proto::RankAbsentRequest& x) {
+  for (auto& told : ranks_.absent(x))
+    answer_ranks(told.to, {}, told.problem);
+  return verdict<proto::RankAbsentResponse>(caf::none);
+}
+
 void coordinator_state::answer_ranks(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made,
                                      const caf::error& problem) {
   for (auto number : waiters) {

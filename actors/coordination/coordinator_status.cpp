@@ -65,15 +65,15 @@ void coordinator_state::find_silence(node_id id, std::function<void(uint64_t sil
   self->request(node, node_limit, proto::AliveRequest{})
     .then([then](const proto::AliveResponse&) { then(0); },
           [this, id, asked_ns, then](const caf::error& problem) {
-            auto known = devices.nodes().find(id);
-            if (problem != caf::sec::request_timeout || known == devices.nodes().end())
+            auto still = devices.nodes().find(id);
+            if (problem != caf::sec::request_timeout || still == devices.nodes().end())
               return then(0);
             note_silence(id, asked_ns);
             auto silent_ns = now_ns() - silent_since.at(id);
             if (!options.silence_watch)
               return then(silent_ns);
             // It may have been silent before it was asked: its process's heartbeats tell.
-            self->request(options.silence_watch, watch_limit, known->second.handle->node())
+            self->request(options.silence_watch, watch_limit, still->second.handle->node())
               .then([then, silent_ns](uint64_t since_word) { then(std::max(silent_ns, since_word)); },
                     [then, silent_ns](const caf::error&) { then(silent_ns); });
           });

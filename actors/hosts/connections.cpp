@@ -32,17 +32,19 @@ namespace {
 
 using multiplexer = caf::io::network::default_multiplexer;
 
+/// For the other host's system to take a connection.
+constexpr caf::timespan connect_limit = std::chrono::seconds{3};
+
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
 public:
   connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way,
-            std::shared_ptr<std::atomic<bool>> accepted)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)) {}
+            std::shared_ptr<std::atomic<bool>> accepted, caf::timespan limit)
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)), limit_(limit) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
-    constexpr auto limit = std::chrono::seconds{3};
-    auto made = open_connection({host, port}, limit);
+    auto made = open_connection({host, port}, limit_);
     if (!made)
       return std::move(made.error());
     limit_way(made->descriptor);
@@ -68,14 +70,16 @@ private:
 
   const std::chrono::milliseconds way_;
   const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
+  const caf::timespan limit_;                         ///< For that.
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
-                                        std::shared_ptr<std::atomic<bool>> accepted = {}) {
+                                        std::shared_ptr<std::atomic<bool>> accepted = {},
+                                        caf::timespan limit = connect_limit) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted));
+  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted), limit);
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -130,12 +134,11 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   const auto accepted = std::make_shared<std::atomic<bool>>(false);
   caf::scoped_actor self{system};
   for (auto told = false;;) {
-    auto connects = make_connector(system, way, accepted);
+    auto left = std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0});
+    auto connects = make_connector(system, way, accepted, std::min<caf::timespan>(connect_limit, left - left / 10));
     caf::error problem;
     published_actor found;
-    auto answer = self->request(connects,
-                                std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0}),
-                                caf::connect_atom_v, there.host, there.port);
+    auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);
     auto next_look = [] { return std::chrono::high_resolution_clock::now() + no_more_connecting::look; }; // CAF's clock
     while (!no_more_connecting::is_so() && !self->await_data(next_look()))
       if (!told && *accepted && std::chrono::steady_clock::now() - began >= worth_a_word) {

@@ -28,6 +28,7 @@ void node_state::join(const proto::Adopt& x) {
   request.set_devices(options.devices);
   request.set_hostname(options.hostname);
   request.set_protocol(protocol_version);
+  request.set_host_id(options.host_id);
   request.set_route(options.device.streams_options.route);
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
@@ -41,6 +42,7 @@ void node_state::join(const proto::Adopt& x) {
         if (auto problem = error_in(y))
           return self->quit(std::move(problem));
         id_ = node_id{y.node_id()};
+        same_clock_ = y.same_clock();
         note_clock(asked_ns, y.time_ns());
         options.device.streams_options.force(y.route());
         host(id_, wanted);
@@ -55,8 +57,8 @@ void node_state::join(const proto::Adopt& x) {
 void node_state::note_clock(uint64_t asked_ns, uint64_t theirs_ns) {
   auto& journal = options.device.streams_options.journal;
   if (!journal || options.coordinator.node() == self->node())
-    return;                                                       // it is the same one
-  auto before = clock_offset::of(asked_ns, theirs_ns, unix_ns()); // the coordinator's before ours
+    return;                                                                                      // it is the same one
+  auto before = same_clock_ ? clock_offset{} : clock_offset::of(asked_ns, theirs_ns, unix_ns()); // theirs before ours
   proto::Record record;
   record.set_time_ns(theirs_ns);
   record.mutable_node_clock()->set_node_id(id_.value);
@@ -82,7 +84,8 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   };
   auto device_settings = options.device;
   device_settings.node = own;
-  device_settings.relay = make_relay(self->system(), options.report_limit, own, options.device.streams_options.clock);
+  device_settings.relay = make_relay(self->system(), options.report_limit, same_clock_ ? node_id{} : own,
+                                     options.device.streams_options.clock);
   self->link_to(device_settings.relay);
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
@@ -199,7 +202,8 @@ void node_state::not_met(known_peer& peer, const std::string& why) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto now = self->clock().now();
   if (!std::exchange(peer.warned, true))
-    spdlog::warn("there is no direct way to node {}, so that blocks pass through the coordinator's process: {}",
+    spdlog::warn("there is no direct way to node {}, so that what is said to it passes through the coordinator's "
+                 "process, and so do blocks where its memory cannot be read: {}",
                  peer.where.name(), why);
   if (!peer.apart)
     peer.half_made_until = now + loss_limit();
@@ -228,10 +232,10 @@ void node_state::tell_apart(known_peer& peer, const std::string& why) {
 
 void node_state::lost_way(known_peer& peer, const caf::error& why) {
   const auto here = places_[options.name], there = places_[peer.where.name()];
-  tell_apart(peer,
-             fmt::format("the connection between {} and {} was lost: {}; where both run, look at cable, switch and "
-                         "firewall between them",
-                         text_of(here), text_of(there), render(why)));
+  spdlog::debug("the connection with node {} was lost: {}", peer.where.name(), render(why));
+  tell_apart(peer, fmt::format("the connection between {} and {} was lost; where both run, look at cable, switch and "
+                               "firewall between them",
+                               text_of(here), text_of(there)));
   if (auto& link = options.device.streams_options.link)
     link->doubt(there.host);
 }

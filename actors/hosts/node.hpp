@@ -2,6 +2,7 @@
 
 #include "actors/devices/device.hpp"
 #include "actors/hosts/supervisor.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <chrono>
@@ -14,6 +15,7 @@ struct node_options {
   std::string name;     ///< This node's alone, or the coordinator refuses it.
   std::string hostname; ///< Of the machine.
   uint64_t pid = 0;
+  uint64_t host_id = this_host(); ///< Processes with the same one have one clock.
   uint32_t devices = 0;
   device_options device;     ///< For each of them.
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
@@ -86,6 +88,7 @@ private:
   void lost_way(known_peer& peer, const caf::error& why);
 
   node_id id_;
+  bool same_clock_ = false;                    ///< As the coordinator.
   std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
   std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
   std::map<std::string, endpoint> places_;     ///< Of all nodes, as the coordinator tells them.

@@ -41,6 +41,11 @@ drain_desk::step drain_desk::next(node_id node) {
   return result;
 }
 
+bool drain_desk::replaces(communicator_id communicator) const {
+  auto known = communicators_.find(communicator);
+  return known != nullptr && known->policy == proto::REPLACE;
+}
+
 void drain_desk::answered(node_id node, communicator_id communicator, const std::vector<device_id>& devices,
                           epoch_number epoch, const std::string& problem) {
   if (problem.empty())
@@ -55,8 +60,8 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
   if (!problem.empty())
     x.problems[communicator] = problem;
   else
-    x.done.push_back(fmt::format("communicator {} goes on without device 0x{:x}, in epoch {}", communicator.value,
-                                 fmt::join(devices, " 0x"), epoch));
+    x.done.push_back(fmt::format("communicator {} goes on without device 0x{:x}, in epoch {}{}", communicator.value,
+                                 fmt::join(devices, " 0x"), epoch, replaces(communicator) ? ", with spares" : ""));
 }
 
 std::optional<drain_desk::ending> drain_desk::gone(node_id node) {

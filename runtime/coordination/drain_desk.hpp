@@ -58,6 +58,7 @@ private:
 
   std::map<communicator_id, std::vector<device_id>> communicators_of(node_id node) const;
   std::string waits_for(node_id node, const drain& x) const;
+  bool replaces(communicator_id communicator) const;
 
   device_registry& devices_;
   const communicator_registry& communicators_;

@@ -67,6 +67,14 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
   if (rank.is_here)
     return make_error(errc::in_use, fmt::format("rank {} of \"{}\" is there already, with device 0x{:x}", x.rank(),
                                                 x.group(), rank.device));
+  absent_.erase({x.group(), x.rank()});
+  for (auto i = absent_.lower_bound({x.group(), 0}); i != absent_.end() && i->first.first == x.group(); ++i)
+    if (i->first.second < x.world_size() && !group.ranks[i->first.second].is_here) {
+      auto problem = missing(i->first, x.world_size(), i->second);
+      if (waiting(group).empty())
+        groups_.erase(x.group());
+      return problem;
+    }
   rank = {device_id{x.device_id()}, who, true, false};
   complete_group result{x.group(), {}};
   for (auto& each : group.ranks) {
@@ -113,6 +121,27 @@ std::optional<rendezvous_desk::left_group> rendezvous_desk::take_if_left(groups:
   left_group result{*group.communicator, waiting(group)};
   groups_.erase(x);
   return result;
+}
+
+caf::error rendezvous_desk::missing(const rank_of_group& who, size_t world_size, const std::string& cause) const {
+  return make_error(errc::device_lost,
+                    fmt::format("rank {} of {} of \"{}\" does not come: {}", who.second, world_size, who.first, cause));
+}
+
+std::vector<rendezvous_desk::answer> rendezvous_desk::absent(const proto::RankAbsentRequest& x) {
+  auto found = groups_.find(x.group());
+  bool gathers = found != groups_.end() && !found->second.communicator;
+  if (found != groups_.end() && (!gathers || x.rank() >= found->second.ranks.size()))
+    return {}; // it has come, and works, or there is no such rank
+  if (gathers && found->second.ranks[x.rank()].is_here)
+    return {}; // what becomes of its device says more
+  if (absent_.size() < world_size_max)
+    absent_[{x.group(), x.rank()}] = x.cause();
+  if (!gathers)
+    return {};
+  answer result{waiting(found->second), missing({x.group(), x.rank()}, found->second.ranks.size(), x.cause())};
+  groups_.erase(found);
+  return {std::move(result)};
 }
 
 std::vector<rendezvous_desk::answer> rendezvous_desk::lost(device_id device, const std::string& cause) {

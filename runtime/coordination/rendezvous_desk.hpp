@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
@@ -18,7 +19,7 @@ namespace ringmaster {
 /// and tells what to answer. Who asks has a number, until it is answered.
 ///
 ///   gathering --all have come, communicator made--> working --all have left or are lost--> gone
-///       \_ a limit passes, one is lost: gone, with the names of those that are missing
+///       \_ a limit passes, one is lost or will not come: gone, with the names of those that are missing
 class rendezvous_desk {
 public:
   using number = uint64_t;
@@ -50,6 +51,9 @@ public:
   std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
   /// The device is lost, and with it a rank: a group that gathers cannot come together, one that works is left by it.
   std::vector<answer> lost(device_id device, const std::string& cause);
+  /// The process of a rank has ended. One that has not come never will, whoever waits for it, now or later: unless it
+  /// comes.
+  std::vector<answer> absent(const proto::RankAbsentRequest& x);
   /// Whether the device is a rank's in any group.
   bool plays(device_id device) const;
   /// Groups that nobody is in any more, after a loss.
@@ -70,11 +74,15 @@ private:
     std::optional<communicator_id> communicator;
   };
   using groups = std::map<std::string, rank_group>;
+  using rank_of_group = std::pair<std::string, uint32_t>;
 
   static std::vector<number> waiting(const rank_group& x);
   std::optional<left_group> take_if_left(groups::iterator x);
 
+  caf::error missing(const rank_of_group& who, size_t world_size, const std::string& cause) const;
+
   groups groups_;
+  std::map<rank_of_group, std::string> absent_; ///< Why.
 };
 
 } // namespace ringmaster

@@ -247,6 +247,13 @@ caf::expected<std::optional<launched_process>> launched_process_of(const environ
     return problem;
   if (auto problem = read_coordinator(variables, *launcher, port, result))
     return problem;
+  if (auto name = first_set(variables, {"RINGMASTER_JOIN_TIMEOUT"})) {
+    auto limit = parse_duration_ps(value_of(variables, name));
+    if (!limit || *limit < 1000)
+      return wrong(fmt::format("{} is \"{}\", which is no time to wait in, such as 30s", name,
+                               value_of(variables, name)));
+    result.join_limit = std::chrono::nanoseconds{*limit / 1000};
+  }
   return std::optional{std::move(result)};
 }
 

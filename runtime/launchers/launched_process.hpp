@@ -4,6 +4,7 @@
 
 #include <caf/expected.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,6 +24,8 @@ struct launched_process {
   /// Who has said so: a variable's name, or "this host, which nobody has denied".
   std::string coordinator_origin;
   bool coordinator_runs = false; ///< It is there already: caf-run's.
+  /// How long the ranks may take to come, where the launcher says so: caf-run's --timeout, RINGMASTER_JOIN_TIMEOUT.
+  std::optional<std::chrono::nanoseconds> join_limit = std::nullopt;
 
   /// Whether this process has to start the coordinator, so that the others find it.
   bool hosts_coordinator() const { return rank == 0 && !coordinator_runs; }

@@ -15,7 +15,7 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
     forget_removed();
     known = known_.emplace(place, mapped_memory::reach(place, access_)).first;
     if (!known->second && place.host == this_host() && place.host != 0)
-      spdlog::warn("{}: its blocks take another way", render(known->second.error()));
+      spdlog::warn("{}: its blocks take another way, unless route.use is \"memory\"", render(known->second.error()));
   }
   if (known->second)
     if (auto damage = (*known->second)->damage())

@@ -285,7 +285,7 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
       auto& x = call->open.front();
       for (auto before = queue.begin(); before != call; ++before)
         number.value += before->open.size();
-      std::vector<std::string> missing;
+      std::vector<std::string> missing, behind; // whoever is behind another call waits for the same ones
       auto others = x.where.from == device_id{} ? ranks_ : std::vector<device_id>{x.where.from, x.where.to};
       for (auto other : others) {
         auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
@@ -296,9 +296,11 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
         if (!has_called)
           missing.push_back(fmt::format("{} has not called {} #{}", name_of_rank(other), what, number));
         else if (other != device && front(other, x.where) == nullptr)
-          missing.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
-                                        text_of(queues_.at(other).front().open.front())));
+          behind.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
+                                       text_of(queues_.at(other).front().open.front())));
       }
+      if (missing.empty())
+        missing = std::move(behind);
       if (missing.empty() && call != queue.begin())
         missing.push_back(fmt::format("its own call of {} still waits", text_of(queue.front().open.front())));
       return fmt::format("{}", fmt::join(missing, ", "));

@@ -212,11 +212,12 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
     return op.sequence > asked_at_ ? "the call came while the device was being replaced" : "";
   });
   epoch_reason_ += fmt::format("; {} took its place", text_of(place->metadata));
-  if (auto left = leaving_.extract(lost)) {
+  auto left = leaving_.extract(lost);
+  if (left)
     note_loss(left.mapped());
-    out.emplace_back(members_left{{lost}, epoch_, {}});
-  }
   quiesce(out, {}); // what was cancelled leaves the streams
+  if (left)
+    out.emplace_back(members_left{{lost}, epoch_, {}});
   return out;
 }
 

@@ -92,13 +92,24 @@ TEST_CASE("process_group: a process that ends is a rank that is lost, and its st
 }
 
 TEST_CASE("process_group: who does not come is named within the limit") {
-  launched_program run{
-    under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "no-show", "--ranks.join-timeout=700ms"})};
+  const auto program = std::string{"[ $RINGMASTER_RANK = 1 ] && exec sleep 2; exec "} + RINGMASTER_RANK_PROGRAM
+                       + " sum";
+  launched_program run{under_caf_run({"--ranks", "3", "--tag-output", "--timeout", "700ms", "sh", "-c", program})};
   CHECK(run.finish() == 1);
   CAPTURE(run.error);
   for (auto rank : {"0", "2"})
     CHECK(contains(run.error, std::string{"[rank "} + rank + "] rank_program: rank " + rank
                                 + " of 3 (caf-run): rank 1 of 3 of \"world\" did not come within 700 ms\n"));
+}
+
+TEST_CASE("process_group: where a rank's process ends before it has come, those that wait for it hear so at once") {
+  launched_program run{under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "no-show"})};
+  CHECK(run.finish() == 1);
+  CAPTURE(run.error);
+  for (auto rank : {"0", "2"})
+    CHECK(contains(run.error, std::string{"[rank "} + rank + "] rank_program: rank " + rank
+                                + " of 3 (caf-run): rank 1 of 3 of \"world\" does not come: its process exited with "
+                                  "status 0\n"));
 }
 
 TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as another one works") {

@@ -1,9 +1,12 @@
 // A cluster of several processes in virtual time: what is lost between them, and what is not.
 #include "tests/faults/history_check.hpp"
+#include "tests/support/nodes/calling_ranks.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/support/trials/collective_trial.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
@@ -207,6 +210,45 @@ TEST_CASE("nodes: what is asked of one that stands still is answered with its si
                        name, silence));
   cluster.resume(where);
   cluster.run_until([&] { return !cluster.is_there(lost.deviceid().value()); });
+}
+
+TEST_CASE("nodes: a device that one communicator gives up is lost to all that have it, though it says no word") {
+  simulated_nodes cluster{nodes_of(1, {1, 1, 1})};
+  auto first = cluster.init(3);
+  proto::CommDeriveRequest again;
+  again.set_comm_id(first.commid());
+  again.mutable_split();
+  auto second = cluster.ask_coordinator<proto::CommDeriveResponse>(again);
+  REQUIRE(second.error() == "");
+  collective_trial trial{cluster, ring_on_nodes::what(3), first, 0};
+  cluster.pause(3);
+  REQUIRE(trial.launch() == "");
+  for (auto id : {first.commid(), second.parts(0).comm().commid()}) {
+    auto status = cluster.wait(id);
+    CHECK(status.devices_size() == 2);
+    CHECK(status.epoch() == 2);
+    CHECK(contains(status.asyncerror(), "was lost: "));
+  }
+  CHECK(cluster.end() == "");
+}
+
+TEST_CASE("nodes: a rank whose process stands still before it has called is lost, and the others' calls go on") {
+  simulated_nodes cluster{nodes_of(1, {1, 1, 1})};
+  auto comm = cluster.init(3);
+  std::deque<collective_trial> trials;
+  trials.emplace_back(cluster, ring_on_nodes::what(3), comm, 0);
+  calling_ranks callers{cluster, comm};
+  cluster.pause(3);
+  auto begun = cluster.now();
+  callers.call_later(trials, {0us}, 1us, false);
+  cluster.run_until([&] { return callers.answered(true); });
+  CHECK(callers.failure() == "");
+  CHECK(callers.is_well(0));
+  CHECK(cluster.now() - begun < 4s); // suspicion.pause-max, and a few looks
+  CHECK(cluster.wait(comm.commid()).devices_size() == 2);
+  cluster.resume(3);
+  cluster.run_until([&] { return callers.answered(false); });
+  CHECK(cluster.end() == "");
 }
 
 TEST_CASE("nodes: one that stands still for two seconds loses nothing") {

@@ -63,7 +63,8 @@ protected:
     }
     if (auto problem = user.inject(device_, fault_))
       return problem;
-    auto when = at_step_ ? fmt::format(" in its next collective, when {} of it are done", counted(*at_step_, "round"))
+    auto when = at_step_ ? fmt::format(" in its next collective, when {} of it {} done", counted(*at_step_, "round"),
+                                       *at_step_ == 1 ? "is" : "are")
                          : "";
     fmt::print(to.out, "{}: {}{}\n", *who, what(), when);
     return exit_ok;

@@ -61,8 +61,10 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
     result += fmt::format(", {} of its {} here", here, counted(node.devices_announced(), "device"));
   result += '\n';
   for (auto& x : node.apart())
-    result += fmt::format("  no direct way to {}, so that blocks pass through the coordinator's process: {}\n",
-                          x.peer(), x.why());
+    result += fmt::format(
+      "  no direct way to {}: messages pass through the coordinator's process, and so do blocks where its "
+      "memory cannot be read: {}\n",
+      x.peer(), x.why());
   return result + devices;
 }
 

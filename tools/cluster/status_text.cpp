@@ -66,9 +66,11 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   auto how = node.silent_ns() > 0 ? tone::bad : complete ? tone::plain : tone::warning;
   out.push_back({how, std::move(text)});
   for (auto& peer : node.apart())
-    out.push_back({tone::warning,
-                   fmt::format("  no direct way to {}, so that blocks pass through the coordinator's process: {}",
-                               peer.peer(), peer.why())});
+    out.push_back(
+      {tone::warning,
+       fmt::format("  no direct way to {}: messages pass through the coordinator's process, and so do blocks where "
+                   "its memory cannot be read: {}",
+                   peer.peer(), peer.why())});
 }
 
 } // namespace
@@ -84,6 +86,9 @@ std::vector<status_line> status_text(const proto::ClusterStatus& x, const std::s
   for (auto* node : nodes_by_name(x.cluster()))
     tell_node(x, *node, result);
   auto& gone = x.cluster().gone();
+  if (gone.size() > gone_told_max)
+    result.push_back({tone::plain,
+                      fmt::format("gone before, told by `ringmaster info`: {} more", gone.size() - gone_told_max)});
   for (int i = std::max(0, gone.size() - gone_told_max); i < gone.size(); ++i)
     result.push_back({gone[i].left() ? tone::plain : tone::warning, "gone " + gone_text(gone[i], utc_offset)});
   return result;

@@ -186,9 +186,10 @@ bool cluster_launch::run_program() {
   while (program_.running() && now() < kill_at_) {
     look_for_lost();
     report_absent_ranks();
+    tell_ended_ranks();
     end_left_standing();
     end_stopped_elsewhere();
-    step(std::min({kill_at_, next_report(), end_standing_at_, look_at_}));
+    step(std::min({kill_at_, next_report(), end_standing_at_, look_at_, tell_at_}));
     report_failed_ranks();
   }
   look_for_lost();
@@ -227,6 +228,28 @@ void cluster_launch::report_absent_ranks() {
                       in_seconds(line_.timeout), line_.ssh));
       program_.not_heard_of(rank);
     }
+}
+
+/// Others may wait for one that has not joined. Most end together, when all is done: then there is nobody to tell.
+void cluster_launch::tell_ended_ranks() {
+  if (ranks_.empty())
+    return;
+  for (auto& x : program_.ended()) {
+    ended_ranks_.push_back(std::move(x));
+    if (tell_at_ == time_point::max())
+      tell_at_ = now() + settle;
+  }
+  if (now() < tell_at_)
+    return;
+  if (telling_ != nullptr && !ended(telling_)) {
+    tell_at_ = now() + settle;
+    return;
+  }
+  tell_at_ = time_point::max();
+  auto ranks = std::exchange(ended_ranks_, {});
+  if (program_.running() && !ended(coordinator_) && kill_at_ == time_point::max())
+    telling_ = start("absent", {.arguments = absent_command(line_, ranks, address_)},
+                     watched_process::output_use::kept);
 }
 
 /// The others have taken it for lost, or waited for it; who stopped it may still let it go on for a while.
@@ -309,8 +332,9 @@ cluster_launch::time_point cluster_launch::next_report() const {
 /// The nodes first: a coordinator that lives sees them leave, and does not take them for lost.
 void cluster_launch::stop_all() {
   stopping_ = true;
-  if (info_ != nullptr)
-    info_->signal(SIGKILL);
+  for (auto* helper : {info_, telling_})
+    if (helper != nullptr)
+      helper->signal(SIGKILL);
   if (!program_.running())
     kill_at_ = time_point::max(); // it obeyed, or never ran: the others have their full time
   program_.kill();

@@ -51,6 +51,7 @@ private:
   void report_failed_ranks();
   void await_ranks();
   void report_absent_ranks();
+  void tell_ended_ranks();
   void end_left_standing();
   void end_stopped_elsewhere();
   void look_for_lost();
@@ -80,6 +81,9 @@ private:
   std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
   watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.
   program_processes program_;
+  std::vector<std::string> ended_ranks_; ///< Of which the coordinator is to be told.
+  time_point tell_at_ = time_point::max();
+  watched_process* telling_ = nullptr;
   /// A node that was lost while the program ran.
   struct lost_node {
     watched_process* inquiry = nullptr; ///< What it took with it; null: that cannot be asked.

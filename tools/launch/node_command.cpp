@@ -102,6 +102,13 @@ argument_list gone_command(const command_line& line, const node_place& place, co
   return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count())};
 }
 
+argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,
+                             const std::string& address) {
+  argument_list result{line.binary, "absent", "--join", address, "--timeout", "3s"};
+  result.insert(result.end(), ranks.begin(), ranks.end());
+  return result;
+}
+
 std::string text_of_stopped(const std::string& name) {
   return fmt::format("{} is stopped by a signal, and all others ended {} s ago: killing it", name,
                      standing_limit.count());

@@ -42,6 +42,10 @@ argument_list info_command(const command_line& line, const std::vector<std::stri
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit);
 
+/// `ringmaster absent`, which says what has become of ranks' processes; `ranks` as `program_processes::ended` has them.
+argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,
+                             const std::string& address);
+
 /// `text` as one word of a POSIX shell.
 std::string shell_quote(const std::string& text);
 

@@ -19,8 +19,10 @@ variables environment_of_client(const std::string& address) {
   return {{"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}};
 }
 
-variables environment_of(const rank_place& place, size_t world_size, const std::string& address) {
+variables environment_of(const command_line& line, const rank_place& place, size_t world_size,
+                         const std::string& address) {
   return {{"RINGMASTER_COORDINATOR", address},
+          {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
           {"RINGMASTER_RANK", std::to_string(place.rank)},
           {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
           {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}};
@@ -36,7 +38,7 @@ child_spec in_our_group(std::vector<std::string> arguments, variables environmen
 }
 
 child_spec spec_of(const command_line& line, const rank_place& place, size_t world_size, const std::string& address) {
-  auto told = environment_of(place, world_size, address);
+  auto told = environment_of(line, place, world_size, address);
   std::error_code ignored;
   auto here = std::filesystem::current_path(ignored).string();
   auto result = place.local ? in_our_group(line.program, std::move(told))
@@ -133,6 +135,14 @@ std::vector<std::string> program_processes::failures() {
                                  : others == 1 ? "; 1 other goes on"
                                                : fmt::format("; {} others go on", others)));
   }
+  return result;
+}
+
+std::vector<std::string> program_processes::ended() {
+  std::vector<std::string> result;
+  for (size_t rank = 0; rank < processes_.size(); ++rank)
+    if (auto& x = processes_[rank]; !x.what->running() && !std::exchange(x.told, true))
+      result.push_back(fmt::format("{}:its process {}", rank, x.what->describe_end()));
   return result;
 }
 

@@ -43,6 +43,9 @@ public:
   /// asked whenever one may have, as `status` goes by it.
   std::vector<std::string> failures();
 
+  /// Ranks that have ended since the last time: "1:its process exited with status 3".
+  std::vector<std::string> ended();
+
   /// Of the first that failed, as a shell has it; 0 if all did well. None: some have not ended.
   std::optional<int> status() const;
 
@@ -52,6 +55,7 @@ private:
     bool by_ssh;
     std::string place = {}; ///< "rank 3 on hostb"
     bool looked_at = false; ///< Its end has been.
+    bool told = false;      ///< The same, by `ended`.
     bool heard_of = true;   ///< Or it is not known yet.
   };
 

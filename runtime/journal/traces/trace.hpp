@@ -19,9 +19,10 @@ struct journal_trace {
 /// A node is a process, and each stream of its devices a track; a slice is one rank's part of an operation, or a
 /// command. Of a joint operation, which has one record, each of its devices has a slice. That of a device which hung in
 /// it, or died, ends when it was given up and says so. Arrows lead from where the coordinator began an operation to its
-/// ranks' parts. What happens to the cluster as a whole is an instant event of the process "coordinator". Times are
-/// microseconds since the earliest that is named, by the coordinator's clock: those of a node are set against it by the
-/// best estimate that the journal has, whose error the process's name states. `context` is where the operations'
+/// ranks' parts: how blocks travel is the schedule's, which `ringmaster draw` shows. What happens to the cluster as a
+/// whole is an instant event of the process "coordinator". Times are microseconds since the earliest that is named, by
+/// the coordinator's clock: those of a node are set against it by the best estimate that the journal has, whose error
+/// the process's name states; nodes of the coordinator's kernel have its clock. `context` is where the operations'
 /// algorithms and sizes are looked up; it may hold more than what is shown.
 journal_trace trace_of(std::span<const proto::Record> shown, std::span<const proto::Record> context);
 

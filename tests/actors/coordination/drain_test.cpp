@@ -3,6 +3,8 @@
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
 
+#include <fmt/format.h>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace std::chrono_literals;
@@ -100,12 +102,16 @@ TEST_CASE("drain: under \"replace\" a spare takes over, with all that the device
     auto& state = state_of<communicator_state>(communicator_of(x.cluster));
     x.cluster.run_until([&] { return !state.can_begin(); });
     REQUIRE(x.trial->launch() == "");
-    CHECK(x.host.wait_for(pending).error() == "");
+    auto answer = x.host.wait_for(pending);
+    CHECK(answer.error() == "");
     auto status = x.cluster.wait(1);
     CHECK(status.error() == "");
     REQUIRE(status.devices_size() == 4);
     CHECK(status.devices(3).deviceid().value() == 5);
     CHECK_FALSE(x.is_there(4));
+    REQUIRE(answer.done_size() == 1);
+    CHECK(answer.done(0)
+          == fmt::format("communicator 1 goes on without device 0x4, in epoch {}, with spares", status.epoch()));
     auto all = x.trial->ranks_but({});
     CHECK(x.trial->judge(all, x.trial->ranks_but({3})) == "");
     auto expected = x.trial->expected(all);

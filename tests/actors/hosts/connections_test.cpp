@@ -162,6 +162,14 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   CHECK(code_of(no_answer.error()) == errc::timed_out);
   CHECK(contains(render(no_answer.error()), "accepts connections, and has not answered in 0."));
   CHECK(contains(render(no_answer.error()), "it stands still, or is no process of ringmaster"));
+  bound_port deaf{true};
+  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
+  auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);
+  REQUIRE(fills);
+  auto dropped = connect_to(here.system, {"127.0.0.1", deaf.port}, 300ms);
+  REQUIRE(!dropped);
+  CHECK(code_of(dropped.error()) == errc::unreachable);
+  CHECK(contains(render(dropped.error()), "Connection timed out"));
   CHECK(render(caf::make_error(caf::sec::connection_timeout))
         == "nothing came from there for middleman.connection-timeout");
 }

@@ -75,7 +75,7 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is told to 
   CHECK(ended->to == std::vector<uint64_t>{1});
   CHECK(ended->done
         == std::vector<std::string>{"communicator 7 goes on without device 0x3 0x4, in epoch 2",
-                                    "communicator 8 goes on without device 0x3, in epoch 5"});
+                                    "communicator 8 goes on without device 0x3, in epoch 5, with spares"});
   CHECK_FALSE(x.desk.gone(x.second));
 }
 

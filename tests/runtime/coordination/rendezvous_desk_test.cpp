@@ -153,3 +153,39 @@ TEST_CASE("rendezvous_desk: whoever has waited long enough for the others to lea
   REQUIRE(left);
   CHECK(left->to == numbers{20, 22});
 }
+
+TEST_CASE("rendezvous_desk: those that wait for a rank whose process has ended hear why, and so do those that come") {
+  three_ranks x;
+  x.come(0);
+  x.come(2);
+  proto::RankAbsentRequest gone;
+  gone.set_group("world");
+  gone.set_rank(1);
+  gone.set_cause("its process exited with status 7");
+  auto told = x.desk.absent(gone);
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().to == numbers{10, 12});
+  CHECK(render(told.front().problem) == "rank 1 of 3 of \"world\" does not come: its process exited with status 7");
+  auto later = x.desk.arrived(rank_of(2, 3), 22);
+  REQUIRE_FALSE(later);
+  CHECK(render(later.error()) == render(told.front().problem));
+  CHECK_FALSE(x.come(1)); // it does, by another process
+  CHECK_FALSE(x.come(0));
+  CHECK(x.come(2));
+}
+
+TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that nobody waits for, changes nothing") {
+  three_ranks x;
+  proto::RankAbsentRequest gone;
+  gone.set_group("world");
+  gone.set_rank(1);
+  gone.set_cause("it ended");
+  x.come(1);
+  CHECK(x.desk.absent(gone).empty());
+  x.come(0);
+  CHECK(x.come(2));
+  x.desk.formed("world", communicator_id{7});
+  CHECK(x.desk.absent(gone).empty());
+  gone.set_group("another");
+  CHECK(x.desk.absent(gone).empty());
+}

@@ -268,10 +268,12 @@ TEST_CASE("admission: a rank whose call waits behind another one of its own is t
   auto ticket = x.tickets;
   x.call(1, {transfer(0, true)});
   x.call(1, {collective()});
-  CHECK(
-    x.calls.waits_for(ticket, {3})
-    == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits, rank 2 (device 0xc) has not "
-       "called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
+  CHECK(x.calls.waits_for(ticket, {3})
+        == "rank 2 (device 0xc) has not called all_reduce #3, rank 3 (device 0xd) has not called all_reduce #3");
+  x.call(2, {collective()});
+  x.call(3, {collective()});
+  CHECK(x.calls.waits_for(ticket, {3})
+        == "rank 1 (device 0xb) has called receive from rank 0 before it, which still waits");
 }
 
 TEST_CASE("admission: all_to_all with counts compares what is sent with what is expected") {

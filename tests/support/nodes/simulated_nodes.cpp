@@ -74,6 +74,7 @@ void simulated_nodes::start_node(size_t process) {
   settings.name = own.name;
   settings.hostname = options.one_host ? "host" : "host-of-" + own.name;
   settings.pid = process;
+  settings.host_id = options.one_host ? this_host() : process;
   settings.devices = options.devices[process - 1];
   settings.reach = [=, this](const node_actor& us, auto& peer) { reach(process, us, peer); };
   settings.device.memory_dir = dir_ / own.name;

@@ -7,10 +7,10 @@
 #include "tools/bench/bench_command.hpp"
 #include "tools/bench/bench_options.hpp"
 #include "tools/cluster/info_command.hpp"
-#include "tools/cluster/log_options.hpp"
 #include "tools/cluster/node_commands.hpp"
 #include "tools/demo/demo_command.hpp"
 #include "tools/demo/demo_options.hpp"
+#include "tools/journal/log_options.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/nearest_word.hpp"
 

@@ -1,6 +1,6 @@
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_value.hpp"
-#include "tools/cluster/log_samples.hpp"
+#include "tools/journal/log_samples.hpp"
 
 #include <doctest/doctest.h>
 

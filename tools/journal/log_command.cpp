@@ -1,14 +1,14 @@
-#include "tools/cluster/log_command.hpp"
+#include "tools/journal/log_command.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/cluster/log_options.hpp"
-#include "tools/cluster/log_samples.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/journal/log_options.hpp"
+#include "tools/journal/log_samples.hpp"
 
 #include <fmt/format.h>
 

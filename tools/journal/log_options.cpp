@@ -1,4 +1,4 @@
-#include "tools/cluster/log_options.hpp"
+#include "tools/journal/log_options.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/cluster/log_samples.hpp"
+#include "tools/journal/log_samples.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
