@@ -18,7 +18,8 @@ std::string way_to_go_on(const failure_question& asked, recovery how) {
     case recovery::restart: return "restart, always a spare";
     case recovery::wait: return fmt::format("restart, {}: wait", spares);
     case recovery::smaller: return fmt::format("restart, {}: go on smaller", spares);
-    case recovery::shrink: return fmt::format("shrink, {}: no restart", spares);
+    case recovery::shrink:
+      return fmt::format("shrink, {}: {}", spares, asked.sharded ? "from the checkpoint" : "no restart");
   }
   return {};
 }

@@ -137,6 +137,8 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
                                                : plan.how.shape.data;
   job.sharded = plan.how.zero > 0 || plan.how.shard > 0;
   job.step_s = best.seconds();
+  if (opts.run.tokens) // without failures; a --run that is told goes before
+    job.run_s = *opts.run.tokens * job.step_s / (static_cast<double>(asked.global_batch) * asked.trained.sequence);
   auto question = opts.failures.question(job);
   if (!question)
     return std::move(question.error());

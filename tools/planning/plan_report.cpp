@@ -127,16 +127,39 @@ std::string joined(const std::vector<uint32_t>& all) {
   return all.empty() ? "none near it" : fmt::format("{}", fmt::join(all, ", "));
 }
 
+/// What of the model divides among no number that the options allow: no other count of GPUs changes that.
+std::string undivided_text(const plan_outcome& x) {
+  auto& m = x.asked.trained;
+  auto none = [](uint32_t whole, const training::number_range& among) {
+    for (auto n = among.least; n <= std::min(among.most, whole); ++n)
+      if (whole % n == 0)
+        return false;
+    return true;
+  };
+  auto text = [&](std::string_view what, uint32_t whole, const training::number_range& among) {
+    return fmt::format(" {} has {} {}, which do not divide among {}.", m.name, whole, what,
+                       among.least == among.most  ? std::to_string(among.least)
+                       : among.most == UINT32_MAX ? fmt::format("{} or more", among.least)
+                                                  : fmt::format("{} to {}", among.least, among.most));
+  };
+  std::string result;
+  if (m.experts.count > 0 && none(m.experts.count, x.asked.filter.expert))
+    result += text("experts", m.experts.count, x.asked.filter.expert);
+  if (none(m.heads, x.asked.filter.tensor))
+    result += text("heads", m.heads, x.asked.filter.tensor);
+  return result;
+}
+
 /// Why there is no plan, and what would have one.
 std::string nothing_text(const plan_outcome& x) {
   if (x.found.smallest.empty())
     return fmt::format(
-      "\nNo plan divides the model and the batch among so many devices{}. Numbers of GPUs that do: {}. "
+      "\nNo plan divides the model and the batch among so many devices{}.{} Numbers of GPUs that do: {}. "
       "Global batches that do: {}.\n",
       x.near.filters.empty()
         ? ""
         : fmt::format(" as the options say; without --{} some do", fmt::join(x.near.filters, ", or without --")),
-      joined(x.near.devices), joined(x.near.batches));
+      undivided_text(x), joined(x.near.devices), joined(x.near.batches));
   auto& nearest = x.found.smallest.front();
   return fmt::format("\nNone fits. The nearest lacks {}:\n{}\n{}\n{}\n{}", lack_text(x, nearest), plan_header(),
                      plan_line(nearest),

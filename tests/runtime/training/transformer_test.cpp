@@ -1,6 +1,7 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "runtime/training/transformer/plans/planner.hpp"
 #include "runtime/training/transformer/plans/transformer_costs.hpp"
@@ -212,6 +213,30 @@ TEST_CASE(
   CHECK(exposed(1, 0) == 1);
   CHECK(exposed(2, 0) == doctest::Approx(on.exposed_expert));
   CHECK(exposed(2, 8) == 1);
+}
+
+TEST_CASE("transformer: rings of shards cost a step for each further host, which thousands of GPUs cannot hide") {
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {1, 1024, 1};
+  how.shard = 1024;
+  CHECK(shard_latency(false, on, how) == doctest::Approx(127 * on.ring_step_s));
+  how.shape = {1, 8, 1};
+  CHECK(shard_latency(false, on, how) == 0);
+  plan_question asked{*model_of("llama3-70b"), on, 512, 1024, {}};
+  asked.filter.only = {"fsdp"};
+  auto seconds = [&](uint32_t devices) {
+    asked.devices = devices;
+    asked.global_batch = 2 * devices;
+    return plan_transformer(asked, 1).best.at(0).cost.seconds;
+  };
+  CHECK(seconds(16384) > 1.05 * seconds(512));
+}
+
+TEST_CASE("transformer: a precision is what the products have, not what is as long") {
+  for (auto name : {"h100-80g", "h200-141g", "mi300x"})
+    CHECK(system_of(name)->peak_of(number_format::mxfp8) == 0);
+  CHECK(system_of("b200")->peak_of(number_format::mxfp8) == system_of("b200")->peak_of(number_format::fp8));
 }
 
 TEST_CASE("transformer: the graph of a whole iteration leaves the host little to launch, in mxfp8 only") {

@@ -37,6 +37,16 @@ uint32_t neighbours(uint32_t ranks, double room) {
   return result;
 }
 
+namespace {
+
+/// Of so many ranks that lie `stride` apart among `devices`, those that share a domain.
+double ranks_inside(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
+  const double d = ranks, t = stride, k = on.devices_per_host;
+  return devices <= k ? d : neighbours(ranks, std::min(d, std::max(1.0, std::floor(k / t))));
+}
+
+} // namespace
+
 double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on) {
   if (ranks == 1)
     return 0;
@@ -73,7 +83,7 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
   if (ranks == 1)
     return 0;
   const double d = ranks, t = stride, k = on.devices_per_host;
-  const auto inside = devices <= k ? d : neighbours(ranks, std::min(d, std::max(1.0, std::floor(k / t))));
+  const auto inside = ranks_inside(on, ranks, stride, devices);
   const auto outside = d / inside;
   auto seconds = 2 * (inside - 1) / inside * bytes / on.host_bandwidth;
   if (outside > 1) // each of the group's ranks in a domain has a card of its own
@@ -85,6 +95,15 @@ double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas
                        const parallel_setting& how) {
   return all_reduce_time(bytes * x.dense, on, replicas, how.shape.tensor, how.devices())
          + all_reduce_time(bytes * x.experts, on, how.expert_replicas(), how.expert, how.devices());
+}
+
+double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
+  return on.ring_step_s * (ranks / ranks_inside(on, ranks, stride, devices) - 1);
+}
+
+double shard_latency(bool has_experts, const gpu_system& on, const parallel_setting& how) {
+  const auto dense = ring_latency(on, how.sharers(), how.shape.tensor, how.devices());
+  return has_experts ? dense + ring_latency(on, how.expert_replicas(), how.expert, how.devices()) : dense;
 }
 
 double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how) {

@@ -21,7 +21,9 @@ public:
   sharded_layers(const language_model& m, const gpu_system& on, const parallel_setting& how,
                  const micro_batch_times& times)
     : m_(m), on_(on), how_(how) {
-    const auto dense = moved(layer_parameters(m, how, false)), sparse = moved(layer_parameters(m, how, true));
+    auto dense = moved(layer_parameters(m, how, false)), sparse = moved(layer_parameters(m, how, true));
+    begin(dense, shard_latency(false, on, how));
+    begin(sparse, shard_latency(m.experts.count > 0, on, how));
     kinds_ = {dense, dense, sparse, sparse};
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
                                                    &times.windowed_sparse};
@@ -50,6 +52,10 @@ private:
     result.scatter = all_reduce_time(how_.gradient_bytes, x, how_.sharers(), on_, how_) / 2;
     result.replicas = groups_all_reduce_time(x.dense / how_.sharers(), on_, how_);
     return result;
+  }
+  static void begin(sharded_layer& x, double seconds) {
+    x.gather += seconds;
+    x.scatter += seconds;
   }
   static void add(sharded_layer& to, const sharded_layer& x) {
     to.gather += x.gather;

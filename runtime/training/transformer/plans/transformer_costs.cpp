@@ -179,12 +179,14 @@ double transformer::collective_time(const pending& x) const {
   if (x.among.count == 2 && x.among.stride % (simulated_.tensor * simulated_.data) == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
   if (shards_stand_for_all_)
-    return x.what == op::all_reduce ? groups_all_reduce_time(parameters(tag).dense, on_, how_)
-                                    : halves * gradient_time(held, moved_bytes(x.what));
+    return x.what == op::all_reduce
+             ? groups_all_reduce_time(parameters(tag).dense, on_, how_)
+             : halves * gradient_time(held, moved_bytes(x.what)) + shard_latency(held.experts > 0, on_, how_);
   if (how_.shard > 0) // as the strategy has its groups
     return halves * gradients_exposed_
-           * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
-                             x.among.count, x.among.stride, how_.devices());
+             * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
+                               x.among.count, x.among.stride, how_.devices())
+           + (x.what == op::all_reduce ? 0 : ring_latency(on_, x.among.count, x.among.stride, how_.devices()));
   return halves * gradient_time(held, moved_bytes(x.what));
 }
 

@@ -6,8 +6,8 @@ namespace ringmaster::training {
 
 double gpu_system::peak_of(number_format x) const {
   switch (x) {
-    case number_format::fp8:
-    case number_format::mxfp8: return fp8_flops;
+    case number_format::fp8: return fp8_flops;
+    case number_format::mxfp8: return mxfp8_flops;
     case number_format::nvfp4: return nvfp4_flops;
     default: return peak_flops;
   }
@@ -22,9 +22,10 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 51> all{{
+  static const std::array<system_constant, 53> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
+    {"mxfp8_flops", &s::mxfp8_flops},
     {"nvfp4_flops", &s::nvfp4_flops},
     {"memory_bytes", &s::memory_bytes},
     {"reserved_bytes", &s::reserved_bytes},
@@ -42,6 +43,7 @@ std::span<const system_constant> system_constants() {
     {"network_bandwidth", &s::network_bandwidth},
     {"hop_bandwidth", &s::hop_bandwidth},
     {"hop_latency_s", &s::hop_latency_s},
+    {"ring_step_s", &s::ring_step_s},
     {"devices_per_pod", &s::devices_per_pod},
     {"pod_bandwidth", &s::pod_bandwidth},
     {"matrix_efficiency", &s::matrix_efficiency},

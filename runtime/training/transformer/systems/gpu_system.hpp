@@ -19,7 +19,8 @@ struct gpu_system {
   std::string constants_of;          ///< The system whose fitted constants it has; empty: its own.
   bool fitted_with_flash = true;     ///< Whether these are of trainings with FlashAttention, or of those without.
   double peak_flops = 0;             ///< Of a device, dense, bf16.
-  double fp8_flops = 0;              ///< The same, fp8 and mxfp8; 0: it has none.
+  double fp8_flops = 0;              ///< The same, fp8; 0: it has none.
+  double mxfp8_flops = 0;            ///< The same, mxfp8, whose scales the products themselves apply; 0: it has none.
   double nvfp4_flops = 0;            ///< 0: it has none.
   double memory_bytes = 0;           ///< Of a device.
   double reserved_bytes = 0;         ///< Of these, not for the model.
@@ -37,6 +38,7 @@ struct gpu_system {
   double network_bandwidth = 0;      ///< What collectives reach of a domain's, all its cards together.
   double hop_bandwidth = 0;          ///< What a device reaches of its card, to another domain.
   double hop_latency_s = 0;
+  double ring_step_s = 0;     ///< Of a ring of shards from a domain to the next, beside its bytes (NCCL's own model).
   double devices_per_pod = 0; ///< Whose domains have the network's full bandwidth, some whole ones; 0: all.
   double pod_bandwidth = 0;   ///< Of a domain, to other pods; where there are pods.
 

@@ -28,6 +28,7 @@ gpu_system a100() {
   x.network_bandwidth = 100e9;
   x.hop_bandwidth = 12.5e9;
   x.hop_latency_s = 100e-6;
+  x.ring_step_s = 9.6e-6;
   x.matrix_efficiency = 0.8684;
   x.attention_efficiency = 0.4;
   x.flash_efficiency = 0.6;
@@ -76,6 +77,7 @@ gpu_system h100_hardware() {
   x.network_bandwidth = 8 * 45e9;
   x.hop_bandwidth = 45e9;
   x.hop_latency_s = 30e-6;
+  x.ring_step_s = 9.6e-6;
   return x;
 }
 
@@ -94,7 +96,7 @@ gpu_system b200_hardware() {
   auto x = h100_hardware();
   x.name = "b200";
   x.peak_flops = 2250e12;
-  x.fp8_flops = 4500e12;
+  x.fp8_flops = x.mxfp8_flops = 4500e12;
   x.nvfp4_flops = 9000e12;
   x.memory_bytes = 180e9;
   x.memory_peak_bandwidth = 8000e9;
@@ -123,7 +125,7 @@ gpu_system gb200_hardware() {
   auto x = b200_hardware();
   x.name = "gb200-nvl72";
   x.peak_flops = 2500e12;
-  x.fp8_flops = 5000e12;
+  x.fp8_flops = x.mxfp8_flops = 5000e12;
   x.nvfp4_flops = 10000e12;
   x.memory_bytes = 186e9;
   x.host_link_bandwidth = 200e9;

@@ -46,9 +46,9 @@ constexpr std::string_view bandwidth = "bytes a second, or a text such as \"50GB
 
 constexpr member_kind kinds[] = {
   {"_flops", "operations a second, or a text such as \"989 TFLOP/s\"", parse_operation_rate, 1e6, 1e19},
-  {"_bandwidth", bandwidth, parse_bandwidth, 1e3, 1e16},
-  {"k_per_device", bandwidth, parse_bandwidth, 1e3, 1e16},
-  {"memory_bytes", "bytes, or a text such as \"80GB\"", parse_memory, 1e6, 1e15},
+  {"_bandwidth", bandwidth, parse_bandwidth, 1e3, 1e14},
+  {"k_per_device", bandwidth, parse_bandwidth, 1e3, 1e13},
+  {"memory_bytes", "bytes, or a text such as \"80GB\"", parse_memory, 1e6, 5e13},
   {"reserved_bytes", "bytes, or a text such as \"4GB\"", parse_memory, 1, 1e15},
   {"_s", "seconds, or a text such as \"30us\"", parse_seconds, 1e-12, 100},
   {"_efficiency", "", nullptr, 1e-4, 1},
