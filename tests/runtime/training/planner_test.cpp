@@ -204,3 +204,17 @@ TEST_CASE("planner: the least number of devices need be no power of two, and non
   asked.trained = *model_of("megatron-1t");
   CHECK(least_devices(asked) == 0);
 }
+
+TEST_CASE("planner: ZeRO 2 and 3 are candidates without a pipeline, within one only where they are named") {
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 8, 16};
+  asked.filter.data = {2, 2};
+  auto some = [&](uint32_t pipeline) {
+    asked.filter.pipeline = {pipeline, pipeline};
+    const auto found = plan_transformer(asked, 1'000'000);
+    return std::ranges::any_of(found.best, [](auto& x) { return x.how.zero >= 2; });
+  };
+  CHECK(some(1));
+  CHECK_FALSE(some(2));
+  asked.filter.only = {"zero3"};
+  CHECK(some(2));
+}

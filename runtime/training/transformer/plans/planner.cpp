@@ -199,7 +199,7 @@ private:
     const auto group = how_.shape.data * how_.context;
     const auto& taken = taken_of(schedule);
     for (uint32_t zero = 0; zero <= (group > 1 ? 3u : 0u); ++zero)
-      if (taken[zero]) {
+      if (taken[zero] && (how_.shape.pipeline == 1 || goes_with_pipelines(zero))) {
         how_.zero = zero;
         how_.overlapped = zero <= 1;
         note();
@@ -214,6 +214,12 @@ private:
     const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
     if (domain > 1 && domain < group && taken[hsdp])
       try_shard(domain);
+  }
+
+  /// Each micro-batch's gradients scattered, and weights gathered, on all stages: no software trains so by itself
+  /// (DeepSpeed refuses it), and the closed form is rough there. Who names a stage gets it.
+  bool goes_with_pipelines(uint32_t zero) const {
+    return zero <= 1 || std::ranges::find(filter_.only, shardings[zero]) != filter_.only.end();
   }
 
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const {
