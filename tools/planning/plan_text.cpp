@@ -80,10 +80,11 @@ std::string plan_line(const planned& x) {
 
 std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_estimate& x) {
   std::vector<std::pair<std::string, double>> result{
-    {"compute", x.seconds - x.bubble - x.update - x.offload - x.exposed.sum()}};
+    {"compute", x.seconds - x.bubble - x.imbalance - x.update - x.offload - x.exposed.sum()}};
   for (auto& part : communication_by_part(x.exposed))
     result.push_back(part);
   result.emplace_back("bubble", x.bubble);
+  result.emplace_back("imbalance", x.imbalance);
   result.emplace_back("optimizer", x.update);
   result.emplace_back("off-loading", x.offload);
   return result;

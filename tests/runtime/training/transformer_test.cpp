@@ -233,6 +233,22 @@ TEST_CASE("transformer: rings of shards cost a step for each further host, which
   CHECK(seconds(16384) > 1.05 * seconds(512));
 }
 
+TEST_CASE("transformer: what stages wait for the slowest one is told apart from work and from the bubble") {
+  const auto m = *model_of("llama3-8b");
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.global_batch = 32;
+  how.shape = {1, 1, 1};
+  const auto alone = estimate_iteration(m, on, how);
+  CHECK(alone.imbalance == 0);
+  how.shape = {1, 1, 8};
+  const auto staged = estimate_iteration(m, on, how); // the last stage has the logits, too
+  const auto work = alone.seconds - alone.update - on.iteration_s;
+  CHECK(staged.imbalance > 0.1 * staged.seconds);
+  CHECK(staged.imbalance + work / 8 + staged.bubble + staged.update + on.iteration_s + staged.exposed.sum()
+        == doctest::Approx(staged.seconds).epsilon(1e-3));
+}
+
 TEST_CASE("transformer: a precision is what the products have, not what is as long") {
   for (auto name : {"h100-80g", "h200-141g", "mi300x"})
     CHECK(system_of(name)->peak_of(number_format::mxfp8) == 0);

@@ -92,6 +92,14 @@ slowest_stages slowest_stages_of(const language_model& m, const parallel_setting
   return slowest;
 }
 
+/// What the slowest stage works longer than the mean of all, for a micro-batch; what is gathered again is all stages'.
+double imbalance_of(const parallel_setting& how, const stage_times& slowest, double mean) {
+  const auto again = splits_backward(how) && how.sequence_parallel
+                       ? gathered_again * slowest.exposed.tensor / (1 + gathered_again / ways_of(how))
+                       : 0;
+  return std::max(0.0, slowest.sum() - again - mean);
+}
+
 /// A hop between stages: seconds, and of these what the receiver stands still for.
 struct hop_times {
   double whole = 0, exposed = 0;
@@ -305,6 +313,8 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
     result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
   if (p > 1 && how.schedule == pipeline_schedule::one_f_one_b)
     result.bubble = std::max(0.0, result.bubble + unevenness(m, how, times, slowest));
+  if (p > 1)
+    result.imbalance = count * imbalance_of(how, slowest, times.whole_model / p);
   const auto parameters = most_parameters(m, how);
   const auto last = how.shard > 0 ? last_of_step{sharded_times_of(m, on, how, times), update_time(on, how, parameters)}
                                   : last_of(m, on, how, times, stages);

@@ -18,6 +18,7 @@ struct communication_parts {
 struct iteration_estimate {
   double seconds = 0;
   double bubble = 0;             ///< Seconds of the pipeline's filling and draining.
+  double imbalance = 0;          ///< Seconds that the slowest stage works longer than the mean: so long others wait.
   double update = 0;             ///< Seconds of the optimizer.
   double offload = 0;            ///< Seconds of the host link that no work hides.
   communication_parts exposed{}; ///< As far as nothing hides them.
