@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,23 +34,24 @@ struct settings {
 
 /// Nothing where the arguments make no sense.
 std::optional<settings> read_settings(int argc, char** argv) {
+  auto read = [](const std::string& text, auto& into) {
+    auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return problem == std::errc{} && end == text.data() + text.size();
+  };
   settings x;
+  bool makes_sense = argc % 2 == 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i], value = argv[i + 1];
-    if (name == "--minutes")
-      x.minutes = std::atof(value.c_str());
-    else if (name == "--seed")
-      x.seed = std::strtoull(value.c_str(), nullptr, 10);
-    else if (name == "--nodes")
-      x.nodes = std::strtoull(value.c_str(), nullptr, 10);
-    else if (name == "--events")
-      x.events = std::strtoull(value.c_str(), nullptr, 10);
-    else if (name == "--route")
+    if (name == "--route")
       x.route = value;
     else
-      return std::nullopt;
+      makes_sense = makes_sense
+                    && (name == "--minutes" ? read(value, x.minutes)
+                        : name == "--seed"  ? read(value, x.seed)
+                        : name == "--nodes" ? read(value, x.nodes)
+                                            : name == "--events" && read(value, x.events));
   }
-  bool makes_sense = argc % 2 == 1 && x.minutes > 0 && x.nodes > 0;
+  makes_sense = makes_sense && x.minutes > 0 && x.nodes > 0;
   return makes_sense ? std::optional{x} : std::nullopt;
 }
 
