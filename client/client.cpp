@@ -1,5 +1,7 @@
 #include "client/client.hpp"
 
+#include "runtime/text/utf8.hpp"
+
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/spin.hpp"
 #include "runtime/health/copy_pace.hpp"
@@ -219,7 +221,8 @@ caf::error client::tell_absent(const std::string& group, uint32_t rank, const st
   proto::RankAbsentRequest request;
   request.set_group(group);
   request.set_rank(rank);
-  request.set_cause(cause);
+  constexpr size_t cause_max = 1000;
+  request.set_cause(as_utf8(cause.substr(0, cause_max)));
   return error_from(ask<proto::RankAbsentResponse>(std::move(request)));
 }
 

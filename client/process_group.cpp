@@ -28,21 +28,24 @@ void pause(caf::actor_system& system, caf::timespan time) {
   self->receive(caf::after(time) >> [] {});
 }
 
-/// The coordinator, as soon as whoever hosts it listens. One that was there before us does not come again.
+/// The coordinator, as soon as whoever hosts it listens. One that was to be there before us does not come again where
+/// nobody listens: that is answered at once, so it is asked often before it counts.
 caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const launched_process& us,
                                                     caf::timespan limit) {
   constexpr auto try_again = std::chrono::milliseconds{20};
   constexpr auto worth_a_word = std::chrono::seconds{3};
   auto where = text_of(us.coordinator);
   const auto began = steady::now(), give_up = began + limit;
+  constexpr int often = 20;
+  int refusals = 0;
   for (auto told = false;;) {
     auto found = connect(system, where, std::max<caf::timespan>(give_up - steady::now(), try_again));
     if (found || code_of(found.error()) != errc::unreachable)
       return found;
     auto now = steady::now();
-    if (us.coordinator_runs && now >= began + worth_a_word)
+    if (us.coordinator_runs && ++refusals >= often && now >= began + worth_a_word)
       return make_error(errc::timed_out,
-                        fmt::format("the coordinator at {} ({}) was there before, and is not any more: {}", where,
+                        fmt::format("the coordinator was to be at {} ({}) before this process, and is not: {}", where,
                                     us.coordinator_origin, render(found.error())));
     if (now >= give_up)
       return make_error(errc::timed_out,

@@ -50,7 +50,7 @@ caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const 
       promise.deliver(std::move(y));
     },
     [&state, id, promise, is_there](const caf::error& problem) mutable {
-      bool ended = is_there && state.communicators.find(id) == nullptr; // somebody else's wish came first
+      bool ended = is_there && state.communicators.was_destroyed(id); // somebody else's wish came first
       promise.deliver(ended ? verdict<proto::CommDestroyResponse>(caf::none)
                             : refusal<proto::CommDestroyResponse>(problem));
     });

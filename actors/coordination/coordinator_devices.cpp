@@ -41,6 +41,7 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
   answer.set_time_ns(now_ns());
   answer.set_route(options.route);
   answer.set_same_clock(x.host_id() != 0 && x.host_id() == this_host());
+  answer.set_clock_offset_ns(options.clock.offset_ns);
   return answer;
 }
 

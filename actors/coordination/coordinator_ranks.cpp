@@ -10,7 +10,7 @@ namespace ringmaster {
 caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto::RendezvousRequest& x) {
   auto promise = self->make_response_promise<proto::RendezvousResponse>();
   auto number = ++waits_;
-  auto all = ranks_.arrived(x, number);
+  auto all = ranks_.arrived(x, number, self->clock().now());
   if (!all) {
     promise.deliver(refusal<proto::RendezvousResponse>(all.error()));
     return promise;
@@ -46,7 +46,7 @@ caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::Fi
 }
 
 proto::RankAbsentResponse coordinator_state::rank_absent(const proto::RankAbsentRequest& x) {
-  for (auto& told : ranks_.absent(x))
+  for (auto& told : ranks_.absent(x, self->clock().now()))
     answer_ranks(told.to, {}, told.problem);
   return verdict<proto::RankAbsentResponse>(caf::none);
 }

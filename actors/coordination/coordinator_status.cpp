@@ -93,10 +93,9 @@ void coordinator_state::say_silence(node_id id, const caf::error& problem,
   find_silence(id, [problem, then](uint64_t silent_ns) {
     if (silent_ns == 0)
       return then(problem);
-    then(make_error(code_of(problem),
-                    fmt::format("{}; its process has been silent for {}: it stands still, or its host, "
-                                "or the way there",
-                                render(problem), duration_text(silent_ns))));
+    then(make_error(code_of(problem), fmt::format("{}; its process has been silent for {}: it is busy or stands still, "
+                                                  "or the way there does",
+                                                  render(problem), duration_text(silent_ns))));
   });
 }
 

@@ -32,19 +32,17 @@ namespace {
 
 using multiplexer = caf::io::network::default_multiplexer;
 
-/// For the other host's system to take a connection.
-constexpr caf::timespan connect_limit = std::chrono::seconds{3};
-
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
 public:
   connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way,
-            std::shared_ptr<std::atomic<bool>> accepted, caf::timespan limit)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)), limit_(limit) {}
+            std::shared_ptr<std::atomic<bool>> accepted)
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
-    auto made = open_connection({host, port}, limit_);
+    constexpr auto limit = std::chrono::seconds{3};
+    auto made = open_connection({host, port}, limit);
     if (!made)
       return std::move(made.error());
     limit_way(made->descriptor);
@@ -70,16 +68,14 @@ private:
 
   const std::chrono::milliseconds way_;
   const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
-  const caf::timespan limit_;                         ///< For that.
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
-                                        std::shared_ptr<std::atomic<bool>> accepted = {},
-                                        caf::timespan limit = connect_limit) {
+                                        std::shared_ptr<std::atomic<bool>> accepted = {}) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted), limit);
+  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted));
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -112,8 +108,15 @@ caf::error check(const published_actor& found, const std::string& where, const c
 
 namespace {
 
-/// Whoever listens there is not heard.
-caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken) {
+/// Whoever listens there is not heard. `accepted`: the other host's system has taken the connection.
+caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken,
+                     bool accepted) {
+  if (!accepted)
+    return make_error(
+      errc::unreachable,
+      fmt::format("{}:{} has not taken a connection in {:.1f} s: nothing came back; does the host run, and "
+                  "does a firewall let the port through?",
+                  there.host, there.port, taken.count()));
   if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
     return make_error(errc::timed_out,
                       fmt::format("{}:{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
@@ -135,7 +138,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   caf::scoped_actor self{system};
   for (auto told = false;;) {
     auto left = std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0});
-    auto connects = make_connector(system, way, accepted, std::min<caf::timespan>(connect_limit, left - left / 10));
+    auto connects = make_connector(system, way, accepted);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);
@@ -164,7 +167,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     // CAF gives up whoever has not answered by its next heartbeat, however long that is: he may only stand still.
     bool too_early = problem == caf::sec::connection_timeout && std::chrono::steady_clock::now() < until;
     if (!too_early)
-      return no_answer(there, problem, std::chrono::steady_clock::now() - began);
+      return no_answer(there, problem, std::chrono::steady_clock::now() - began, *accepted);
   }
 }
 

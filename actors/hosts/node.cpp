@@ -43,6 +43,8 @@ void node_state::join(const proto::Adopt& x) {
           return self->quit(std::move(problem));
         id_ = node_id{y.node_id()};
         same_clock_ = y.same_clock();
+        if (same_clock_)
+          options.device.streams_options.clock.offset_ns = y.clock_offset_ns();
         note_clock(asked_ns, y.time_ns());
         options.device.streams_options.force(y.route());
         host(id_, wanted);
@@ -135,9 +137,10 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
     proto::NodeApart result;
     result.set_peer(there.name());
     auto found = connect_to(helper->system(), {there.host(), static_cast<uint16_t>(there.port())}, limit, way_limit);
-    if (!found)
+    if (!found) {
       result.set_why(render(found.error()));
-    else if (!found->handle)
+      result.set_half_made(code_of(found.error()) == errc::timed_out);
+    } else if (!found->handle)
       result.set_why("no node listens there");
     helper->send(us, std::move(result), found ? found->handle : nullptr);
   };
@@ -195,20 +198,20 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     }
     return;
   }
-  not_met(known->second, x.why());
+  not_met(known->second, x.why(), x.half_made());
 }
 
-void node_state::not_met(known_peer& peer, const std::string& why) {
+void node_state::not_met(known_peer& peer, const std::string& why, bool half_made) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto now = self->clock().now();
   if (!std::exchange(peer.warned, true))
     spdlog::warn("there is no direct way to node {}, so that what is said to it passes through the coordinator's "
                  "process, and so do blocks where its memory cannot be read: {}",
                  peer.where.name(), why);
-  if (!peer.apart)
-    peer.half_made_until = now + loss_limit();
   tell_apart(peer, why);
-  if (peer.half_made_until && now >= *peer.half_made_until)
+  if (half_made)
+    peer.half_made_until = now + loss_limit();
+  else if (peer.half_made_until && now >= *peer.half_made_until)
     tell_again(peer, why);
   self->delayed_send(self, try_again, peer.where);
 }

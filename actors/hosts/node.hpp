@@ -83,7 +83,7 @@ private:
   /// Once more, so that what runs is run again: some of it was lost on a connection that only the other end had.
   void tell_again(known_peer& peer, const std::string& why);
   /// A try to connect came to nothing.
-  void not_met(known_peer& peer, const std::string& why);
+  void not_met(known_peer& peer, const std::string& why, bool half_made);
   /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
   void lost_way(known_peer& peer, const caf::error& why);
 

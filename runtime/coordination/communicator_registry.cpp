@@ -43,6 +43,10 @@ caf::expected<const known_communicator*> communicator_registry::known(communicat
   return make_error(errc::unknown_communicator, std::move(text));
 }
 
+bool communicator_registry::was_destroyed(communicator_id id) const {
+  return find(id) == nullptr && failed_.count(id) == 0 && ids_->was_given(id);
+}
+
 void communicator_registry::met(communicator_id id, uint64_t operations, uint64_t ended_ns) {
   if (auto i = alive_.find(id); i != alive_.end()) {
     i->second.operations_met += operations;

@@ -55,6 +55,8 @@ public:
   /// Whether a spare may want what the host has copied to a device that is in these: the policy of all of them says so.
   bool all_replace(const std::set<communicator_id>& ids) const;
   /// A member of these is lost; until `place_filled` its inputs are wanted.
+  /// Somebody has wished its end, which has come; it did not fail.
+  bool was_destroyed(communicator_id id) const;
   void member_lost(device_id device, const std::set<communicator_id>& ids);
   void place_filled(device_id device, communicator_id id);
   /// Whether a place anywhere waits for the device's inputs.

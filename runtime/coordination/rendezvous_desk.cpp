@@ -49,7 +49,7 @@ std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& 
 }
 
 caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::arrived(
-  const proto::RendezvousRequest& x, number who) {
+  const proto::RendezvousRequest& x, number who, time_point now) {
   if (x.world_size() == 0 || x.world_size() > world_size_max || x.rank() >= x.world_size())
     return make_error(errc::invalid_argument,
                       fmt::format("there is no rank {} of {}: ranks are counted from 0, and {} at most", x.rank(),
@@ -68,9 +68,10 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
     return make_error(errc::in_use, fmt::format("rank {} of \"{}\" is there already, with device 0x{:x}", x.rank(),
                                                 x.group(), rank.device));
   absent_.erase({x.group(), x.rank()});
+  std::erase_if(absent_, [now](auto& y) { return y.second.until < now; });
   for (auto i = absent_.lower_bound({x.group(), 0}); i != absent_.end() && i->first.first == x.group(); ++i)
     if (i->first.second < x.world_size() && !group.ranks[i->first.second].is_here) {
-      auto problem = missing(i->first, x.world_size(), i->second);
+      auto problem = missing(i->first, x.world_size(), i->second.cause);
       if (waiting(group).empty())
         groups_.erase(x.group());
       return problem;
@@ -99,6 +100,10 @@ std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& 
   group.communicator = *communicator;
   for (auto& rank : group.ranks)
     rank.waits = 0;
+  std::erase_if(absent_, [&](auto& x) { return x.first.first == name; });
+  if (have_formed_.size() >= groups_max)
+    have_formed_.clear();
+  have_formed_.insert(name);
   return result;
 }
 
@@ -128,17 +133,18 @@ caf::error rendezvous_desk::missing(const rank_of_group& who, size_t world_size,
                     fmt::format("rank {} of {} of \"{}\" does not come: {}", who.second, world_size, who.first, cause));
 }
 
-std::vector<rendezvous_desk::answer> rendezvous_desk::absent(const proto::RankAbsentRequest& x) {
+std::vector<rendezvous_desk::answer> rendezvous_desk::absent(const proto::RankAbsentRequest& x, time_point now) {
   auto found = groups_.find(x.group());
   bool gathers = found != groups_.end() && !found->second.communicator;
-  if (found != groups_.end() && (!gathers || x.rank() >= found->second.ranks.size()))
-    return {}; // it has come, and works, or there is no such rank
-  if (gathers && found->second.ranks[x.rank()].is_here)
-    return {}; // what becomes of its device says more
-  if (absent_.size() < world_size_max)
-    absent_[{x.group(), x.rank()}] = x.cause();
-  if (!gathers)
+  if (!gathers && (found != groups_.end() || have_formed_.count(x.group()) != 0))
+    return {}; // it came when it was to
+  if (gathers && x.rank() >= found->second.ranks.size())
     return {};
+  std::erase_if(absent_, [now](auto& y) { return y.second.until < now; });
+  if (absent_.size() < world_size_max)
+    absent_[{x.group(), x.rank()}] = {x.cause(), now + absent_kept};
+  if (!gathers || found->second.ranks[x.rank()].is_here)
+    return {}; // nobody waits, or what becomes of its device says more
   answer result{waiting(found->second), missing({x.group(), x.rank()}, found->second.ranks.size(), x.cause())};
   groups_.erase(found);
   return {std::move(result)};

@@ -6,9 +6,11 @@
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ namespace ringmaster {
 class rendezvous_desk {
 public:
   using number = uint64_t;
+  using time_point = std::chrono::steady_clock::time_point;
+  static constexpr auto absent_kept = std::chrono::seconds{60};
 
   /// What all of these are to be told.
   struct answer {
@@ -44,16 +48,17 @@ public:
 
   /// A rank has come. None: others are missing. Errors: invalid_argument for a rank that there cannot be, and for sizes
   /// that differ; in_use where the rank is there already. Who gets an error is answered.
-  caf::expected<std::optional<complete_group>> arrived(const proto::RendezvousRequest& x, number who);
+  caf::expected<std::optional<complete_group>> arrived(const proto::RendezvousRequest& x, number who,
+                                                       time_point now = {});
   /// The communicator of a complete group is there, or why it is not. Whom to tell.
   std::vector<number> formed(const std::string& name, const caf::expected<communicator_id>& communicator);
   /// A rank has done its part. None: others have not. A group that is gone needs nobody's leaving.
   std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
   /// The device is lost, and with it a rank: a group that gathers cannot come together, one that works is left by it.
   std::vector<answer> lost(device_id device, const std::string& cause);
-  /// The process of a rank has ended. One that has not come never will, whoever waits for it, now or later: unless it
-  /// comes.
-  std::vector<answer> absent(const proto::RankAbsentRequest& x);
+  /// The process of a rank has ended. Where its group gathers it cannot come together, and whoever comes within
+  /// `absent_kept` hears so, too: unless the rank comes. Of a group that has come together it says nothing new.
+  std::vector<answer> absent(const proto::RankAbsentRequest& x, time_point now = {});
   /// Whether the device is a rank's in any group.
   bool plays(device_id device) const;
   /// Groups that nobody is in any more, after a loss.
@@ -81,8 +86,15 @@ private:
 
   caf::error missing(const rank_of_group& who, size_t world_size, const std::string& cause) const;
 
+  /// A rank that will not come.
+  struct absence {
+    std::string cause;
+    time_point until;
+  };
+
   groups groups_;
-  std::map<rank_of_group, std::string> absent_; ///< Why.
+  std::map<rank_of_group, absence> absent_;
+  std::set<std::string> have_formed_; ///< Names of groups, some of the latest.
 };
 
 } // namespace ringmaster

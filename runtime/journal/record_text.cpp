@@ -143,7 +143,7 @@ std::string text(const proto::TrainingStep& x) {
 }
 
 std::string text(const proto::NodeClock& x) {
-  if (x.error_ns() == 0)
+  if (x.error_ns() == 0 && x.offset_ns() == 0)
     return fmt::format("node {} has the coordinator's clock", x.node_id());
   return fmt::format("the clock of node {} is {} {} the coordinator's, give or take {}", x.node_id(),
                      duration_text(static_cast<uint64_t>(std::abs(x.offset_ns()))),

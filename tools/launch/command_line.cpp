@@ -44,7 +44,7 @@ void command_line::add_to(option_table& table) {
     .says("K", "devices of a node that has no slots=, or ranks of a host");
   table.number("--port", port, 0, 65535).says("P", "the coordinator's TCP port").otherwise("0: any that is free");
   table.parsed("--timeout", timeout, parse_timeout)
-    .says("T", "how long the nodes may take to join, such as 500ms, 30s or 2min")
+    .says("T", "how long nodes, or ranks, may take to join, such as 500ms, 30s or 2min")
     .otherwise("30s");
   table.file("--conf", conf)
     .says("FILE", "configuration of the coordinator and the nodes, at the same path on every host");

@@ -84,7 +84,7 @@ std::string trace_places::text_of(const known_node& x) const {
   if (!x.clock)
     return x.place;
   auto offset = x.clock->offset_ns();
-  if (x.clock->error_ns() == 0)
+  if (x.clock->error_ns() == 0 && offset == 0)
     return x.place + "; it has the coordinator's clock";
   return fmt::format("{}; its clock was {} {} the coordinator's, give or take {}", x.place,
                      duration_text(static_cast<uint64_t>(std::abs(offset))), offset < 0 ? "behind" : "before",

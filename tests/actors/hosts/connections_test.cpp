@@ -169,7 +169,7 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   auto dropped = connect_to(here.system, {"127.0.0.1", deaf.port}, 300ms);
   REQUIRE(!dropped);
   CHECK(code_of(dropped.error()) == errc::unreachable);
-  CHECK(contains(render(dropped.error()), "Connection timed out"));
+  CHECK(contains(render(dropped.error()), "has not taken a connection in 0.3 s: nothing came back"));
   CHECK(render(caf::make_error(caf::sec::connection_timeout))
         == "nothing came from there for middleman.connection-timeout");
 }
@@ -230,7 +230,7 @@ TEST_CASE("connections: a process ends behind the connection that it is still ma
     ended->set_value();
   }}
     .detach();
-  CHECK(code_of(begins.get()) == errc::timed_out);
+  CHECK(code_of(begins.get()) == errc::unreachable);
   open_socket taken{::accept(deaf.fd, nullptr, nullptr)}; // now there is room for what the system sends again
   CHECK(ends.wait_for(10s) == std::future_status::ready);
 }

@@ -189,3 +189,32 @@ TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that nobo
   gone.set_group("another");
   CHECK(x.desk.absent(gone).empty());
 }
+
+TEST_CASE("rendezvous_desk: what became of the ranks of one run is nothing to the next one of that name") {
+  three_ranks x;
+  proto::RankAbsentRequest gone;
+  gone.set_group("world");
+  gone.set_cause("it ended");
+  x.work();
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    x.desk.leaves(leaving(rank), 20 + rank);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    gone.set_rank(rank);
+    CHECK(x.desk.absent(gone).empty());
+  }
+  CHECK_FALSE(x.come(0));
+  CHECK_FALSE(x.come(1));
+  CHECK(x.come(2));
+}
+
+TEST_CASE("rendezvous_desk: a rank that will not come is remembered for a while only") {
+  rendezvous_desk desk;
+  proto::RankAbsentRequest gone;
+  gone.set_group("world");
+  gone.set_rank(1);
+  gone.set_cause("it ended");
+  rendezvous_desk::time_point now{};
+  CHECK(desk.absent(gone, now).empty());
+  CHECK_FALSE(desk.arrived(rank_of(0, 3), 10, now + rendezvous_desk::absent_kept));
+  CHECK(desk.arrived(rank_of(0, 3), 10, now + rendezvous_desk::absent_kept + std::chrono::seconds{1}));
+}

@@ -215,14 +215,15 @@ TEST_CASE(
   CHECK(exposed(2, 8) == 1);
 }
 
-TEST_CASE("transformer: rings of shards cost a step for each further host, which thousands of GPUs cannot hide") {
+TEST_CASE("transformer: rings of shards cost a step for each further rank, which thousands of GPUs cannot hide") {
   const auto on = *system_of("h100-80g");
   parallel_setting how;
   how.shape = {1, 1024, 1};
   how.shard = 1024;
-  CHECK(shard_latency(false, on, how) == doctest::Approx(127 * on.ring_step_s));
+  CHECK(shard_latency(false, on, how) == doctest::Approx(127 * on.ring_hop_s + 896 * on.ring_step_s));
+  CHECK(shard_latency(true, on, how) == shard_latency(false, on, how)); // where no rank has experts of its own
   how.shape = {1, 8, 1};
-  CHECK(shard_latency(false, on, how) == 0);
+  CHECK(shard_latency(false, on, how) == doctest::Approx(7 * on.ring_step_s));
   plan_question asked{*model_of("llama3-70b"), on, 512, 1024, {}};
   asked.filter.only = {"fsdp"};
   auto seconds = [&](uint32_t devices) {

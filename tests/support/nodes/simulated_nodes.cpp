@@ -103,8 +103,10 @@ void simulated_nodes::reach(size_t from, const node_actor& us, const proto::Node
   proto::NodeApart answer;
   answer.set_peer(peer.name());
   auto tell = [=](const caf::expected<caf::strong_actor_ptr>& found) mutable {
-    if (!found)
+    if (!found) {
       answer.set_why(render(found.error()));
+      answer.set_half_made(code_of(found.error()) != errc::unreachable);
+    }
     caf::anon_send(us, std::move(answer), found ? *found : nullptr);
   };
   auto there = caf::actor_cast<caf::strong_actor_ptr>(nodes_[to]);

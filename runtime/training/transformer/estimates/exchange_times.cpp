@@ -98,12 +98,15 @@ double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas
 }
 
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
-  return on.ring_step_s * (ranks / ranks_inside(on, ranks, stride, devices) - 1);
+  const auto hops = ranks / ranks_inside(on, ranks, stride, devices) - 1;
+  return hops * on.ring_hop_s + (ranks - 1 - hops) * on.ring_step_s;
 }
 
 double shard_latency(bool has_experts, const gpu_system& on, const parallel_setting& how) {
   const auto dense = ring_latency(on, how.sharers(), how.shape.tensor, how.devices());
-  return has_experts ? dense + ring_latency(on, how.expert_replicas(), how.expert, how.devices()) : dense;
+  if (!has_experts || how.expert == 1)
+    return dense; // experts' parameters go along
+  return dense + ring_latency(on, how.expert_replicas(), how.expert, how.devices());
 }
 
 double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how) {

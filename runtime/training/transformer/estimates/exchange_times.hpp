@@ -27,8 +27,8 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
 double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
                        const parallel_setting& how);
 
-/// What an all_gather or a reduce_scatter of a layer among those that share weights fully costs beside its bytes: a
-/// step of its ring for each further domain, for experts' parameters by themselves.
+/// What an all_gather or a reduce_scatter of a layer among those that share weights fully costs beside its bytes: the
+/// steps of its ring, for parameters of experts that ranks have apart by themselves.
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
 double shard_latency(bool has_experts, const gpu_system& on, const parallel_setting& how);
 

@@ -92,12 +92,10 @@ slowest_stages slowest_stages_of(const language_model& m, const parallel_setting
   return slowest;
 }
 
-/// What the slowest stage works longer than the mean of all, for a micro-batch; what is gathered again is all stages'.
-double imbalance_of(const parallel_setting& how, const stage_times& slowest, double mean) {
-  const auto again = splits_backward(how) && how.sequence_parallel
-                       ? gathered_again * slowest.exposed.tensor / (1 + gathered_again / ways_of(how))
-                       : 0;
-  return std::max(0.0, slowest.sum() - again - mean);
+/// What the slowest stage works longer than the mean of all, for a micro-batch, without its collectives.
+double imbalance_of(const parallel_setting& how, const stage_times& slowest, const micro_batch_times& times) {
+  const auto work = slowest.sum() - ways_of(how) * slowest.exposed.sum();
+  return std::max(0.0, work - (times.whole_model - ways_of(how) * times.whole_exposed) / how.shape.pipeline);
 }
 
 /// A hop between stages: seconds, and of these what the receiver stands still for.
@@ -277,7 +275,9 @@ micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system
   if ((m.experts.count == 0 || m.experts.dense_first > 0) && windows)
     x.windowed_dense = layer_times_of(m, on, how, {false, true});
   x.ends = end_times_of(m, on, how);
-  x.whole_model = times_of_layers(all_layers_of(m), x).sum() + (x.ends.embedding + x.ends.loss);
+  const auto whole = times_of_layers(all_layers_of(m), x);
+  x.whole_model = whole.sum() + (x.ends.embedding + x.ends.loss);
+  x.whole_exposed = whole.exposed.sum();
   return x;
 }
 
@@ -314,7 +314,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   if (p > 1 && how.schedule == pipeline_schedule::one_f_one_b)
     result.bubble = std::max(0.0, result.bubble + unevenness(m, how, times, slowest));
   if (p > 1)
-    result.imbalance = count * imbalance_of(how, slowest, times.whole_model / p);
+    result.imbalance = count * imbalance_of(how, slowest, times);
   const auto parameters = most_parameters(m, how);
   const auto last = how.shard > 0 ? last_of_step{sharded_times_of(m, on, how, times), update_time(on, how, parameters)}
                                   : last_of(m, on, how, times, stages);

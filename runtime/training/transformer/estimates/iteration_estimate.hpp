@@ -34,7 +34,8 @@ struct micro_batch_times {
   layer_times sparse;                          ///< The same of a layer with experts.
   layer_times windowed_dense, windowed_sparse; ///< With a window, where layers have one.
   end_times ends;
-  double whole_model = 0; ///< Seconds of all layers and both ends.
+  double whole_model = 0;   ///< Seconds of all layers and both ends.
+  double whole_exposed = 0; ///< Of collectives of all layers, in one direction, what nothing hides.
 };
 micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how);
 

@@ -22,7 +22,7 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 53> all{{
+  static const std::array<system_constant, 54> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
     {"mxfp8_flops", &s::mxfp8_flops},
@@ -44,6 +44,7 @@ std::span<const system_constant> system_constants() {
     {"hop_bandwidth", &s::hop_bandwidth},
     {"hop_latency_s", &s::hop_latency_s},
     {"ring_step_s", &s::ring_step_s},
+    {"ring_hop_s", &s::ring_hop_s},
     {"devices_per_pod", &s::devices_per_pod},
     {"pod_bandwidth", &s::pod_bandwidth},
     {"matrix_efficiency", &s::matrix_efficiency},

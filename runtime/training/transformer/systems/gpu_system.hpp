@@ -38,7 +38,8 @@ struct gpu_system {
   double network_bandwidth = 0;      ///< What collectives reach of a domain's, all its cards together.
   double hop_bandwidth = 0;          ///< What a device reaches of its card, to another domain.
   double hop_latency_s = 0;
-  double ring_step_s = 0;     ///< Of a ring of shards from a domain to the next, beside its bytes (NCCL's own model).
+  double ring_step_s = 0;     ///< Of a ring of shards from a device to the next in its domain, beside its bytes,
+  double ring_hop_s = 0;      ///< and to one in another domain (NCCL's tuning model, protocol Simple).
   double devices_per_pod = 0; ///< Whose domains have the network's full bandwidth, some whole ones; 0: all.
   double pod_bandwidth = 0;   ///< Of a domain, to other pods; where there are pods.
 

@@ -28,7 +28,8 @@ gpu_system a100() {
   x.network_bandwidth = 100e9;
   x.hop_bandwidth = 12.5e9;
   x.hop_latency_s = 100e-6;
-  x.ring_step_s = 9.6e-6;
+  x.ring_step_s = 3.4e-6;
+  x.ring_hop_s = 14e-6;
   x.matrix_efficiency = 0.8684;
   x.attention_efficiency = 0.4;
   x.flash_efficiency = 0.6;
@@ -77,7 +78,8 @@ gpu_system h100_hardware() {
   x.network_bandwidth = 8 * 45e9;
   x.hop_bandwidth = 45e9;
   x.hop_latency_s = 30e-6;
-  x.ring_step_s = 9.6e-6;
+  x.ring_step_s = 3.4e-6;
+  x.ring_hop_s = 14e-6;
   return x;
 }
 
