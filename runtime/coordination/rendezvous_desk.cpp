@@ -31,6 +31,11 @@ std::vector<uint32_t> ranks_that(const Members& members, Predicate are) {
   return result;
 }
 
+template <class Absences>
+void forget_expired(Absences& all, rendezvous_desk::time_point now) {
+  std::erase_if(all, [now](auto& x) { return x.second.until < now; });
+}
+
 } // namespace
 
 bool rendezvous_desk::plays(device_id device) const {
@@ -68,7 +73,7 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
     return make_error(errc::in_use, fmt::format("rank {} of \"{}\" is there already, with device 0x{:x}", x.rank(),
                                                 x.group(), rank.device));
   absent_.erase({x.group(), x.rank()});
-  std::erase_if(absent_, [now](auto& y) { return y.second.until < now; });
+  forget_expired(absent_, now);
   for (auto i = absent_.lower_bound({x.group(), 0}); i != absent_.end() && i->first.first == x.group(); ++i)
     if (i->first.second < x.world_size() && !group.ranks[i->first.second].is_here) {
       auto problem = missing(i->first, x.world_size(), i->second.cause);
@@ -140,7 +145,7 @@ std::vector<rendezvous_desk::answer> rendezvous_desk::absent(const proto::RankAb
     return {}; // it came when it was to
   if (gathers && x.rank() >= found->second.ranks.size())
     return {};
-  std::erase_if(absent_, [now](auto& y) { return y.second.until < now; });
+  forget_expired(absent_, now);
   if (absent_.size() < world_size_max)
     absent_[{x.group(), x.rank()}] = {x.cause(), now + absent_kept};
   if (!gathers || found->second.ranks[x.rank()].is_here)

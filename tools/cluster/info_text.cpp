@@ -61,10 +61,7 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
     result += fmt::format(", {} of its {} here", here, counted(node.devices_announced(), "device"));
   result += '\n';
   for (auto& x : node.apart())
-    result += fmt::format(
-      "  no direct way to {}: messages pass through the coordinator's process, and so do blocks where its "
-      "memory cannot be read: {}\n",
-      x.peer(), x.why());
+    result += "  " + apart_text(x) + "\n";
   return result + devices;
 }
 
@@ -153,6 +150,12 @@ std::vector<const ClusterInfo::Node*> nodes_by_name(const ClusterInfo& cluster) 
     return std::pair{x->name().size(), x->name()};
   }); // node-9 before node-10
   return result;
+}
+
+std::string apart_text(const ClusterInfo::Node::Apart& x) {
+  return fmt::format("no direct way to {}: messages pass through the coordinator's process, and so do blocks where its "
+                     "memory cannot be read: {}",
+                     x.peer(), x.why());
 }
 
 std::string gone_text(const ClusterInfo::Gone& x, std::chrono::seconds utc_offset) {

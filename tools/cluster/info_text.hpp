@@ -27,6 +27,8 @@ std::string time_text(uint64_t unix_ns, std::chrono::seconds utc_offset);
 std::chrono::seconds utc_offset_now();
 /// As people count: node-9 before node-10.
 std::vector<const proto::ClusterInfo::Node*> nodes_by_name(const proto::ClusterInfo& cluster);
+/// "no direct way to node-2: messages pass through the coordinator's process, ..."
+std::string apart_text(const proto::ClusterInfo::Node::Apart& x);
 /// "01:04:00 device 0x4 of node-2 is lost: its process is gone"
 std::string gone_text(const proto::ClusterInfo::Gone& x, std::chrono::seconds utc_offset);
 

@@ -66,11 +66,7 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   auto how = node.silent_ns() > 0 ? tone::bad : complete ? tone::plain : tone::warning;
   out.push_back({how, std::move(text)});
   for (auto& peer : node.apart())
-    out.push_back(
-      {tone::warning,
-       fmt::format("  no direct way to {}: messages pass through the coordinator's process, and so do blocks where "
-                   "its memory cannot be read: {}",
-                   peer.peer(), peer.why())});
+    out.push_back({tone::warning, "  " + apart_text(peer)});
 }
 
 } // namespace

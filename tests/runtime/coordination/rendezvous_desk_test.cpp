@@ -26,6 +26,14 @@ proto::FinalizeRequest leaving(uint32_t rank) {
   return result;
 }
 
+proto::RankAbsentRequest ended(uint32_t rank, const std::string& cause = "it ended") {
+  proto::RankAbsentRequest result;
+  result.set_group("world");
+  result.set_rank(rank);
+  result.set_cause(cause);
+  return result;
+}
+
 /// Rank r has come under the number 10 + r, and its device is 100 + r.
 struct three_ranks {
   rendezvous_desk desk;
@@ -158,11 +166,7 @@ TEST_CASE("rendezvous_desk: those that wait for a rank whose process has ended h
   three_ranks x;
   x.come(0);
   x.come(2);
-  proto::RankAbsentRequest gone;
-  gone.set_group("world");
-  gone.set_rank(1);
-  gone.set_cause("its process exited with status 7");
-  auto told = x.desk.absent(gone);
+  auto told = x.desk.absent(ended(1, "its process exited with status 7"));
   REQUIRE(told.size() == 1);
   CHECK(told.front().to == numbers{10, 12});
   CHECK(render(told.front().problem) == "rank 1 of 3 of \"world\" does not come: its process exited with status 7");
@@ -176,10 +180,7 @@ TEST_CASE("rendezvous_desk: those that wait for a rank whose process has ended h
 
 TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that nobody waits for, changes nothing") {
   three_ranks x;
-  proto::RankAbsentRequest gone;
-  gone.set_group("world");
-  gone.set_rank(1);
-  gone.set_cause("it ended");
+  auto gone = ended(1);
   x.come(1);
   CHECK(x.desk.absent(gone).empty());
   x.come(0);
@@ -192,16 +193,11 @@ TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that nobo
 
 TEST_CASE("rendezvous_desk: what became of the ranks of one run is nothing to the next one of that name") {
   three_ranks x;
-  proto::RankAbsentRequest gone;
-  gone.set_group("world");
-  gone.set_cause("it ended");
   x.work();
   for (uint32_t rank = 0; rank < 3; ++rank)
     x.desk.leaves(leaving(rank), 20 + rank);
-  for (uint32_t rank = 0; rank < 3; ++rank) {
-    gone.set_rank(rank);
-    CHECK(x.desk.absent(gone).empty());
-  }
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    CHECK(x.desk.absent(ended(rank)).empty());
   CHECK_FALSE(x.come(0));
   CHECK_FALSE(x.come(1));
   CHECK(x.come(2));
@@ -209,10 +205,7 @@ TEST_CASE("rendezvous_desk: what became of the ranks of one run is nothing to th
 
 TEST_CASE("rendezvous_desk: a rank that will not come is remembered for a while only") {
   rendezvous_desk desk;
-  proto::RankAbsentRequest gone;
-  gone.set_group("world");
-  gone.set_rank(1);
-  gone.set_cause("it ended");
+  auto gone = ended(1);
   rendezvous_desk::time_point now{};
   CHECK(desk.absent(gone, now).empty());
   CHECK_FALSE(desk.arrived(rank_of(0, 3), 10, now + rendezvous_desk::absent_kept));

@@ -27,9 +27,11 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
 double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
                        const parallel_setting& how);
 
-/// What an all_gather or a reduce_scatter of a layer among those that share weights fully costs beside its bytes: the
-/// steps of its ring, for parameters of experts that ranks have apart by themselves.
+/// The steps of a ring once round: what an all_gather or a reduce_scatter costs beside its bytes.
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
+
+/// The same of a layer, among those that share its weights fully; experts that ranks have apart have a ring of their
+/// own.
 double shard_latency(bool has_experts, const gpu_system& on, const parallel_setting& how);
 
 /// Gradients of a shard's parameters, all_reduced among the groups that share weights fully; experts have one group.
