@@ -28,7 +28,10 @@ namespace ringmaster {
 /// killed or the connection breaks, the coordinator destroys and frees them, but for what was asked to stay.
 class client {
 public:
-  client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = std::chrono::seconds{30});
+  /// How long the coordinator may take to answer.
+  static constexpr caf::timespan usual_limit = std::chrono::seconds{30};
+
+  client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = usual_limit);
 
   /// Whether what it makes from now on stays when it is gone.
   void let_stay(bool stays) { let_stay_ = stays; }
@@ -40,7 +43,7 @@ public:
   /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
   caf::expected<proto::ClusterInfo> info();
   /// What everybody is doing, at once: nobody that stands still is waited for.
-  caf::expected<proto::ClusterStatus> cluster_status();
+  caf::expected<proto::ClusterStatus> cluster_status(caf::timespan within = usual_limit);
   /// A range in the device's memory. `bytes` > 0.
   caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
   caf::error free(device_id device, uint64_t address);

@@ -75,7 +75,7 @@ void communicator_state::lose(device_id device, const std::string& cause, const 
     lost.set_noticed_ns(outbox_->unix_ns());
     self->send(options.coordinator, std::move(lost));
   }
-  carry_out(epochs_->lost(device, cause));
+  carry_out(epochs_->lost(device, cause, noticed_by.empty()));
 }
 
 void communicator_state::carry_out(epoch_change::stop_streams& x) {

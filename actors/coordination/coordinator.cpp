@@ -117,7 +117,7 @@ void coordinator_state::on_down(const caf::down_msg& x) {
   // Each ends its loop: the maps have changed.
   for (auto& [id, device] : devices.devices())
     if (is_source(device.handle.device))
-      return device_gone(id, {render(x.reason), left ? "" : "monitor", now_ns()});
+      return device_gone(id, {cause_of_end(device.node, x.reason), left ? "" : "monitor", now_ns()});
   for (auto& [id, node] : devices.nodes())
     if (is_source(node.handle))
       return node_gone(id, x.reason, left);

@@ -209,6 +209,8 @@ private:
   void let_leave(node_id node, communicator_id communicator, const device_ids& members);
   void let_stay(node_id node);
   void drain_expired(uint64_t number);
+  /// Why the node, or one of its devices, has ended, as people read it.
+  std::string cause_of_end(node_id node, const caf::error& reason) const;
   /// The node is gone; maybe somebody has waited for that.
   void node_drained(node_id node, const std::string& place, const caf::error& reason);
 

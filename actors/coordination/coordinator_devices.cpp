@@ -90,7 +90,7 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
   if (!node)
     return;
   silent_since.erase(id);
-  auto cause = render(reason);
+  auto cause = cause_of_end(id, reason);
   auto& its_name = node->about.name();
   proto::Record record;
   record.mutable_node_left()->set_node_id(id.value);

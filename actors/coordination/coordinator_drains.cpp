@@ -109,6 +109,10 @@ void coordinator_state::drain_expired(uint64_t number) {
   say_silence(call.mapped().node, problem, refuse_by(call.mapped().promise));
 }
 
+std::string coordinator_state::cause_of_end(node_id node, const caf::error& reason) const {
+  return reason == caf::exit_reason::user_shutdown && drains_.is_told(node) ? "it was drained" : render(reason);
+}
+
 void coordinator_state::node_drained(node_id node, const std::string& place, const caf::error& reason) {
   auto ended = drains_.gone(node);
   if (!ended)

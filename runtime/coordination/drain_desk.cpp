@@ -64,6 +64,11 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
                                  fmt::join(devices, " 0x"), epoch, replaces(communicator) ? ", with spares" : ""));
 }
 
+bool drain_desk::is_told(node_id node) const {
+  auto i = drains_.find(node);
+  return i != drains_.end() && i->second.told;
+}
+
 std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
   auto found = drains_.extract(node);
   if (!found)

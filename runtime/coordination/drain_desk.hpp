@@ -42,6 +42,8 @@ public:
     std::vector<std::string> done; ///< A line for each communicator that goes on.
     bool told = false;             ///< It was told to end; else it went before that.
   };
+  /// Whether it was told to end.
+  bool is_told(node_id node) const;
   /// The node is gone. None: it was not to end.
   std::optional<ending> gone(node_id node);
   /// The limit has passed. None: it has been answered. Else what was waited for.

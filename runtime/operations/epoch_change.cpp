@@ -54,7 +54,7 @@ bool epoch_change::counts(const proto::RankReport& x) {
 
 // -- who is lost, and how the others stop ---------------------------------------
 
-epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause) {
+epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause, bool left) {
   decisions out;
   if (leaving_.erase(device) != 0) { // from now on its place waits as anybody's
     note_loss(fmt::format("rank {} ({}) was lost when it was to leave: {}", rank_of(device), name_of(device), cause));
@@ -69,7 +69,7 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   auto& known = history_.rbegin()->second; // as everybody knows the ranks, whoever else is lost meanwhile
   auto then = std::find_if(known.begin(), known.end(), [=](auto& x) { return x.id() == device; });
   auto rank = then != known.end() ? then - known.begin() : i - ranks_.begin();
-  auto reason = fmt::format("rank {} ({}) was lost: {}", rank, text_of(i->metadata), cause);
+  auto reason = fmt::format("rank {} ({}) {}: {}", rank, text_of(i->metadata), left ? "left" : "was lost", cause);
   if (policy_ == proto::REPLACE && !ending()) {
     i->lost = true;
     to_replace_.push_back(device);

@@ -126,7 +126,8 @@ public:
   /// Whether the report is of an attempt that counts.
   bool counts(const proto::RankReport& x);
 
-  decisions lost(device_id device, const std::string& cause);
+  /// `left`: it went by itself, in good order; what that means for the others is the same.
+  decisions lost(device_id device, const std::string& cause, bool left = false);
   decisions quiesced(device_id device, epoch_number epoch);
   decisions reported(const proto::RankReport& x);
   decisions spare(const proto::SpareResponse& x, device_id lost);

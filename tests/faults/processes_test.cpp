@@ -224,7 +224,7 @@ TEST_CASE("processes: a node that is drained ends well, and nobody takes that fo
   CHECK(run.finish() == 1); // the second
   CAPTURE(run.error);
   CAPTURE(run.output);
-  for (auto said : {"node node-2 has ended\n", "3 nodes, 6 devices (6 free)", "node node-2 left: it was shut down"})
+  for (auto said : {"node node-2 has ended\n", "3 nodes, 6 devices (6 free)", "node node-2 left: it was drained"})
     CHECK(run.output.find(said) != std::string::npos);
   CHECK(run.error.find("[node-2] ") != std::string::npos);
   CHECK(run.error.find("node node-2 has been drained: ends") != std::string::npos);

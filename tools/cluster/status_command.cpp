@@ -2,6 +2,7 @@
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
+#include "messages/errc.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/cluster/status_text.hpp"
@@ -45,7 +46,8 @@ class status_call final : public configured_call {
       "while a node stands still, nobody is waited for.");
     table
       .positional("HOST:PORT",
-                  [&table](const std::string& text) {
+                  [this, &table](const std::string& text) {
+                    where_ = text;
                     table.configure_by("--node.join=" + text);
                     return caf::error{};
                   })
@@ -61,6 +63,16 @@ class status_call final : public configured_call {
       "\"queued\" how many commands its stream has. Rates are of the last five seconds.");
   }
 
+  caf::error check() override {
+    auto told = values_told("node.join");
+    std::erase(told, where_);
+    if (where_.empty() || told.empty())
+      return caf::none;
+    return make_error(errc::invalid_argument,
+                      fmt::format("the status of {} or of {}? One coordinator is named, as HOST:PORT or with --join",
+                                  where_, told.front()));
+  }
+
   caf::expected<int> run(const console& to) override {
     auto& opts = cfg_.values();
     start_log(opts);
@@ -73,13 +85,18 @@ class status_call final : public configured_call {
     client user{system, *host};
     const terminal screen{to.out};
     for (;;) {
-      auto status = user.cluster_status();
+      auto status = user.cluster_status(watch_ ? between_screens : client::usual_limit);
+      if (!status && watch_ && status.error() == errc::timed_out) {
+        tell_silence(to);
+        continue;
+      }
       if (!status)
         return std::move(status.error());
+      heard_ = std::chrono::steady_clock::now();
       tell(*status, coordinator_elsewhere(opts), screen, to.out);
       if (!watch_ || std::ferror(to.out) != 0)
         return exit_ok;
-      std::this_thread::sleep_for(std::chrono::seconds{1});
+      std::this_thread::sleep_for(between_screens);
     }
   }
 
@@ -99,7 +116,19 @@ class status_call final : public configured_call {
     std::fflush(out);
   }
 
+  /// The last screen stays, and below it how old it is.
+  void tell_silence(const console& to) const {
+    const auto silent = std::chrono::steady_clock::now() - heard_;
+    const terminal screen{to.err};
+    fmt::print(to.err, "{}ringmaster status: the coordinator has not answered for {:.0f} s{}", screen.is_one() ? "\r" : "",
+               std::chrono::duration<double>{silent}.count(), screen.is_one() ? "" : "\n");
+    std::fflush(to.err);
+  }
+
+  static constexpr std::chrono::seconds between_screens{1};
   bool json_ = false, watch_ = false, told_ = false;
+  std::string where_; ///< The coordinator, if no option names it.
+  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
 };
 
 } // namespace

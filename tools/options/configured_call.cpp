@@ -92,8 +92,13 @@ caf::error configured_call::as_typed(const caf::error& problem) const {
   return problem;
 }
 
-bool configured_call::is_told(const std::string& key) const {
-  return std::any_of(told_.begin(), told_.end(), [&](auto& x) { return x.starts_with("--" + key + "="); });
+std::vector<std::string> configured_call::values_told(const std::string& key) const {
+  const auto start = "--" + key + "=";
+  std::vector<std::string> result;
+  for (auto& x : told_)
+    if (x.starts_with(start))
+      result.push_back(x.substr(start.size()));
+  return result;
 }
 
 std::string configured_call::configuration_origin() const {

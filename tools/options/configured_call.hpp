@@ -26,7 +26,9 @@ protected:
   void join_options(option_table& table);
 
   /// Whether the command line has the key itself: "--device.count=4".
-  bool is_told(const std::string& key) const;
+  bool is_told(const std::string& key) const { return !values_told(key).empty(); }
+  /// All that the command line says of the key, however it is written there, in its order; the last one counts.
+  std::vector<std::string> values_told(const std::string& key) const;
 
   /// "FILE", or "no file, the defaults".
   std::string configuration_origin() const;
