@@ -120,8 +120,8 @@ class status_call final : public configured_call {
   void tell_silence(const console& to) const {
     const auto silent = std::chrono::steady_clock::now() - heard_;
     const terminal screen{to.err};
-    fmt::print(to.err, "{}ringmaster status: the coordinator has not answered for {:.0f} s{}", screen.is_one() ? "\r" : "",
-               std::chrono::duration<double>{silent}.count(), screen.is_one() ? "" : "\n");
+    fmt::print(to.err, "{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
+               screen.is_one() ? "\r" : "", std::chrono::duration<double>{silent}.count(), screen.is_one() ? "" : "\n");
     std::fflush(to.err);
   }
 

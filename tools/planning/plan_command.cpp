@@ -97,7 +97,7 @@ front_points points_of(const plan_outcome& x) {
   front_points result;
   result.title = fmt::format("{} on {} x {} in {}, a global batch of {}", x.asked.trained.name, x.asked.devices,
                              x.asked.system.name, name_of(x.asked.filter.computed_in), x.asked.global_batch);
-  result.room_bytes = x.asked.system.memory_bytes - x.asked.system.reserved_bytes;
+  result.room_bytes = x.asked.system.room_bytes();
   for (auto& each : x.found.pareto)
     result.points.push_back({each.cost.seconds, each.cost.memory_bytes, short_text(each.how)});
   return result;

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "tools/planning/saved_plan.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -8,32 +9,62 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace ringmaster {
 
 namespace {
 
 using saved_parts = saved_plan::parts;
+using named_difference = std::tuple<std::string, double, double>; ///< A term of A and of B.
 
 double part_of(const saved_parts& all, const std::string& name) {
   auto at = std::ranges::find(all, name, &std::pair<std::string, double>::first);
   return at == all.end() ? 0 : at->second;
 }
 
-/// The terms, those that differ most first.
-std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
+/// The terms that either has, those that differ most first.
+std::vector<named_difference> differences(const saved_parts& a, const saved_parts& b) {
   auto names = a;
   for (auto& [name, x] : b)
     if (std::ranges::find(names, name, &std::pair<std::string, double>::first) == names.end())
       names.emplace_back(name, 0);
-  auto more = [&](const std::string& name) { return part_of(b, name) - part_of(a, name); };
-  std::ranges::stable_sort(names, std::ranges::greater{}, [&](auto& x) { return std::abs(more(x.first)); });
-  auto text = fmt::format("{:<12} {:>12} {:>12} {:>12}\n", unit_name, "A", "B", "B - A");
+  std::vector<named_difference> result;
   for (auto& [name, x] : names)
     if (part_of(a, name) != 0 || part_of(b, name) != 0)
-      text += fmt::format("{:<12} {:>12.3f} {:>12.3f} {:>+12.3f}\n", name, part_of(a, name) / unit,
-                          part_of(b, name) / unit, more(name) / unit);
+      result.emplace_back(name, part_of(a, name), part_of(b, name));
+  std::ranges::stable_sort(result, std::ranges::greater{},
+                           [](auto& x) { return std::abs(std::get<2>(x) - std::get<1>(x)); });
+  return result;
+}
+
+std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
+  auto text = fmt::format("{:<12} {:>12} {:>12} {:>12}\n", unit_name, "A", "B", "B - A");
+  for (auto& [name, of_a, of_b] : differences(a, b))
+    text += fmt::format("{:<12} {:>12.3f} {:>12.3f} {:>+12.3f}\n", name, of_a / unit, of_b / unit,
+                        (of_b - of_a) / unit);
   return text;
+}
+
+void write_differences(json_writer& json, const char* name, const saved_parts& a, const saved_parts& b) {
+  json.list(name);
+  for (auto& [part, of_a, of_b] : differences(a, b))
+    json.object().member("part", part).member("a", of_a).member("b", of_b).end();
+  json.end();
+}
+
+std::string json_of(const saved_plan& a, const saved_plan& b) {
+  json_writer json;
+  json.object();
+  for (auto [name, x] : {std::pair{"a", &a}, {"b", &b}}) {
+    json.object(name).member("plan", x->title).member("time_s", x->seconds).member("memory_bytes", x->bytes);
+    json.member("gpus", x->gpus).member("tokens_per_s", x->tokens_a_second);
+    x->simulated_seconds ? json.member("simulated_time_s", *x->simulated_seconds) : json.key("simulated_time_s").null();
+    json.end();
+  }
+  write_differences(json, "seconds", a.seconds_by_part, b.seconds_by_part);
+  write_differences(json, "bytes", a.bytes_by_part, b.bytes_by_part);
+  return json.end().take() + "\n";
 }
 
 std::string figures_of(const saved_plan& x) {
@@ -49,6 +80,16 @@ std::string simulated_text(const saved_plan& a, const saved_plan& b) {
   return fmt::format(";\nsimulated, {:.3f} of its time", *b.simulated_seconds / *a.simulated_seconds);
 }
 
+std::string text_of(const saved_plan& a, const saved_plan& b) {
+  return fmt::format("A  {}\n   {}\nB  {}\n   {}\n\nB takes {:.3f} of A's time, {:.3f} of its memory, makes {:.3f} of "
+                     "its tokens a GPU and "
+                     "second{}\n\n{}\n{}",
+                     a.title, figures_of(a), b.title, figures_of(b), b.seconds / a.seconds, b.bytes / a.bytes,
+                     b.tokens_a_second / b.gpus / (a.tokens_a_second / a.gpus), simulated_text(a, b),
+                     table_of(a.seconds_by_part, b.seconds_by_part, 1, "seconds"),
+                     table_of(a.bytes_by_part, b.bytes_by_part, giga, "GB"));
+}
+
 class compare_call final : public command_call {
   void declare(option_table& table) override {
     table.form("A.json B.json");
@@ -58,6 +99,7 @@ class compare_call final : public command_call {
     table.positional("FILE", [this](const std::string& text) { return files_.push_back(text), caf::error{}; })
       .offers_files()
       .many();
+    table.flag("--json", json_).says("one object: both plans, and the terms that either has");
   }
 
   caf::error check() override {
@@ -72,17 +114,12 @@ class compare_call final : public command_call {
       return std::move(a.error());
     if (!b)
       return std::move(b.error());
-    fmt::print(to.out,
-               "A  {}\n   {}\nB  {}\n   {}\n\nB takes {:.3f} of A's time, {:.3f} of its memory, makes {:.3f} of its "
-               "tokens a GPU and second{}\n\n{}\n{}",
-               a->title, figures_of(*a), b->title, figures_of(*b), b->seconds / a->seconds, b->bytes / a->bytes,
-               b->tokens_a_second / b->gpus / (a->tokens_a_second / a->gpus), simulated_text(*a, *b),
-               table_of(a->seconds_by_part, b->seconds_by_part, 1, "seconds"),
-               table_of(a->bytes_by_part, b->bytes_by_part, giga, "GB"));
+    fmt::print(to.out, "{}", json_ ? json_of(*a, *b) : text_of(*a, *b));
     return exit_ok;
   }
 
   std::vector<std::string> files_;
+  bool json_ = false;
 };
 
 } // namespace

@@ -161,7 +161,7 @@ void sort(std::vector<confirmed_plan>& all, double room) {
 
 std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const transformer_plans& found,
                                           const std::function<bool(double)>& watch) {
-  const auto room = asked.system.memory_bytes - asked.system.reserved_bytes;
+  const auto room = asked.system.room_bytes();
   auto result = confirmed_ones(asked, found.best, watch);
   sort(result, room);
   if (result.empty() || !result.front().simulated)

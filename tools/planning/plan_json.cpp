@@ -55,9 +55,10 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
   if (x.simulated)
     json.member("simulated_time_s", x.simulated->seconds)
       .key("simulated_memory_bytes")
-      .fixed(x.simulated->memory_bytes, 0);
+      .fixed(x.simulated->memory_bytes, 0)
+      .member("simulated_fits", x.simulated->memory_bytes <= outcome.asked.system.room_bytes());
   else
-    json.key("simulated_time_s").null().key("simulated_memory_bytes").null();
+    json.key("simulated_time_s").null().key("simulated_memory_bytes").null().key("simulated_fits").null();
   json.end();
 }
 
@@ -79,6 +80,7 @@ std::string json_of(const plan_outcome& x) {
     .member("embedding_parameters", parameter_counts_of(x.asked.trained).embedding)
     .member("multi_token", x.asked.trained.multi_token)
     .member("sequence", x.asked.trained.sequence)
+    .member("positions", x.asked.trained.positions)
     .member("system", x.asked.system.name)
     .member("precision", name_of(x.asked.filter.computed_in))
     .member("gpus", x.asked.devices)

@@ -17,10 +17,6 @@ namespace {
 constexpr size_t pareto_shown = 12;
 constexpr double hour = 3600, day = 24 * hour;
 
-double room_of(const plan_outcome& x) {
-  return x.asked.system.memory_bytes - x.asked.system.reserved_bytes;
-}
-
 /// How much slower than the best, and what a plan has more of.
 std::string why_slower(const planned& x, const planned& best) {
   auto parts = seconds_by_part(x.cost);
@@ -104,7 +100,8 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   text += "memory:";
   for (auto& [name, bytes] : bytes_by_part(memory_of(x.asked.trained, plan.how)))
     text += fmt::format(" {} {:.1f}", name, bytes / giga);
-  text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga, room_of(x) / giga);
+  text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga,
+                      x.asked.system.room_bytes() / giga);
   if (plan.cost.host_bytes > 0)
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
@@ -195,15 +192,18 @@ std::string report_of(const plan_outcome& x) {
                           "{}, of which {} fit in {:.1f} GB{}\n",
                           m.name, parameters_text(m), x.asked.devices, x.asked.system.name,
                           name_of(x.asked.filter.computed_in), counted(x.asked.global_batch, "sequence"), m.sequence,
-                          counted(x.found.evaluated, "plan"), x.found.fitting, room_of(x) / giga,
+                          counted(x.found.evaluated, "plan"), x.found.fitting, x.asked.system.room_bytes() / giga,
                           x.found.interrupted ? "; the search was interrupted" : "");
+  if (m.positions > 0 && m.sequence > m.positions)
+    text += fmt::format("sequences of {} are beyond the {} positions that {} was made for\n", m.sequence, m.positions,
+                        m.name);
   if (auto why = not_calibrated(x.asked.system, x.asked.filter.attention); !why.empty())
     text += fmt::format("not calibrated: {}\n", why);
   if (x.found.best.empty())
     return text + nothing_text(x);
   text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());
   for (auto& each : x.best)
-    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, room_of(x)),
+    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, x.asked.system.room_bytes()),
                         &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
   return text + figures_text(x, x.best.front()) + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x)
          + pareto_lines(x.found);

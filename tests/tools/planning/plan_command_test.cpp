@@ -55,6 +55,10 @@ TEST_CASE("plan: the ten best, why the others lose, the simulated best and the f
   for (auto& x : member(*json, "best").entries)
     if (auto& full = member(x, "simulated_time_s"); full.what == json_value::type::number)
       CHECK(std::abs(full.number / member(x, "time_s").number - 1) < 0.08);
+  for (auto& x : member(*json, "best").entries) { // a100-80g's room
+    auto& fits = member(x, "simulated_fits");
+    CHECK(fits.flag == (member(x, "simulated_memory_bytes").number <= 76e9));
+  }
   CHECK(plan(args).out == object.out);
 }
 

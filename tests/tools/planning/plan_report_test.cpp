@@ -93,6 +93,10 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   for (auto* part : {"llama3-8b on 16 x h100-80g in bf16, a global batch of 32", ", micro-batch 1, ", ", recompute ",
                      "what a device has for the model: 76 GB", "</svg>"})
     CHECK_MESSAGE(drawn.find(part) != std::string::npos, part);
+  auto far = answer_to(with({"--sequence=16384", "--schedule=fsdp"})).out;
+  CHECK(far.find("sequences of 16384 are beyond the 8192 positions that llama3-8b, changed was made for\n")
+        != std::string::npos);
+  CHECK(text.out.find(" positions that ") == std::string::npos);
   auto csv = answer_to(with({"--csv"}));
   CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
   std::ofstream{a} << answer_to(with({"--json", "--schedule=1f1b,zero1"})).out;
@@ -103,6 +107,11 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   for (auto* part : {"A  llama3-8b on 16 x h100-80g in bf16", "B  llama3-8b on 32 x h100-80g in fp8", ", recompute ",
                      "; simulated ", "\nsimulated, ", "compute", "GB"})
     CHECK_MESSAGE(compared.out.find(part) != std::string::npos, part);
+  auto for_programs = run_command(command_below(plan_command(), "compare"), {a, b, "--json"});
+  auto parsed = parse_json(for_programs.out);
+  REQUIRE(parsed);
+  CHECK(for_programs.out.find(R"("gpus":32)") != std::string::npos);
+  CHECK(for_programs.out.find(R"("seconds":[{"part":")") != std::string::npos);
   CHECK(run_command(command_below(plan_command(), "compare"), {a}).code == 2);
   CHECK(run_command(command_below(plan_command(), "compare"), {a, picture}).code == 1);
 }

@@ -12,8 +12,9 @@ namespace ringmaster::training {
 namespace {
 
 /// Grouped queries, gated networks, RMS norms and rotary positions, as Llama 2 (Touvron et al. 2023) and later ones.
+/// `positions`: max_position_embeddings of the published configuration.
 language_model llama_shape(std::string name, uint32_t hidden, uint32_t heads, uint32_t layers, uint32_t width,
-                           uint32_t sequence, uint32_t vocabulary) {
+                           uint32_t sequence, uint32_t vocabulary, uint32_t positions) {
   language_model x;
   x.name = std::move(name);
   x.hidden = hidden;
@@ -25,12 +26,13 @@ language_model llama_shape(std::string name, uint32_t hidden, uint32_t heads, ui
   x.gated = true;
   x.sequence = sequence;
   x.vocabulary = vocabulary;
+  x.positions = positions;
   return x;
 }
 
 /// Qwen3's with experts (Yang et al. 2025, Qwen3 technical report, table 2).
 language_model qwen3(std::string name, uint32_t hidden, uint32_t heads, uint32_t layers, uint32_t expert_width) {
-  auto x = llama_shape(std::move(name), hidden, heads, layers, 0, 4096, 151936);
+  auto x = llama_shape(std::move(name), hidden, heads, layers, 0, 4096, 151936, 40960);
   x.key_value_heads = 4;
   x.query_key_norms = true;
   x.experts = {.count = 128, .chosen = 8, .width = expert_width};
@@ -39,14 +41,14 @@ language_model qwen3(std::string name, uint32_t hidden, uint32_t heads, uint32_t
 
 /// Jiang et al. 2024.
 language_model mixtral() {
-  auto x = llama_shape("mixtral-8x7b", 4096, 32, 32, 0, 4096, 32000);
+  auto x = llama_shape("mixtral-8x7b", 4096, 32, 32, 0, 4096, 32000, 32768);
   x.experts = {.count = 8, .chosen = 2, .width = 14336};
   return x;
 }
 
 /// OpenAI 2025, gpt-oss model card.
 language_model gpt_oss() {
-  auto x = llama_shape("gpt-oss-120b", 2880, 64, 36, 0, 4096, 201088);
+  auto x = llama_shape("gpt-oss-120b", 2880, 64, 36, 0, 4096, 201088, 131072);
   x.head_size = 64;
   x.window = 128;
   x.biases = true;
@@ -56,7 +58,7 @@ language_model gpt_oss() {
 
 /// DeepSeek-AI 2024, DeepSeek-V3 technical report, section 4.2.
 language_model deepseek_v3() {
-  auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280);
+  auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840);
   x.key_value_heads = 128;
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
   x.experts = {.count = 256, .chosen = 8, .shared = 1, .width = 2048, .dense_first = 3, .domains_max = 4};
@@ -75,9 +77,9 @@ std::span<const language_model> known_models() {
                               gpt_shape("megatron-22b", 6144, 64, 48), gpt_shape("megatron-530b", 20480, 128, 105),
                               gpt_shape("megatron-1t", 25600, 160, 128),
                               // Grattafiori et al. 2024, The Llama 3 herd of models, table 3
-                              llama_shape("llama3-8b", 4096, 32, 32, 14336, 8192, 128256),
-                              llama_shape("llama3-70b", 8192, 64, 80, 28672, 8192, 128256),
-                              llama_shape("llama3.1-405b", 16384, 128, 126, 53248, 8192, 128256),
+                              llama_shape("llama3-8b", 4096, 32, 32, 14336, 8192, 128256, 8192),
+                              llama_shape("llama3-70b", 8192, 64, 80, 28672, 8192, 128256, 8192),
+                              llama_shape("llama3.1-405b", 16384, 128, 126, 53248, 8192, 128256, 131072),
                               qwen3("qwen3-30b-a3b", 2048, 32, 48, 768), qwen3("qwen3-235b-a22b", 4096, 64, 94, 1536),
                               mixtral(), gpt_oss(), deepseek_v3()};
   return all;

@@ -38,6 +38,7 @@ struct language_model {
   uint32_t hidden = 0;
   uint32_t layers = 0;
   uint32_t sequence = 2048; ///< Positions of a sample.
+  uint32_t positions = 0;   ///< That it was made for, as its maker says; 0: nothing is said, any will do.
   uint32_t vocabulary = 50257;
 
   uint32_t heads = 0;

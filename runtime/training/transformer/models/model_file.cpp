@@ -53,9 +53,8 @@ constexpr uint32_t positions_max = 1 << 24, layers_max = 65536, heads_max = 6553
                    experts_max = 65536, shared_max = 1024, modules_max = 64;
 
 /// Positions of a sample, of those that a member allows.
-uint32_t sequence_of(config_members& file, std::string_view key, std::optional<uint32_t> wanted) {
-  const auto most = file.size(key, {.most = positions_max});
-  return wanted.value_or(std::min(most, sequence_of_files));
+uint32_t sequence_of(uint32_t positions, std::optional<uint32_t> wanted) {
+  return wanted.value_or(std::min(positions, sequence_of_files));
 }
 
 language_model read_gpt(config_members& file, std::optional<uint32_t> sequence) {
@@ -63,7 +62,7 @@ language_model read_gpt(config_members& file, std::optional<uint32_t> sequence) 
   if (hidden % heads != 0)
     file.refuse("n_head", fmt::format("a number of heads among which the hidden size of {} divides", hidden));
   const auto layers = file.size("n_layer", {.most = layers_max});
-  const auto positions = sequence_of(file, "n_positions", sequence);
+  const auto positions = sequence_of(file.size("n_positions", {.most = positions_max}), sequence);
   auto x = gpt_shape("own", hidden, heads, layers, positions, file.size("vocab_size", {.most = positions_max}));
   x.width = file.size("n_inner", {.absent = x.width});
   x.tied = file.flag("tie_word_embeddings", true);
@@ -171,7 +170,8 @@ language_model read_llama(config_members& file, const model_family& family, std:
   x.hidden = file.size("hidden_size");
   x.layers = file.size("num_hidden_layers", {.most = layers_max});
   x.vocabulary = file.size("vocab_size", {.most = positions_max});
-  x.sequence = sequence_of(file, "max_position_embeddings", sequence);
+  x.positions = file.size("max_position_embeddings", {.most = positions_max});
+  x.sequence = sequence_of(x.positions, sequence);
   x.tied = file.flag("tie_word_embeddings", false);
   read_attention(file, family, x);
   if (!family.experts.empty())

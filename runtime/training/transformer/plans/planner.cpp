@@ -298,7 +298,7 @@ private:
 } // namespace
 
 memory_lack lack_of(const planned& x, const gpu_system& on) {
-  return {std::max(0.0, x.cost.memory_bytes - (on.memory_bytes - on.reserved_bytes)),
+  return {std::max(0.0, x.cost.memory_bytes - on.room_bytes()),
           std::max(0.0, x.cost.host_bytes - on.host_memory_bytes)};
 }
 

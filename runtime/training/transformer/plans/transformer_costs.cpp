@@ -29,7 +29,7 @@ public:
   std::string about() const override {
     return fmt::format("{} on {}, recompute {}", model_.name, on_.name, ringmaster::training::name_of(how_.again));
   }
-  uint64_t room() const override { return static_cast<uint64_t>(on_.memory_bytes - on_.reserved_bytes); }
+  uint64_t room() const override { return static_cast<uint64_t>(on_.room_bytes()); }
   std::string_view time_unit() const override { return "s"; }
   std::string_view memory_unit() const override { return "bytes"; }
   bool leaves_at_end() const override { return false; }

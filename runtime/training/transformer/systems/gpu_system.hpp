@@ -79,6 +79,8 @@ struct gpu_system {
   double peak_of(number_format x) const;
   /// Whether the host launches a whole iteration at once, and experts' activation functions are within their products.
   bool launches_whole(number_format x) const { return x == number_format::mxfp8 && whole_graph_launches < 1; }
+  /// Of a device's memory, for the model.
+  double room_bytes() const { return memory_bytes - reserved_bytes; }
   /// What products with weights reach of it.
   double product_rate(number_format x) const;
 };
