@@ -397,6 +397,9 @@ TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
   launched_program watch{{RINGMASTER_PROGRAM, "status", where, "--watch"}};
   REQUIRE(watch.await_output("0 devices"));
+  ::kill(coordinator.child.pid(), SIGSTOP);
+  CHECK(watch.await_output("ringmaster status: the coordinator has not answered for "));
+  ::kill(coordinator.child.pid(), SIGCONT);
   ::kill(watch.child.pid(), SIGINT);
   CHECK(watch.finish() == 0);
   CHECK(watch.output.ends_with("\n"));

@@ -118,10 +118,10 @@ class status_call final : public configured_call {
 
   /// The last screen stays, and below it how old it is.
   void tell_silence(const console& to) const {
-    const auto silent = std::chrono::steady_clock::now() - heard_;
+    const auto since = std::chrono::steady_clock::now() - heard_;
     const terminal screen{to.err};
     fmt::print(to.err, "{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
-               screen.is_one() ? "\r" : "", std::chrono::duration<double>{silent}.count(), screen.is_one() ? "" : "\n");
+               screen.is_one() ? "\r" : "", std::chrono::duration<double>{since}.count(), screen.is_one() ? "" : "\n");
     std::fflush(to.err);
   }
 

@@ -109,9 +109,10 @@ std::string report_of(const failure_findings& found) {
   auto text = fmt::format("Failures: of {} in {} one fails every {}, {:.3g} a day, {:.0f} in {}\n",
                           counted(x.gpus, "GPU"), counted(hosts_of(x), "host"), long_duration_text(a.mttf_s),
                           86400 / a.mttf_s, x.run_s / a.mttf_s, long_duration_text(x.run_s));
-  text += fmt::format("Of checkpoints that take {} each, one every {} is best (Young {}, Daly {})\n",
+  text += fmt::format("Of checkpoints that take {} each, one every {} is best (Young {}, Daly {}{})\n",
                       long_duration_text(x.checkpoint_write_s), long_duration_text(a.best_s),
-                      long_duration_text(a.young_s), long_duration_text(a.daly_s));
+                      long_duration_text(a.young_s), long_duration_text(a.daly_s),
+                      std::min({a.young_s, a.daly_s, a.best_s}) > x.step_s ? "" : "; none is shorter than a step");
   text += fmt::format("A restart takes {}, a repair {}\n", long_duration_text(x.restart_s),
                       long_duration_text(x.repair_s));
   if (x.copies == 1)

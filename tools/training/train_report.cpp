@@ -47,6 +47,17 @@ std::string ranks_text(const train_run& x, const training_outcome& found) {
   return text;
 }
 
+/// A line of how ranks share the work, where they do not only have other samples; else nothing.
+std::string axes_text(const mesh& shape, const model& trained) {
+  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1)
+    return "";
+  return fmt::format("{} tensor{} x {} data x {} pipeline parallel ranks{}{}{}\n", shape.tensor,
+                     shape.context > 1 ? fmt::format(" x {} context", shape.context) : "", shape.data, shape.pipeline,
+                     trained.experts > 1 ? fmt::format(", {} of a stage share experts", trained.experts) : "",
+                     trained.sequence_parallel ? ", sequence parallel" : "",
+                     trained.zero > 0 ? fmt::format(", ZeRO stage {}", trained.zero) : "");
+}
+
 } // namespace
 
 std::string report_of(const train_run& x, const training_outcome& found) {
@@ -57,13 +68,7 @@ std::string report_of(const train_run& x, const training_outcome& found) {
                           counted(x.trained.layers, "layer"), x.trained.global_batch,
                           x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
   if (which != nullptr)
-    if (const auto shape = which->shape(x.trained, x.ranks); shape.tensor > 1 || shape.pipeline > 1)
-      text += fmt::format("{} tensor x {} data x {} pipeline parallel ranks{}{}\n", shape.tensor, shape.data,
-                          shape.pipeline, x.trained.sequence_parallel ? ", sequence parallel" : "",
-                          x.trained.zero > 0 ? fmt::format(", ZeRO stage {}", x.trained.zero) : "");
-  if (which != nullptr)
-    if (const auto shape = which->shape(x.trained, x.ranks); shape.context > 1)
-      text += fmt::format("{} context x {} data parallel ranks\n", shape.context, shape.data);
+    text += axes_text(which->shape(x.trained, x.ranks), x.trained);
   if (auto about = costs.about(); !about.empty())
     text += about + "\n";
   auto time_text = [&](double time) { return quantity_text(time, costs.time_unit()); };

@@ -648,6 +648,13 @@ TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the
   CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
 }
 
+TEST_CASE("epoch change: who leaves in good order is not said to be lost, and the others go on as behind a loss") {
+  epoch_change x{{1}, proto::SHRINK, devices(3)};
+  CHECK(!x.lost({1}, "it was shut down", true).empty());
+  CHECK(x.async_error() == "rank 0 (device 0x1) left: it was shut down");
+  CHECK(x.ranks().size() == 2);
+}
+
 TEST_CASE("epoch change: what runs when the last device is lost ends as device_lost, when it is aborted as aborted") {
   for (bool abort : {false, true}) {
     CAPTURE(abort);

@@ -237,4 +237,6 @@ TEST_CASE("fault commands: what is missing or too much on the line is said befor
   says(slow_command(), {"0x4", "soon"}, "soon");
   says(slow_command(), {"0x4", "5ms", "7"}, "\"7\" is one word too many");
   says(status_command(), {"nowhere"}, "nowhere");
+  says(status_command(), {"here:1", "--join", "there:2"}, "the status of here:1 or of there:2?");
+  says(status_command(), {"here:1", "--node.join=there:2"}, "the status of here:1 or of there:2?");
 }

@@ -45,6 +45,16 @@ TEST_CASE("simulate train: the text and the object have the same step") {
   CHECK(train(args).out == json.out); // the same input, the same bytes
 }
 
+TEST_CASE("simulate train: the text names each axis that ranks lie along") {
+  auto says = [](const std::vector<std::string>& args, const std::string& line) {
+    CHECK(train(args).out.find("\n" + line + "\n") != std::string::npos);
+  };
+  says({"--strategy=3d", "--ranks=16", "--context=2", "--experts=4", "--layers=8", "--global-batch=32"},
+       "2 tensor x 2 context x 2 data x 2 pipeline parallel ranks, 4 of a stage share experts");
+  says({"--strategy=tensor", "--ranks=2", "--layers=2", "--global-batch=8", "--sequence-parallel"},
+       "2 tensor x 1 data x 1 pipeline parallel ranks, sequence parallel");
+}
+
 TEST_CASE("simulate train: a trace has every event, and an arrow from each send to its receive") {
   temporary_directory dir;
   auto file = dir.path() / "trace.json";
@@ -163,7 +173,7 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   const auto none = train({"--strategy=fsdp", "--prefetch=0"}), two = train({"--strategy=fsdp", "--prefetch=2"});
   CHECK(none.code == 0);
   CHECK(none.out != two.out);
-  CHECK(train({"--strategy=context", "--context=4", "--layers=2"}).out.find("4 context x 2 data parallel ranks\n")
+  CHECK(train({"--strategy=context", "--context=4", "--layers=2"}).out.find("1 tensor x 4 context x 2 data x 1 pipeline parallel ranks\n")
         != std::string::npos);
 }
 
