@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tools/launch/child_process.hpp"
 #include "tools/launch/scratch_directory.hpp"
+#include "tools/processes/child_process.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tools/launch/child_process.hpp"
-#include "tools/launch/exit_status.hpp"
 #include "tools/launch/scratch_directory.hpp"
+#include "tools/processes/child_process.hpp"
+#include "tools/processes/exit_status.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/own_address.hpp"
+#include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
@@ -22,20 +23,9 @@ constexpr milliseconds port_file_poll{5};
 constexpr milliseconds info_margin{2000};
 /// After the first failure the others have this long to fail as well, so that one message names them all.
 constexpr milliseconds settle{250};
-/// How long the coordinator may take to notice that a node is gone, and `ringmaster info` to say so.
-constexpr std::chrono::seconds inquiry_limit{3};
-constexpr milliseconds inquiry_margin{2000};
 
 auto now() {
   return process_watch::clock::now();
-}
-
-void say(const std::string& text) {
-  write_to_standard_error("caf-run: " + text + "\n");
-}
-
-std::string in_seconds(milliseconds duration) {
-  return fmt::format("{:g} s", static_cast<double>(duration.count()) / 1000);
 }
 
 std::string own_host_name() {
@@ -54,16 +44,12 @@ bool is_missing(const std::string& listed, const std::string& name) {
   return ("\n" + listed).find("\nmissing: " + name + "\n") != std::string::npos;
 }
 
-bool ended(const watched_process* process) {
-  return process != nullptr && !process->running();
-}
-
 } // namespace
 
 cluster_launch::cluster_launch(command_line line, std::vector<node_place> nodes, std::vector<rank_place> ranks,
                                scratch_directory scratch, process_watch& watch)
   : line_(std::move(line)), places_(std::move(nodes)), ranks_(std::move(ranks)), scratch_(std::move(scratch)),
-    watch_(watch) {
+    watch_(watch), absences_(watch, line_), losses_(watch, line_, places_) {
   for (auto& x : places_)
     if (!x.local)
       remote_hosts_.push_back(x.host);
@@ -164,9 +150,9 @@ void cluster_launch::report_missing(const std::string& listed) {
       continue;
     said = true;
     if (ended(&node))
-      say(fmt::format("{} did not join: it {}", describe(node, places_[i]), node.describe_end()));
+      say(fmt::format("{} did not join: it {}", place_text(node, places_[i]), node.describe_end()));
     else
-      say(fmt::format("{} had not joined after {}{}", describe(node, places_[i]), in_seconds(line_.timeout),
+      say(fmt::format("{} had not joined after {}{}", place_text(node, places_[i]), in_seconds(line_.timeout),
                       node.last_words().empty() ? ", and said nothing" : "; it said last: " + node.last_words()));
   }
   if (said)
@@ -186,15 +172,17 @@ bool cluster_launch::run_program() {
   while (program_.running() && now() < kill_at_) {
     look_for_lost();
     report_absent_ranks();
-    tell_ended_ranks();
+    if (!ranks_.empty() && !ended(coordinator_) && kill_at_ == time_point::max()) {
+      absences_.add(program_.ended());
+      absences_.look(address_);
+    }
     end_left_standing();
     end_stopped_elsewhere();
-    step(std::min({kill_at_, next_report(), end_standing_at_, look_at_, tell_at_}));
+    step(std::min({kill_at_, losses_.due(), end_standing_at_, look_at_, absences_.due()}));
     report_failed_ranks();
   }
   look_for_lost();
-  for (auto& [node, lost] : lost_)
-    report_lost(node); // whatever is known by now
+  losses_.finish(nodes_, how_it_goes());
   if (program_.running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
@@ -230,28 +218,6 @@ void cluster_launch::report_absent_ranks() {
     }
 }
 
-/// Others may wait for one that has not joined. Most end together, when all is done: then there is nobody to tell.
-void cluster_launch::tell_ended_ranks() {
-  if (ranks_.empty())
-    return;
-  for (auto& x : program_.ended()) {
-    ended_ranks_.push_back(std::move(x));
-    if (tell_at_ == time_point::max())
-      tell_at_ = now() + settle;
-  }
-  if (now() < tell_at_)
-    return;
-  if (telling_ != nullptr && !ended(telling_)) {
-    tell_at_ = now() + settle;
-    return;
-  }
-  tell_at_ = time_point::max();
-  auto ranks = std::exchange(ended_ranks_, {});
-  if (program_.running() && !ended(coordinator_) && kill_at_ == time_point::max())
-    telling_ = start("absent", {.arguments = absent_command(line_, ranks, address_)},
-                     watched_process::output_use::kept);
-}
-
 /// The others have taken it for lost, or waited for it; who stopped it may still let it go on for a while.
 void cluster_launch::end_left_standing() {
   const auto left = program_.left_standing();
@@ -285,56 +251,24 @@ void cluster_launch::end_stopped_elsewhere() {
   look_at_ = now() + look_every;
 }
 
-/// Surviving the loss of a node is what the program is there for: it is told of, and no more. The coordinator knows
-/// what the node has taken with it; where it does not say so soon, the loss is told without.
 void cluster_launch::look_for_lost() {
   if (kill_at_ != time_point::max())
     return; // all are being stopped
   if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
     say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!ended(nodes_[i]))
-      continue;
-    if (lost_.count(i) == 0) {
-      auto inquiry = ended(coordinator_)
-                       ? nullptr
-                       : start("info", {.arguments = gone_command(line_, places_[i], address_, inquiry_limit)},
-                               watched_process::output_use::kept);
-      lost_[i] = {inquiry, now() + inquiry_limit + inquiry_margin, false};
-    }
-    if (lost_[i].inquiry == nullptr || ended(lost_[i].inquiry) || now() >= lost_[i].report_at)
-      report_lost(i);
-  }
+  losses_.look(nodes_, ended(coordinator_) ? "" : address_, how_it_goes());
 }
 
-void cluster_launch::report_lost(size_t node) {
-  auto& lost = lost_[node];
-  if (std::exchange(lost.reported, true))
-    return;
-  auto taken = lost.inquiry == nullptr ? std::string{} : lost.inquiry->kept_output();
-  taken.erase(std::min(taken.find('\n'), taken.size()));
-  // One that ends well and takes no rank with it was drained, or nobody had its devices.
-  if (!nodes_[node]->status()->success() || taken.find(" of communicator") != taken.npos)
-    say(fmt::format("{} {}{}; the program {}", describe(*nodes_[node], places_[node]), nodes_[node]->describe_end(),
-                    taken.empty() ? "" : ", and took with it " + taken, program_.running() ? "goes on" : "has ended"));
-  if (lost.inquiry != nullptr)
-    lost.inquiry->signal(SIGKILL);
-}
-
-cluster_launch::time_point cluster_launch::next_report() const {
-  auto result = time_point::max();
-  for (auto& [node, lost] : lost_)
-    if (!lost.reported)
-      result = std::min(result, lost.report_at);
-  return result;
+std::string cluster_launch::how_it_goes() const {
+  return program_.running() ? "the program goes on" : "the program has ended";
 }
 
 /// The nodes first: a coordinator that lives sees them leave, and does not take them for lost.
 void cluster_launch::stop_all() {
   stopping_ = true;
-  for (auto* helper : {info_, telling_})
-    if (helper != nullptr)
-      helper->signal(SIGKILL);
+  if (info_ != nullptr)
+    info_->signal(SIGKILL);
+  absences_.stop();
   if (!program_.running())
     kill_at_ = time_point::max(); // it obeyed, or never ran: the others have their full time
   program_.kill();
@@ -360,15 +294,7 @@ void cluster_launch::stop(const std::vector<watched_process*>& processes) {
 }
 
 watched_process* cluster_launch::start(const std::string& name, child_spec spec, watched_process::output_use use) {
-  auto process = watch_.start(name, std::move(spec), use);
-  if (process)
-    return *process;
-  say(fmt::format("{}: {}", name, render(process.error())));
-  return nullptr;
-}
-
-std::string cluster_launch::describe(const watched_process& node, const node_place& place) const {
-  return place.local ? node.name() : fmt::format("{} on {}", node.name(), place.host);
+  return start_or_say(watch_, name, std::move(spec), use);
 }
 
 bool cluster_launch::wait_until(time_point deadline, const std::function<bool()>& done) {

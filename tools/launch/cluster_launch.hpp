@@ -1,13 +1,14 @@
 #pragma once
 
+#include "tools/launch/absence_notice.hpp"
 #include "tools/launch/command_line.hpp"
 #include "tools/launch/hostfile.hpp"
-#include "tools/launch/process_watch.hpp"
+#include "tools/launch/node_losses.hpp"
 #include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
+#include "tools/processes/process_watch.hpp"
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,18 +52,15 @@ private:
   void report_failed_ranks();
   void await_ranks();
   void report_absent_ranks();
-  void tell_ended_ranks();
   void end_left_standing();
   void end_stopped_elsewhere();
   void look_for_lost();
-  void report_lost(size_t node);
-  time_point next_report() const;
+  std::string how_it_goes() const;
   void stop_all();
   void stop(const std::vector<watched_process*>& processes);
 
   watched_process* start(const std::string& name, child_spec spec,
                          watched_process::output_use use = watched_process::output_use::shown);
-  std::string describe(const watched_process& node, const node_place& place) const;
 
   /// False if `done` is still false at `deadline`, or a signal asked for the end before the program ran.
   bool wait_until(time_point deadline, const std::function<bool()>& done);
@@ -81,16 +79,8 @@ private:
   std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
   watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.
   program_processes program_;
-  std::vector<std::string> ended_ranks_; ///< Of which the coordinator is to be told.
-  time_point tell_at_ = time_point::max();
-  watched_process* telling_ = nullptr;
-  /// A node that was lost while the program ran.
-  struct lost_node {
-    watched_process* inquiry = nullptr; ///< What it took with it; null: that cannot be asked.
-    time_point report_at;               ///< At the latest.
-    bool reported = false;
-  };
-  std::map<size_t, lost_node> lost_; ///< By the node's place.
+  absence_notice absences_;
+  node_losses losses_;
   bool coordinator_reported_ = false;
   time_point end_standing_at_ = time_point::max(); ///< Ranks that are stopped, when the others have ended.
   time_point look_at_ = time_point::max();         ///< For ranks that are stopped on other hosts: the next time.

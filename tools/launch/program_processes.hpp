@@ -2,7 +2,7 @@
 
 #include "tools/launch/command_line.hpp"
 #include "tools/launch/hostfile.hpp"
-#include "tools/launch/process_watch.hpp"
+#include "tools/processes/process_watch.hpp"
 
 #include <optional>
 #include <string>

@@ -8,8 +8,8 @@
 #include "tools/bench/bench.hpp"
 #include "tools/bench/bench_sizes.hpp"
 #include "tools/console/output_file.hpp"
-#include "tools/launch/process_watch.hpp"
 #include "tools/launch/scratch_directory.hpp"
+#include "tools/processes/process_watch.hpp"
 #include "tools/tune/training_calls.hpp"
 
 #include <fmt/format.h>

@@ -173,7 +173,8 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   const auto none = train({"--strategy=fsdp", "--prefetch=0"}), two = train({"--strategy=fsdp", "--prefetch=2"});
   CHECK(none.code == 0);
   CHECK(none.out != two.out);
-  CHECK(train({"--strategy=context", "--context=4", "--layers=2"}).out.find("1 tensor x 4 context x 2 data x 1 pipeline parallel ranks\n")
+  CHECK(train({"--strategy=context", "--context=4", "--layers=2"})
+          .out.find("1 tensor x 4 context x 2 data x 1 pipeline parallel ranks\n")
         != std::string::npos);
 }
 

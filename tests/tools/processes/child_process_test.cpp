@@ -1,4 +1,4 @@
-#include "tools/launch/child_process.hpp"
+#include "tools/processes/child_process.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/support/launched_program.hpp"

@@ -1,4 +1,4 @@
-#include "tools/launch/process_watch.hpp"
+#include "tools/processes/process_watch.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/launch/line_prefixer.hpp"
+#include "tools/processes/line_prefixer.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/launch/exit_status.hpp"
+#include "tools/processes/exit_status.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/launch/watched_process.hpp"
+#include "tools/processes/watched_process.hpp"
 
 #include <chrono>
 #include <memory>

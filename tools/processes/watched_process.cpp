@@ -1,4 +1,4 @@
-#include "tools/launch/watched_process.hpp"
+#include "tools/processes/watched_process.hpp"
 
 #include <cerrno>
 #include <poll.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/launch/unique_fd.hpp"
+#include "tools/processes/unique_fd.hpp"
 
 #include <caf/expected.hpp>
 
