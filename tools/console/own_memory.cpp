@@ -1,6 +1,7 @@
 #include "tools/console/own_memory.hpp"
 
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include <malloc.h>
@@ -23,6 +24,12 @@ void freed_memory::give_back_now_and_then() {
     return;
   next_ = now + pause;
   ::malloc_trim(0);
+}
+
+void keep_freed_memory() {
+  constexpr int from_heaps_max = 32 << 20; // glibc's own limit for a thread's heap
+  ::mallopt(M_MMAP_THRESHOLD, from_heaps_max);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 // `ringmaster train` with the layers that libtorch computes.
 #include "messages/errc.hpp"
 #include "runtime/training/libtorch/libtorch_models.hpp"
+#include "tools/console/own_memory.hpp"
 #include "tools/train/run_command.hpp"
 #include "tools/train/trained_models.hpp"
 
@@ -45,6 +46,7 @@ caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes&
 } // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   register_trained_model({"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron, false, true});
   register_trained_model({"lenet", "LeNet-5, of digits of 28x28", make_lenet});
   register_trained_model({"resnet9", "convolutions with batch norm, two of them residual, of CIFAR-10's images",
