@@ -93,11 +93,12 @@ void trainer_state::keep_model() {
   const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;
   if (!shows && !(settings_.mirror && parts().some_are_held_once()))
     return;
-  take_image([this, shows](const caf::expected<model_image>& x) {
+  take_image([this, shows, step = step_](const caf::expected<model_image>& x) {
     if (x && shows)
       show(*x);
     else if (!x)
-      settings_.watcher.note("the model could not be put together: " + render(x.error()));
+      settings_.watcher.note(fmt::format("the host has no model as of step {}, and keeps the one before: {}", step,
+                                         render(x.error())));
   });
 }
 

@@ -92,7 +92,7 @@ void training_rank_state::begin(const step_order& x) {
     computation_->kept().forget(x.step);
   if (auto problem = computation_->begin_step(x.step))
     return fail(x.rank, render(problem));
-  shape_ = with_sides(settings_.job->shape, x.sides);
+  shape_ = step_shape(*settings_.job, {x.world_size, x.sides});
   rank_.emplace(*this, x.rank, x.world_size, shape_);
   program_ = settings_.job->strategy->run(*rank_, shape_);
   run(program_.body());

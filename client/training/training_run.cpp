@@ -61,10 +61,11 @@ caf::error check(const run_settings& x) {
                                     x.job.layers[l + 1]->inputs()));
   const auto steps = data.count() / x.job.shape.global_batch * x.epochs;
   if (x.kill_at && (*x.kill_at == 0 || *x.kill_at >= steps)) // when the step before it has been committed
-    return make_error(errc::invalid_argument,
-                      fmt::format("no device can be killed in step {}: the first of {} is step 0, and one is killed in "
-                                  "those behind it",
-                                  *x.kill_at, counted(steps, "step")));
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("no device can be killed in step {}: {}", *x.kill_at,
+                  steps < 2 ? std::string{"this run has no step behind the first, which is step 0"}
+                            : fmt::format("of this run's {}, 1 to {} can be told", counted(steps, "step"), steps - 1)));
   if (first.inputs() != data.shape().elements())
     return make_error(errc::invalid_argument,
                       fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),

@@ -148,7 +148,9 @@ void run_options::add_to(option_table& table) {
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
   table.number("--kill", kill_at, 1)
-    .says("STEP", "kills the last rank's device when that step has begun, to see what becomes of it");
+    .says("STEP",
+          "kills the last rank's device when that step has begun, or soon behind that, to see what becomes of it; a "
+          "run of few steps may be over first");
   table.flag("--json", json).says("one object instead of the text");
   table.flag("--profile", predicts)
     .says("measures some steps operation by operation, and says what the simulator makes of these costs");
@@ -241,6 +243,7 @@ caf::expected<run_settings> run_options::settings() {
   if (auto problem = which->check(trained, ranks))
     return problem;
   // Stages work on one sample while others go through the next; who shares a layer only has more to begin.
+  job.all_at_once = !micro_batch && !(which->cut == batch_cut::always && which->shares == sharing::stages);
   if (!micro_batch && which->cut == batch_cut::always && which->shares != sharing::stages)
     micro_batch = (trained.global_batch - 1) / which->shape(trained, ranks).data + 1;
   if (auto problem = choose())

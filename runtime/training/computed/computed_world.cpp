@@ -1,6 +1,7 @@
 #include "runtime/training/computed/computed_world.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/training/computed/step_world.hpp"
 
 #include <fmt/format.h>
 
@@ -35,7 +36,8 @@ computed_world::computed_world(const training_job& job, uint32_t world_size, uin
 
 caf::expected<loss_sums> computed_world::run_step() {
   const auto world_size = static_cast<uint32_t>(ranks_.size());
-  if (auto problem = job_.strategy->check(job_.shape, world_size))
+  const auto shape = step_shape(job_, {world_size, sides_of(job_.shape)});
+  if (auto problem = job_.strategy->check(shape, world_size))
     return problem;
   error_.clear();
   desk_ = {};
@@ -45,11 +47,11 @@ caf::expected<loss_sums> computed_world::run_step() {
       return problem;
   std::vector<rank> ranks;
   for (uint32_t i = 0; i < world_size; ++i)
-    ranks.emplace_back(*this, i, world_size, job_.shape);
+    ranks.emplace_back(*this, i, world_size, shape);
   {
     std::vector<strategy> bodies;
     for (auto& each : ranks) {
-      bodies.push_back(job_.strategy->run(each, job_.shape));
+      bodies.push_back(job_.strategy->run(each, shape));
       ready_.push_back(bodies.back().body());
     }
     while (!ready_.empty() && error_.empty()) {

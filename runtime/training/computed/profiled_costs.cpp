@@ -1,5 +1,7 @@
 #include "runtime/training/computed/profiled_costs.hpp"
 
+#include "runtime/training/computed/step_world.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -185,8 +187,9 @@ caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, s
                                       const communication_times& communications) {
   std::vector<std::pair<double, size_t>> by_time;
   std::vector<training_outcome> simulated;
+  const auto shape = step_shape(job, {ranks, sides_of(job.shape)});
   for (auto& step : steps) {
-    auto found = simulate([&](rank& self) { return job.strategy->run(self, job.shape); }, job.shape, ranks,
+    auto found = simulate([&](rank& self) { return job.strategy->run(self, shape); }, shape, ranks,
                           profiled_costs{job, step.events, communications}, true);
     if (!found)
       return std::move(found.error());

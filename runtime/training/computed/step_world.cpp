@@ -55,9 +55,16 @@ std::string text_of(const told_sides& x) {
 step_world step_world_of(const training_job& job, uint32_t there) {
   for (auto& sides : wishes(sides_of(job.shape)))
     for (auto ranks = there; ranks > 0; --ranks)
-      if (can_train(job, with_sides(job.shape, sides), ranks))
+      if (can_train(job, step_shape(job, {ranks, sides}), ranks))
         return {ranks, sides};
   return {};
+}
+
+model step_shape(const training_job& job, const step_world& x) {
+  auto result = with_sides(job.shape, x.sides);
+  if (job.all_at_once)
+    result.micro_batch = (result.global_batch - 1) / job.strategy->shape(result, x.ranks).data + 1;
+  return result;
 }
 
 } // namespace ringmaster::training

@@ -28,4 +28,7 @@ struct step_world {
 /// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model. 0 ranks: nobody can.
 step_world step_world_of(const training_job& job, uint32_t there);
 
+/// The model as these ranks' strategy sees it: what a rank works on at once may follow from how many they are.
+model step_shape(const training_job& job, const step_world& x);
+
 } // namespace ringmaster::training

@@ -24,6 +24,8 @@ public:
 /// What is trained, and how; all ranks have the same one.
 struct training_job {
   model shape; ///< As the strategy sees it.
+  /// shape.micro_batch is all that a rank has of a step, however many ranks there are just then (step_shape).
+  bool all_at_once = false;
   const known_strategy* strategy = nullptr;
   precision as = precision::float32;
   model_layers layers;

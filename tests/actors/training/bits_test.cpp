@@ -62,6 +62,41 @@ TEST_CASE("after a death the bits are those of a fresh run of the others, from t
   }
 }
 
+TEST_CASE(
+  "what a rank works on at once grows when others die: the bits are those of a fresh run, also of odd batches") {
+  constexpr uint64_t steps = 6;
+  constexpr uint32_t ranks = 3;
+  auto job_of = [](const std::string& strategy, uint64_t at_once) { // by default: all that one of so many ranks has
+    auto job = small_job(strategy, bits_layers, 11, at_once);
+    job.all_at_once = true;
+    return job;
+  };
+  for (const std::string strategy : {"ddp", "zero3", "fsdp"}) {
+    CAPTURE(strategy);
+    std::set<uint64_t> shrunk_at;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      CAPTURE(seed);
+      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
+      simulated_training run{cluster, job_of(strategy, 4), ranks, steps};
+      run.settings.mirror = true;
+      run.start();
+      run.run_steps(1 + seed);
+      run.kill(seed % ranks);
+      run.finish();
+      REQUIRE(run.problem() == "");
+      const auto fewer = std::ranges::find(run.reports, ranks - 1, &step_report::ranks);
+      if (fewer == run.reports.end() || fewer->step == 0)
+        continue;
+      shrunk_at.insert(fewer->step);
+      const auto before = model_after(job_of(strategy, 4), ranks, fewer->step);
+      const auto fresh = model_after(job_of(strategy, 6), ranks - 1, steps, before);
+      for (uint32_t layer = 0; layer < bits_layers; ++layer)
+        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
+    }
+    CHECK(shrunk_at.size() > 1);
+  }
+}
+
 TEST_CASE("told how they lie, those that are left go on in fewer groups, with the bits of a fresh run") {
   constexpr uint64_t steps = 6;
   constexpr uint32_t ranks = 4;

@@ -163,3 +163,15 @@ TEST_CASE("of the ranks that are left as many train as can, as they were told wh
   CHECK(found("hsdp", {.shard_ranks = 4}, 3) == "3: 3 that share the model");
   CHECK(found("ddp", {}, 0) == "0: ");
 }
+
+TEST_CASE("what a rank works on at once is all that it has, however many are left, unless that is told") {
+  auto job = small_job("ddp", 4, 50, 17);
+  CHECK(step_shape(job, {2, {}}).micro_batch == 17);
+  job.all_at_once = true;
+  CHECK(step_shape(job, {3, {}}).micro_batch == 17);
+  CHECK(step_shape(job, {2, {}}).micro_batch == 25);
+  CHECK(step_shape(job, {1, {}}).micro_batch == 50);
+  job = small_job("tensor", 4, 50, 1);
+  job.all_at_once = true;
+  CHECK(step_shape(job, {4, {2, 2}}).micro_batch == 25); // two have the same samples
+}
