@@ -119,12 +119,17 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   auto said = content.metadata().find("model");
   if (said != content.metadata().end() && said->second != described(job))
     return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, described(job)));
-  for (auto& [name, mine] : circumstances_of(job, data))
-    if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != mine)
+  if (auto its = content.metadata().find("step");
+      its != content.metadata().end() && its->second != std::to_string((*newest)->step))
+    return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",
+                                 file, its->second));
+  const auto ours = circumstances_of(job, data);
+  for (auto* name : {"seed", "global_batch", "optimizer", "data"}) // drawn data follows from the seed
+    if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != ours.at(name))
       return malformed(
         fmt::format("{}: its {} is {}, and this run's {}: which samples a step takes, and what comes of them, would be "
                     "others",
-                    file, name, its->second, mine));
+                    file, name, its->second, ours.at(name)));
   found_checkpoint result;
   result.torn = (*newest)->torn;
   result.image.step = (*newest)->step;

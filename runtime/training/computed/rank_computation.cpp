@@ -34,8 +34,11 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
   auto made = store_.make(used + spare, used);
   if (made)
     return made;
-  return make_error(errc::out_of_memory, fmt::format("{} bytes for the {} are not there: {} bytes in use; {}", used,
-                                                     text_of(what), store_.bytes_used(), render(made.error())));
+  return make_error(errc::out_of_memory, fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More "
+                                                     "would be there with a larger --device.memory-bytes, under a "
+                                                     "strategy that shards what takes it (zero3, fsdp, tensor, 1f1b), "
+                                                     "or with a smaller --micro-batch",
+                                                     used, text_of(what), store_.bytes_used(), render(made.error())));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {

@@ -62,8 +62,9 @@ step_world step_world_of(const training_job& job, uint32_t there) {
 
 model step_shape(const training_job& job, const step_world& x) {
   auto result = with_sides(job.shape, x.sides);
-  if (job.all_at_once)
-    result.micro_batch = (result.global_batch - 1) / job.strategy->shape(result, x.ranks).data + 1;
+  const auto data = job.all_at_once ? job.strategy->shape(result, x.ranks).data : 0;
+  if (data > 0) // else so many ranks cannot lie so
+    result.micro_batch = (result.global_batch - 1) / data + 1;
   return result;
 }
 

@@ -113,9 +113,18 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
   CHECK_MESSAGE(elsewhere.err.find(", and this run's 640 samples of synthetic digits, fingerprint ")
                   != std::string::npos,
                 elsewhere.err);
+  auto drawn_apart = with({"--epochs", "9", "--resume", "--seed", "8"});
+  CHECK_MESSAGE(drawn_apart.err.find("step-000036.safetensors: its seed is 1234, and this run's 8: ")
+                  != std::string::npos,
+                drawn_apart.err);
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
   CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);
+  std::filesystem::rename(place + "/step-000036.safetensors", place + "/step-000040.safetensors");
+  auto renamed = with({"--epochs", "9", "--resume"});
+  CHECK(renamed.code == exit_failed);
+  CHECK_MESSAGE(renamed.err.find("step-000040.safetensors is of step 36, as it says itself: ") != std::string::npos,
+                renamed.err);
 }
 
 TEST_CASE("a folder with an earlier run's checkpoints is refused, and stays as it was") {
