@@ -57,7 +57,8 @@ bool epoch_change::counts(const proto::RankReport& x) {
 epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause, bool left) {
   decisions out;
   if (leaving_.erase(device) != 0) { // from now on its place waits as anybody's
-    note_loss(fmt::format("rank {} ({}) was lost when it was to leave: {}", rank_of(device), name_of(device), cause));
+    note_loss(fmt::format("rank {} ({}) {} when it was to leave: {}", rank_of(device), name_of(device),
+                          left ? "left" : "was lost", cause));
     out.emplace_back(members_left{{device}, epoch_, {}});
     return out;
   }

@@ -90,8 +90,12 @@ class status_call final : public configured_call {
         tell_silence(to);
         continue;
       }
-      if (!status)
+      if (!status) {
+        if (silent_ && terminal{to.err}.is_one())
+          std::fputc('\n', to.err); // behind the line that has none
         return std::move(status.error());
+      }
+      silent_ = false;
       heard_ = std::chrono::steady_clock::now();
       tell(*status, coordinator_elsewhere(opts), screen, to.out);
       if (!watch_ || std::ferror(to.out) != 0)
@@ -116,18 +120,22 @@ class status_call final : public configured_call {
     std::fflush(out);
   }
 
-  /// The last screen stays, and below it how old it is.
-  void tell_silence(const console& to) const {
+  /// The last screen stays, and below it how old it is; who is no terminal gets it once.
+  void tell_silence(const console& to) {
+    const bool live = terminal{to.err}.is_one();
+    if (std::exchange(silent_, true) && !live)
+      return;
     const auto since = std::chrono::steady_clock::now() - heard_;
-    const terminal screen{to.err};
-    fmt::print(to.err, "{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
-               screen.is_one() ? "\r" : "", std::chrono::duration<double>{since}.count(), screen.is_one() ? "" : "\n");
+    const auto text = fmt::format("{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
+                                  live ? "\r" : "", std::chrono::duration<double>{since}.count(), live ? "" : "\n");
+    std::fwrite(text.data(), 1, text.size(), to.err);
     std::fflush(to.err);
   }
 
   static constexpr std::chrono::seconds between_screens{1};
   bool json_ = false, watch_ = false, told_ = false;
-  std::string where_; ///< The coordinator, if no option names it.
+  bool silent_ = false; ///< The coordinator, which has been said.
+  std::string where_;   ///< The coordinator, if no option names it.
   std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
 };
 

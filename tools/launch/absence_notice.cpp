@@ -47,10 +47,11 @@ void absence_notice::look_how_it_ended() {
     return;
   auto* told = std::exchange(telling_, nullptr);
   if (!told->status()->success())
-    say(fmt::format("the coordinator could not be told that {} of ranks have ended ({} first), so others may wait for "
-                    "them: ringmaster absent {}",
-                    under_way_.size() == 1 ? "the process" : fmt::format("{} processes", under_way_.size()),
-                    under_way_.front(), told->describe_end()));
+    say(fmt::format("the coordinator could not be told what became of rank {}{}, so others may wait for {}: ringmaster "
+                    "absent {}",
+                    under_way_.front(),
+                    under_way_.size() == 1 ? "" : fmt::format(", and of {} others", under_way_.size() - 1),
+                    under_way_.size() == 1 ? "it" : "them", told->describe_end()));
 }
 
 void absence_notice::stop() {

@@ -175,6 +175,8 @@ bool cluster_launch::run_program() {
     if (!ranks_.empty() && !ended(coordinator_) && kill_at_ == time_point::max()) {
       absences_.add(program_.ended());
       absences_.look(address_);
+    } else {
+      absences_.stop(); // there is nobody to tell
     }
     end_left_standing();
     end_stopped_elsewhere();
