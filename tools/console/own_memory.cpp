@@ -27,7 +27,7 @@ void freed_memory::give_back_now_and_then() {
 }
 
 void keep_freed_memory() {
-  constexpr int from_heaps_max = 32 << 20; // glibc's own limit for a thread's heap
+  constexpr int from_heaps_max = 32 << 20; // half of a thread's heap, the most that glibc takes
   ::mallopt(M_MMAP_THRESHOLD, from_heaps_max);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
