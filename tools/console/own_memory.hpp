@@ -22,8 +22,9 @@ private:
 };
 
 /// For a program whose large blocks come and go all the time, as a training's tensors: of up to 32 MiB, what is freed
-/// mostly stays with it, and is taken again as it is. By itself the C library has the system map and clear such blocks anew until it has seen
-/// enough of them, and gives the ends of threads' heaps back. To be called before there are other threads.
+/// mostly stays with it, and is taken again as it is. By itself the C library has the system map and clear such blocks
+/// anew until it has seen enough of them, and gives the ends of threads' heaps back. To be called before there are
+/// other threads.
 void keep_freed_memory();
 
 } // namespace ringmaster
