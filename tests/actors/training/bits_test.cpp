@@ -30,42 +30,50 @@ model_image model_after(const training_job& job, uint32_t ranks, uint64_t steps,
   return **run.outcome;
 }
 
+/// One of the ranks dies at some moment, seed after seed, with none to spare: what the others end with are the bits of
+/// a fresh run of so `few` by `job_of_few`, from the model as of the step that they ran first. Those steps; where it
+/// was none or the first one, there is nothing to compare.
+std::set<uint64_t> steps_shrunk_at(const training_job& job, uint32_t ranks, const training_job& job_of_few,
+                                   uint32_t few, uint64_t seeds,
+                                   const std::function<void(const simulated_training&, uint64_t step)>& also = {}) {
+  constexpr uint64_t steps = 6;
+  std::set<uint64_t> result;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{training_devices(ranks, seed)};
+    simulated_training run{cluster, job, ranks, steps};
+    run.settings.mirror = true;
+    run.start();
+    run.run_steps(1 + seed % 4);
+    run.run_messages(seed * 13);
+    run.kill(seed % ranks);
+    run.finish();
+    REQUIRE(run.problem() == "");
+    const auto fewer = std::ranges::find(run.reports, few, &step_report::ranks);
+    if (fewer == run.reports.end() || fewer->step == 0)
+      continue;
+    result.insert(fewer->step);
+    if (also)
+      also(run, fewer->step);
+    const auto before = model_after(job, ranks, fewer->step);
+    const auto fresh = model_after(job_of_few, few, steps, before);
+    for (uint32_t layer = 0; layer < bits_layers; ++layer)
+      CHECK(run.weights(layer) == run.weights_in(fresh, layer));
+  }
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("after a death the bits are those of a fresh run of the others, from the weights and states of that step") {
-  constexpr uint64_t steps = 6;
-  constexpr uint32_t ranks = 3;
   for (const std::string strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "gpipe"}) {
     CAPTURE(strategy);
-    std::set<uint64_t> shrunk_at;
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
-      CAPTURE(seed);
-      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
-      simulated_training run{cluster, bits_job(strategy), ranks, steps};
-      run.settings.mirror = true;
-      run.start();
-      run.run_steps(1 + seed % 4);
-      run.run_messages(seed * 13);
-      run.kill(seed % ranks);
-      run.finish();
-      REQUIRE(run.problem() == "");
-      const auto fewer = std::ranges::find(run.reports, ranks - 1, &step_report::ranks);
-      if (fewer == run.reports.end() || fewer->step == 0)
-        continue;
-      shrunk_at.insert(fewer->step);
-      const auto before = model_after(bits_job(strategy), ranks, fewer->step);
-      const auto fresh = model_after(bits_job(strategy), ranks - 1, steps, before);
-      for (uint32_t layer = 0; layer < bits_layers; ++layer)
-        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
-    }
-    CHECK(shrunk_at.size() > 2);
+    CHECK(steps_shrunk_at(bits_job(strategy), 3, bits_job(strategy), 2, 8).size() > 2);
   }
 }
 
 TEST_CASE(
   "what a rank works on at once grows when others die: the bits are those of a fresh run, also of odd batches") {
-  constexpr uint64_t steps = 6;
-  constexpr uint32_t ranks = 3;
   auto job_of = [](const std::string& strategy, uint64_t at_once) { // by default: all that one of so many ranks has
     auto job = small_job(strategy, bits_layers, 11, at_once);
     job.all_at_once = true;
@@ -73,65 +81,24 @@ TEST_CASE(
   };
   for (const std::string strategy : {"ddp", "zero3", "fsdp"}) {
     CAPTURE(strategy);
-    std::set<uint64_t> shrunk_at;
-    for (uint64_t seed = 1; seed <= 4; ++seed) {
-      CAPTURE(seed);
-      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
-      simulated_training run{cluster, job_of(strategy, 4), ranks, steps};
-      run.settings.mirror = true;
-      run.start();
-      run.run_steps(1 + seed);
-      run.kill(seed % ranks);
-      run.finish();
-      REQUIRE(run.problem() == "");
-      const auto fewer = std::ranges::find(run.reports, ranks - 1, &step_report::ranks);
-      if (fewer == run.reports.end() || fewer->step == 0)
-        continue;
-      shrunk_at.insert(fewer->step);
-      const auto before = model_after(job_of(strategy, 4), ranks, fewer->step);
-      const auto fresh = model_after(job_of(strategy, 6), ranks - 1, steps, before);
-      for (uint32_t layer = 0; layer < bits_layers; ++layer)
-        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
-    }
-    CHECK(shrunk_at.size() > 1);
+    CHECK(steps_shrunk_at(job_of(strategy, 4), 3, job_of(strategy, 6), 2, 4).size() > 1);
   }
 }
 
 TEST_CASE("told how they lie, those that are left go on in fewer groups, with the bits of a fresh run") {
-  constexpr uint64_t steps = 6;
-  constexpr uint32_t ranks = 4;
   for (const std::string strategy : {"tensor", "tensor-naive", "1f1b"}) {
     CAPTURE(strategy);
     auto job = bits_job(strategy);
     job.shape = with_sides(job.shape, {2, 2});
     auto in_one_group = job;
     in_one_group.shape.data = 1;
-    std::set<uint64_t> shrunk_at;
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
-      CAPTURE(seed);
-      simulated_cluster cluster{training_devices(ranks, seed)}; // none to spare
-      simulated_training run{cluster, job, ranks, steps};
-      run.settings.mirror = true;
-      run.start();
-      run.run_steps(1 + seed % 4);
-      run.run_messages(seed * 13);
-      run.kill(seed % ranks);
-      run.finish();
-      REQUIRE(run.problem() == "");
-      const auto fewer = std::ranges::find(run.reports, ranks - 2, &step_report::ranks);
-      if (fewer == run.reports.end() || fewer->step == 0)
-        continue;
+    auto says_so = [](const simulated_training& run, uint64_t step) {
       CHECK(run.notes.back()
             == fmt::format("from step {} on 2 ranks train, 2 tensor-parallel x 1 data-parallel in place of 2 "
                            "tensor-parallel x 2 data-parallel; 1 more does nothing until others join",
-                           fewer->step));
-      shrunk_at.insert(fewer->step);
-      const auto before = model_after(job, ranks, fewer->step);
-      const auto fresh = model_after(in_one_group, ranks - 2, steps, before);
-      for (uint32_t layer = 0; layer < bits_layers; ++layer)
-        CHECK(run.weights(layer) == run.weights_in(fresh, layer));
-    }
-    CHECK(shrunk_at.size() > 2);
+                           step));
+    };
+    CHECK(steps_shrunk_at(job, 4, in_one_group, 2, 6, says_so).size() > 2);
   }
 }
 
