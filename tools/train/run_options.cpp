@@ -244,8 +244,8 @@ caf::expected<run_settings> run_options::settings() {
     return problem;
   // Stages work on one sample while others go through the next; who shares a layer only has more to begin.
   job.all_at_once = !micro_batch && !(which->cut == batch_cut::always && which->shares == sharing::stages);
-  if (!micro_batch && which->cut == batch_cut::always && which->shares != sharing::stages)
-    micro_batch = (trained.global_batch - 1) / which->shape(trained, ranks).data + 1;
+  if (job.all_at_once && which->cut == batch_cut::always)
+    micro_batch = samples_of_a_rank(*which, trained, ranks);
   if (auto problem = choose())
     return problem;
   for (auto& each : *layers)

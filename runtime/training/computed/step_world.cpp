@@ -62,9 +62,8 @@ step_world step_world_of(const training_job& job, uint32_t there) {
 
 model step_shape(const training_job& job, const step_world& x) {
   auto result = with_sides(job.shape, x.sides);
-  const auto data = job.all_at_once ? job.strategy->shape(result, x.ranks).data : 0;
-  if (data > 0) // else so many ranks cannot lie so
-    result.micro_batch = (result.global_batch - 1) / data + 1;
+  if (const auto most = job.all_at_once ? samples_of_a_rank(*job.strategy, result, x.ranks) : 0; most > 0)
+    result.micro_batch = most;
   return result;
 }
 

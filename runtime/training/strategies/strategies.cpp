@@ -46,9 +46,13 @@ caf::error register_strategy(const known_strategy& added) {
   return caf::none;
 }
 
-uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size) {
+uint64_t samples_of_a_rank(const known_strategy& which, const model& m, uint32_t world_size) {
   const auto data = which.shape(m, world_size).data;
-  return which.cut == batch_cut::always ? 1 : (m.global_batch + (m.uneven ? data - 1 : 0)) / data;
+  return data == 0 ? 0 : (m.global_batch + (m.uneven ? data - 1 : 0)) / data;
+}
+
+uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size) {
+  return which.cut == batch_cut::always ? 1 : samples_of_a_rank(which, m, world_size);
 }
 
 std::vector<beyond> needs_of(const known_strategy& which, const model& m) {

@@ -88,6 +88,8 @@ const known_strategy* strategy_of(std::string_view name);
 /// already, and for a missing function.
 caf::error register_strategy(const known_strategy& added);
 
+/// The most samples that one rank has of a step; 0: so many ranks cannot lie as the model tells.
+uint64_t samples_of_a_rank(const known_strategy& which, const model& m, uint32_t world_size);
 /// What m.micro_batch is where nobody has said it: one sample, or all of a rank's. The strategy accepts the model with
 /// micro-batches of one sample.
 uint64_t default_micro_batch(const known_strategy& which, const model& m, uint32_t world_size);
