@@ -73,8 +73,8 @@ caf::expected<proto::ClusterInfo> client::info() {
   return ask<proto::ClusterInfo>(std::move(request));
 }
 
-caf::expected<proto::ClusterStatus> client::cluster_status(caf::timespan within) {
-  return ask_within<proto::ClusterStatus>(within, proto::ClusterStatusRequest{});
+caf::expected<proto::ClusterStatus> client::cluster_status() {
+  return ask<proto::ClusterStatus>(proto::ClusterStatusRequest{});
 }
 
 caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint64_t alignment) {

@@ -43,7 +43,7 @@ public:
   /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
   caf::expected<proto::ClusterInfo> info();
   /// What everybody is doing, at once: nobody that stands still is waited for.
-  caf::expected<proto::ClusterStatus> cluster_status(caf::timespan within = usual_limit);
+  caf::expected<proto::ClusterStatus> cluster_status();
   /// A range in the device's memory. `bytes` > 0.
   caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
   caf::error free(device_id device, uint64_t address);

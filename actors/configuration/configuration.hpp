@@ -41,7 +41,8 @@ public:
   /// of the wrong type in a file without a word: the file, if any, and the values in use.
   caf::error check(const std::optional<std::filesystem::path>& file) const;
 
-  /// For a program that takes no arguments beside these. Errors: invalid_argument, naming the first in `remainder`.
+  /// For a program that takes no arguments beside these. Errors: invalid_argument, naming the first in `remainder`;
+  /// invalid_config where that looks like a key.
   caf::error check_remainder() const;
 
   const options& values() const noexcept { return values_; }

@@ -391,7 +391,7 @@ TEST_CASE("processes: a signal ends who connects to a host that drops what is se
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 3 s that connecting takes
 }
 
-TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {
+TEST_CASE("processes: who watches hears of the coordinator's silence, then of its answers, and Ctrl-C is no failure") {
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
@@ -399,7 +399,9 @@ TEST_CASE("processes: who watches ends with Ctrl-C, and that is no failure") {
   REQUIRE(watch.await_output("0 devices"));
   ::kill(coordinator.child.pid(), SIGSTOP);
   CHECK(watch.await_output("ringmaster status: the coordinator has not answered for "));
+  const auto screens = watch.output.size();
   ::kill(coordinator.child.pid(), SIGCONT);
+  CHECK(watch.wait_until([&] { return watch.output.size() > screens; }));
   ::kill(watch.child.pid(), SIGINT);
   CHECK(watch.finish() == 0);
   CHECK(watch.output.ends_with("\n"));

@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
+#include "tools/cluster/silence_notice.hpp"
 #include "tools/cluster/status_text.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/options/configured_call.hpp"
@@ -13,6 +14,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -84,19 +86,19 @@ class status_call final : public configured_call {
       return std::move(host.error());
     client user{system, *host};
     const terminal screen{to.out};
+    std::optional<silence_notice> silence;
+    if (watch_)
+      silence.emplace(to.err);
     for (;;) {
-      auto status = user.cluster_status(watch_ ? between_screens : client::usual_limit);
-      if (!status && watch_ && status.error() == errc::timed_out) {
-        tell_silence(to);
-        continue;
-      }
-      if (!status) {
-        if (silent_ && terminal{to.err}.is_one())
-          std::fputc('\n', to.err); // behind the line that has none
+      if (silence)
+        silence->asked();
+      auto status = user.cluster_status();
+      if (!status && watch_ && status.error() == errc::timed_out)
+        continue; // it may still go on: its silence is being told
+      if (silence)
+        silence->answered();
+      if (!status)
         return std::move(status.error());
-      }
-      silent_ = false;
-      heard_ = std::chrono::steady_clock::now();
       tell(*status, coordinator_elsewhere(opts), screen, to.out);
       if (!watch_ || std::ferror(to.out) != 0)
         return exit_ok;
@@ -120,23 +122,9 @@ class status_call final : public configured_call {
     std::fflush(out);
   }
 
-  /// The last screen stays, and below it how old it is; who is no terminal gets it once.
-  void tell_silence(const console& to) {
-    const bool live = terminal{to.err}.is_one();
-    if (std::exchange(silent_, true) && !live)
-      return;
-    const auto since = std::chrono::steady_clock::now() - heard_;
-    const auto text = fmt::format("{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
-                                  live ? "\r" : "", std::chrono::duration<double>{since}.count(), live ? "" : "\n");
-    std::fwrite(text.data(), 1, text.size(), to.err);
-    std::fflush(to.err);
-  }
-
   static constexpr std::chrono::seconds between_screens{1};
   bool json_ = false, watch_ = false, told_ = false;
-  bool silent_ = false; ///< The coordinator, which has been said.
-  std::string where_;   ///< The coordinator, if no option names it.
-  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
+  std::string where_; ///< The coordinator, if no option names it.
 };
 
 } // namespace

@@ -82,7 +82,7 @@ std::string cluster_launch::own_address() const {
 
 bool cluster_launch::start_coordinator(const std::string& host) {
   auto port_file = scratch_->path() + "/port";
-  coordinator_ = start("coordinator", {.arguments = coordinator_command(line_, port_file, all_local())});
+  coordinator_ = start_or_say(watch_, "coordinator", {.arguments = coordinator_command(line_, port_file, all_local())});
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;
@@ -108,7 +108,8 @@ bool cluster_launch::start_nodes() {
   for (auto& place : places_) {
     // ssh carries no signals: what stops a remote node is the end of its input.
     auto input = place.local ? child_spec::input_kind::none : child_spec::input_kind::pipe;
-    auto* node = start(place.name, {.arguments = node_command(line_, place, address_, all_local()), .input = input});
+    auto* node = start_or_say(watch_, place.name,
+                              {.arguments = node_command(line_, place, address_, all_local()), .input = input});
     if (node == nullptr)
       return false;
     nodes_.push_back(node);
@@ -123,8 +124,9 @@ bool cluster_launch::await_joined() {
   std::vector<std::string> names;
   for (auto& place : places_)
     names.push_back(place.name);
-  info_ = start("info", {.arguments = info_command(line_, names, address_, std::max(left, milliseconds{1}))},
-                watched_process::output_use::kept);
+  info_ = start_or_say(watch_, "info",
+                       {.arguments = info_command(line_, names, address_, std::max(left, milliseconds{1}))},
+                       watched_process::output_use::kept);
   if (info_ == nullptr)
     return false;
   auto a_node_ended = [&] { return std::any_of(nodes_.begin(), nodes_.end(), ended); };
@@ -203,8 +205,8 @@ void cluster_launch::await_ranks() {
   for (auto rank : program_.running_by_ssh())
     names.push_back(node_name_of_rank(rank));
   if (!names.empty())
-    info_ = start("info", {.arguments = info_command(line_, names, address_, line_.timeout)},
-                  watched_process::output_use::kept);
+    info_ = start_or_say(watch_, "info", {.arguments = info_command(line_, names, address_, line_.timeout)},
+                         watched_process::output_use::kept);
 }
 
 /// Of a rank it is told, and no more: its program may have other things to do before it joins.
@@ -293,10 +295,6 @@ void cluster_launch::stop(const std::vector<watched_process*>& processes) {
   for (auto* process : processes)
     process->signal(SIGKILL);
   wait_until(now() + grace, all_ended);
-}
-
-watched_process* cluster_launch::start(const std::string& name, child_spec spec, watched_process::output_use use) {
-  return start_or_say(watch_, name, std::move(spec), use);
 }
 
 bool cluster_launch::wait_until(time_point deadline, const std::function<bool()>& done) {

@@ -35,6 +35,7 @@ public:
   /// There are nodes, or ranks, which are nodes themselves.
   cluster_launch(command_line line, std::vector<node_place> nodes, std::vector<rank_place> ranks,
                  scratch_directory scratch, process_watch& watch);
+  cluster_launch(const cluster_launch&) = delete; // its parts refer to others of them
 
   /// Does all of it and returns the exit status for our own caller.
   int run();
@@ -58,9 +59,6 @@ private:
   std::string how_it_goes() const;
   void stop_all();
   void stop(const std::vector<watched_process*>& processes);
-
-  watched_process* start(const std::string& name, child_spec spec,
-                         watched_process::output_use use = watched_process::output_use::shown);
 
   /// False if `done` is still false at `deadline`, or a signal asked for the end before the program ran.
   bool wait_until(time_point deadline, const std::function<bool()>& done);

@@ -73,6 +73,8 @@ caf::expected<bool> configured_call::configure(const option_table& table) {
     args.push_back("--config-file=" + conf_);
   if (auto problem = cfg_.read(std::move(args), find_configuration()))
     return as_typed(problem);
+  if (auto problem = cfg_.check_remainder())
+    return problem;
   return !cfg_.cli_helptext_printed;
 }
 
