@@ -238,7 +238,7 @@ void trainer_state::run(exchange_desk::exchange all) {
 
 void trainer_state::failed(const rank_failed& x) {
   if (is_current(x.attempt))
-    end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, x.why)));
+    end_run(make_error(errc::aborted, fmt::format("step {}: {}", step_, x.why)));
 }
 
 void trainer_state::told_to_end() {

@@ -49,7 +49,7 @@ void trainer_state::commit() {
   if (!all_ended || recording_ || ending_) // the step before comes first: on_record goes on
     return;
   if (auto why = refusal_of_step(); !why.empty())
-    return end_run(make_error(errc::invalid_argument, why));
+    return end_run(make_error(errc::aborted, why));
   loss_sums all; // in the order of ranks: the same bits each time
   for (uint32_t i = 0; i < world_; ++i)
     all.add(*members_[i].losses);

@@ -8,6 +8,15 @@
 
 namespace ringmaster::training {
 
+namespace {
+
+/// What a rank ends with that takes part no more; its process may have stood still, and says it.
+caf::error without(const std::string& why) {
+  return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
+}
+
+} // namespace
+
 void trainer_state::recover(const std::string& why) {
   now_ = phase::recovering;
   if (!why.empty()) {
@@ -45,7 +54,7 @@ void trainer_state::have_given_up(const member& each) {
   self->request(each.handle, settings_.patience, step_abandoned{attempt_})
     .then([done](uint64_t) { done(); },
           [this, done, handle = each.handle](const caf::error&) {
-            self->send_exit(handle, caf::exit_reason::kill); // it hangs, or is gone
+            self->send_exit(handle, without("it did not give up its step in time")); // it hangs, or is gone
             done();
           });
 }
@@ -68,12 +77,13 @@ void trainer_state::ask_after(device_id device) {
 void trainer_state::drop(device_id device, const std::string& why) {
   auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
-    return;                          // its rank has ended, too
-  const auto cause = why.find(": "); // behind what became of which device
-  settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device),
-                                     cause == std::string::npos ? why : why.substr(cause + 2)));
+    return;                           // its rank has ended, too
+  const auto behind = why.find(": "); // what became of which device
+  const auto lost = fmt::format("{} is lost: {}", ringmaster::text_of(device),
+                                behind == std::string::npos ? why : why.substr(behind + 2));
+  settings_.watcher.note(lost);
   self->demonitor(found->handle.address());
-  self->send_exit(found->handle, caf::exit_reason::kill);
+  self->send_exit(found->handle, without(lost));
   lost_.insert(device);
   members_.erase(found);
   given_up_by(device);
@@ -204,7 +214,7 @@ void trainer_state::part_wanted(const training::part_wanted& x) {
   news_ = self->clock().now();
   auto sources = parts().sources_of(x.what);
   if (!sources)
-    return end_run(make_error(errc::invalid_argument,
+    return end_run(make_error(errc::aborted,
                               fmt::format("step {}: nobody has finished the whole of layer {}", step_, x.what.layer)));
   gather(*sources, [this, x](const caf::expected<found_parts>& found) {
     if (!is_current(x.attempt))

@@ -81,12 +81,15 @@ caf::error active_run::resume() {
     watcher_.note(why);
   from_ = std::move((*found)->image);
   outcome_.began_at = outcome_.steps_done = from_.step;
-  watcher_.note(fmt::format("goes on at step {} of {}, from {}", from_.step, outcome_.steps,
-                            directory_.file_of(from_.step).string()));
+  const auto file = directory_.file_of(from_.step).string();
   if (from_.step >= outcome_.steps)
+    return make_error(errc::invalid_argument, fmt::format("{} has done all {} already: more epochs are needed to go on",
+                                                          file, counted(outcome_.steps, "step")));
+  if (settings_.kill_at && *settings_.kill_at <= from_.step)
     return make_error(errc::invalid_argument,
-                      fmt::format("{} has done all {} already: more epochs are needed to go on",
-                                  directory_.file_of(from_.step).string(), counted(outcome_.steps, "step")));
+                      fmt::format("no device can be killed in step {}: the run goes on at step {}, from {}",
+                                  *settings_.kill_at, from_.step, file));
+  watcher_.note(fmt::format("goes on at step {} of {}, from {}", from_.step, outcome_.steps, file));
   return caf::none;
 }
 
@@ -193,7 +196,7 @@ void active_run::follow(const trainer_actor& handle) {
       if (event)
         event();
     } catch (const std::exception& what) {
-      problem_ = make_error(errc::invalid_argument, what.what());
+      problem_ = make_error(errc::aborted, what.what());
     }
     if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
       stopped_ = true;
@@ -221,7 +224,11 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
     return x;
   };
-  its.watcher.step_done = [this](const step_report& x) { events_.put([this, x] { step_done(x); }); };
+  its.watcher.step_done = [this, killed = killed_.get_future().share(), at = settings_.kill_at](const step_report& x) {
+    events_.put([this, x] { step_done(x); });
+    if (at == x.step) // whoever is killed in it is by now, however late this program is
+      killed.wait_for(client::usual_limit);
+  };
   if (settings_.profiles)
     profile_some(its, its.from.step + outcome_.steps_an_epoch);
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
@@ -243,8 +250,9 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   follow(handle);
   sum_up();
   if (problem_ || !*ended_) {
-    watcher_.broken_off(outcome_);
-    return problem_ ? std::move(problem_) : std::move(ended_->error());
+    auto why = problem_ ? std::move(problem_) : std::move(ended_->error());
+    watcher_.broken_off(outcome_, why);
+    return why;
   }
   outcome_.image = std::move(**ended_);
   return std::move(outcome_);

@@ -4,6 +4,7 @@
 #include "client/training/training_run.hpp"
 #include "runtime/training/data/sampler.hpp"
 
+#include <future>
 #include <map>
 
 namespace ringmaster::training {
@@ -59,6 +60,7 @@ private:
   run_outcome outcome_;
   event_queue events_;
   std::optional<caf::expected<model_image>> ended_;
+  std::promise<void> killed_; ///< Who is killed on purpose.
   step_report latest_;
   std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.

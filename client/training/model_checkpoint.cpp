@@ -137,12 +137,15 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   caf::error problem;
   for_each_tensor(job, [&](const std::string& name, const kept_part& part, uint64_t at, const parameter& its) {
     auto* found = content.find(name);
-    if (found == nullptr || found->type != type_of(job.as) || found->shape != shape_of(its)) {
+    if (found != nullptr && found->type != type_of(job.as) && (found->type == "F32" || found->type == "F64"))
+      problem = malformed(fmt::format("{} has numbers of float{}, and this run of float{}: its --precision is another",
+                                      file, found->type.substr(1), type_of(job.as).substr(1)));
+    else if (found == nullptr || found->type != type_of(job.as) || found->shape != shape_of(its))
       problem = malformed(fmt::format("{} does not go with this model, its optimizer ({}) and its precision: the "
                                       "tensor {} must be {} of {} x {}",
                                       file, name_of(job.update.kind), name, type_of(job.as), its.rows, its.columns));
+    if (problem)
       return;
-    }
     auto& bytes = whole[part];
     bytes.resize(bytes_of(job, part));
     std::ranges::copy(found->bytes, bytes.begin() + static_cast<ptrdiff_t>(at));

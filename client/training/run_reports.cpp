@@ -3,6 +3,7 @@
 
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/evaluation.hpp"
 
 #include <fmt/format.h>
@@ -69,6 +70,7 @@ void active_run::kill_one() {
   const auto victim = devices_.back();
   if (auto problem = user.inject(victim, death))
     watcher_.note(fmt::format("device {:#x} was to be killed: {}", victim.value, render(problem)));
+  killed_.set_value();
 }
 
 void active_run::image_taken(const model_image& x) {
@@ -86,10 +88,10 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max);
   if (std::isfinite(result.loss))
     return result;
-  problem_ = make_error(errc::invalid_argument,
-                        fmt::format("the model behind step {} gives no numbers any more, and is not kept: a lower "
+  problem_ = make_error(errc::aborted,
+                        fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
                                     "learning rate would help",
-                                    x.step));
+                                    counted(x.step, "step")));
   return std::nullopt;
 }
 
@@ -104,6 +106,7 @@ void active_run::tell_epoch(const model_image& x) {
     report.loss += i->second.loss;
     report.accuracy += i->second.accuracy;
     report.ranks = i->second.ranks;
+    report.first_step = steps == 0 ? i->first : report.first_step;
     const auto before = i == epoch_steps_.begin() ? epoch_steps_.end() : std::prev(i);
     took += before == epoch_steps_.end() ? std::chrono::duration<double>{i->second.seconds}
                                          : std::max(i->second.ended_at - before->second.ended_at, clock::duration{0});

@@ -31,14 +31,15 @@ struct run_settings {
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
   caf::timespan patience = std::chrono::seconds{60};      ///< A rank that is not heard of for so long hangs.
   bool profiles = false;                                  ///< See run_outcome::profiles.
-  std::optional<uint64_t> kill_at; ///< When this step, 1 or later, has begun, one of its devices is killed on purpose.
+  std::optional<uint64_t> kill_at; ///< In this step, 1 or later, or right behind it, one of its devices is killed.
 };
 
 /// Behind an epoch.
 struct epoch_report {
-  uint64_t epoch = 0; ///< From 1 on: how many are done.
-  uint64_t steps = 0; ///< Since the beginning.
-  double loss = 0;    ///< Mean over the epoch's samples, as they were trained.
+  uint64_t epoch = 0;      ///< From 1 on: how many are done.
+  uint64_t first_step = 0; ///< Loss, accuracy and speed are of the steps from here on: all, but where it was resumed.
+  uint64_t steps = 0;      ///< Since the beginning.
+  double loss = 0;         ///< Mean over the epoch's samples, as they were trained.
   double accuracy = 0;
   loss_sums held_out;
   double samples_a_second = 0;
@@ -52,7 +53,7 @@ struct run_watcher {
   std::function<void(const epoch_report&)> epoch_done = [](auto&) {};
   std::function<void(const std::string&)> note = [](auto&) {};
   /// Of a run that ends before its end, before it returns why: what was done of it.
-  std::function<void(const run_outcome&)> broken_off = [](auto&) {};
+  std::function<void(const run_outcome&, const caf::error& why)> broken_off = [](auto&, auto&) {};
   /// Asked some ten times a second: whether to end before the end.
   std::function<bool()> stops = [] { return false; };
 };

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -143,7 +144,7 @@ class run_call final : public configured_call {
     auto measured = predict(*found.job, its.ranks, its.steps);
     if (!measured)
       return std::move(measured.error());
-    run_predictions result{std::move(*measured), {}};
+    run_predictions result{std::move(*measured), {}, has_usual_costs()};
     if (launched_ || !coordinator_elsewhere(cfg_.values()).empty())
       return result; // ranks are in several processes
     const auto machine = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
@@ -154,11 +155,19 @@ class run_call final : public configured_call {
     return result;
   }
 
+  /// Whether the communications' costs are the defaults.
+  bool has_usual_costs() const {
+    options usual, its = cfg_.values();
+    const auto all = option_entries(usual), here = option_entries(its);
+    return std::ranges::equal(all, here,
+                              [](auto& x, auto& y) { return x.section != "costs" || value_text(x) == value_text(y); });
+  }
+
   /// Of a run that has ended before its end; why is told behind it.
-  void tell_part(const console& to, const run_settings& what, const run_outcome& found) {
+  void tell_part(const console& to, const run_settings& what, const run_outcome& found, const caf::error& why) {
     steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), {}));
+      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), {}, why));
     if (auto problem = draw(found))
       fmt::print(to.err, "ringmaster train: {}\n", render(problem));
   }
@@ -182,7 +191,9 @@ class run_call final : public configured_call {
       if (!opts_.json && leads()) // the others have read the same checkpoint
         line.print(to.out, "  " + x + "\n");
     };
-    result.broken_off = [this, &to, &what](const run_outcome& x) { tell_part(to, what, x); };
+    result.broken_off = [this, &to, &what](const run_outcome& x, const caf::error& why) {
+      tell_part(to, what, x, why);
+    };
     result.stops = [] { return ending_signal() != 0; };
     return result;
   }

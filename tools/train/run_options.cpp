@@ -149,8 +149,8 @@ void run_options::add_to(option_table& table) {
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
   table.number("--kill", kill_at, 1)
     .says("STEP",
-          "kills the last rank's device when that step has begun, or soon behind that, to see what becomes of it; a "
-          "run of few steps may be over first");
+          "kills the last rank's device in that step, or right behind it where the machine is busy, to see what "
+          "becomes of it");
   table.flag("--json", json).says("one object instead of the text");
   table.flag("--profile", predicts)
     .says("measures some steps operation by operation, and says what the simulator makes of these costs");

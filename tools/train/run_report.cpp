@@ -88,9 +88,11 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
   const auto tried = of_text
                        ? fmt::format("{:.3f} bits a byte", loss_of(x.held_out) / bit)
                        : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
-  return fmt::format("epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: {}  {} samples/s on {}\n", x.epoch,
+  const auto begin = x.steps / x.epoch * (x.epoch - 1);
+  const auto part = x.first_step == begin ? std::string{} : fmt::format(", from step {} on", x.first_step);
+  return fmt::format("epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: {}  {} samples/s on {}{}\n", x.epoch,
                      fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, tried,
-                     count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"));
+                     count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"), part);
 }
 
 std::string prediction_text(const run_outcome& x, const run_predictions& predicted) {
@@ -102,8 +104,9 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
                                    : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
   const auto tuned
     = predicted.tuned_seconds
-        ? fmt::format("with communications by section [costs], as `ringmaster tune` measures them, {} "
-                      "({:+.1f} %)\n",
+        ? fmt::format("with communications by section [costs], {}, {} ({:+.1f} %)\n",
+                      predicted.are_usual_costs ? "which `ringmaster tune` has not measured here"
+                                                : "as `ringmaster tune` measures them",
                       ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
         : "section [costs] has what communications take among ranks of one process, which these are not: it "
           "gives no prediction\n";
@@ -120,7 +123,7 @@ std::string ending_text(const run_outcome& x, double seconds) {
 
 std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
                      const std::map<uint64_t, step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<run_predictions>& predicted) {
+                     double seconds, const std::optional<run_predictions>& predicted, const caf::error& why) {
   json_writer json;
   json.object()
     .member("model", x.model->name)
@@ -149,6 +152,7 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
   for (auto& each : found.epochs)
     json.object()
       .member("epoch", each.epoch)
+      .member("first_step", each.first_step)
       .member("loss", each.loss)
       .member("accuracy", each.accuracy)
       .member("held_out_loss", loss_of(each.held_out))
@@ -165,6 +169,8 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
   for (auto& each : notes)
     json.value(each);
   json.end();
+  if (why)
+    json.member("error", render(why));
   return json.end().take() + "\n";
 }
 

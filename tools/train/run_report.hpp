@@ -9,7 +9,8 @@ namespace ringmaster {
 /// What a step takes as the simulator has it.
 struct run_predictions {
   training::predicted_step measured_costs; ///< By its own costs, all of them measured.
-  std::optional<double> tuned_seconds;     ///< With communications as `ringmaster tune` has them, in one process.
+  std::optional<double> tuned_seconds;     ///< With communications as section [costs] has them, in one process.
+  bool are_usual_costs = false;            ///< Which are the defaults, of another machine.
 };
 
 /// What is about to be trained, in two lines.
@@ -27,6 +28,6 @@ std::string ending_text(const training::run_outcome& x, double seconds);
 /// All of it as an object; `predicted` where steps were profiled.
 std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
                      const std::map<uint64_t, training::step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<run_predictions>& predicted);
+                     double seconds, const std::optional<run_predictions>& predicted, const caf::error& why = {});
 
 } // namespace ringmaster

@@ -139,7 +139,9 @@ caf::expected<std::optional<checkpoint_directory::checkpoint>> checkpoint_direct
     torn.push_back(render(content.error()));
   }
   if (!torn.empty())
-    return malformed(fmt::format("{}: no checkpoint can be used: {}", directory_.string(), fmt::join(torn, "; ")));
+    return malformed(
+      fmt::format("{}: no checkpoint can be used: {}. A copy of one would do, or a new run in another folder",
+                  directory_.string(), fmt::join(torn, "; ")));
   return std::optional<checkpoint>{};
 }
 

@@ -82,6 +82,13 @@ TEST_CASE("a device that is killed costs its step, no more") {
     CHECK(losses[i] == doctest::Approx(whole[i]).epsilon(1e-9));
 }
 
+TEST_CASE("a device is killed in the step that was named, or right behind it, also in the last one") {
+  auto found = train_digits({"--ranks", "2", "--sizes", "8", "--epochs", "1", "--json", "--kill", "8"});
+  CHECK(found.code == exit_ok);
+  CHECK(list_of(found, "step_losses").size() == 9);
+  CHECK_MESSAGE(found.out.find("killed on request") != std::string::npos, found.out);
+}
+
 TEST_CASE("what was trained goes on from its checkpoint, under another strategy") {
   temporary_directory dir;
   const auto place = (dir.path() / "model").string();
@@ -120,6 +127,9 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
   CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);
+  auto past = with({"--epochs", "9", "--resume", "--kill", "36"});
+  CHECK(past.code == exit_usage);
+  CHECK(past.err.find("no device can be killed in step 36: the run goes on at step 36, from ") != std::string::npos);
   std::filesystem::rename(place + "/step-000036.safetensors", place + "/step-000040.safetensors");
   auto renamed = with({"--epochs", "9", "--resume"});
   CHECK(renamed.code == exit_failed);
@@ -184,6 +194,8 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
   says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
   says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
+  says({"--bogus.key=3"}, "--bogus.key=3: there is no key bogus.key; the sections are ");
+  says({"--device.cuont=3"}, "there is no key device.cuont; section [device] has count, ");
   says({"--lr", "fast"}, "\"fast\" is no number from 0 on");
   says({"--resume"}, "--resume needs --checkpoint DIR");
   says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
@@ -223,7 +235,7 @@ TEST_CASE("a strategy is judged by the chunks and micro-batches that are told, n
 
 TEST_CASE("a loss that is no number ends the run") {
   auto found = run_command(train_for_real_command(), {"--samples", "600", "--optimizer", "sgd", "--lr", "1e30"});
-  CHECK(found.code == exit_usage);
+  CHECK(found.code == exit_failed);
   CHECK_MESSAGE(
     found.err.find("the loss of rank 0 in step 1 is no number: the first layer that gave none is 1, relu "
                    "linear 128x10, on rank 0; a lower learning rate, or inputs without infinities, would help")
@@ -239,7 +251,7 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   CHECK(found.code == exit_ok);
   CHECK_MESSAGE(found.out.find("the simulator, with the costs of 9 steps from 9 to 17, says ") != std::string::npos,
                 found.out);
-  CHECK(found.out.find("with communications by section [costs], as `ringmaster tune` measures them, ")
+  CHECK(found.out.find("with communications by section [costs], which `ringmaster tune` has not measured here, ")
         != std::string::npos);
   CHECK(found.out.find("memory of a rank: ") != std::string::npos);
   std::ifstream in{file};
