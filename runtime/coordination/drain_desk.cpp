@@ -66,7 +66,7 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
 
 bool drain_desk::is_told(node_id node) const {
   auto i = drains_.find(node);
-  return i != drains_.end() && i->second.told;
+  return drained_.contains(node) || (i != drains_.end() && i->second.told);
 }
 
 std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
@@ -74,6 +74,8 @@ std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
   if (!found)
     return std::nullopt;
   auto& x = found.mapped();
+  if (x.told)
+    drained_.insert(node);
   return ending{{x.waiting.begin(), x.waiting.end()}, std::move(x.done), x.told};
 }
 

@@ -42,7 +42,7 @@ public:
     std::vector<std::string> done; ///< A line for each communicator that goes on.
     bool told = false;             ///< It was told to end; else it went before that.
   };
-  /// Whether it was told to end.
+  /// Whether it was told to end; also of one that is gone, whose devices' ends may come behind it.
   bool is_told(node_id node) const;
   /// The node is gone. None: it was not to end.
   std::optional<ending> gone(node_id node);
@@ -65,6 +65,7 @@ private:
   device_registry& devices_;
   const communicator_registry& communicators_;
   std::map<node_id, drain> drains_;
+  std::set<node_id> drained_; ///< Gone, as they were told. An id is never used twice.
 };
 
 } // namespace ringmaster

@@ -60,6 +60,8 @@ std::string json_of(const saved_plan& a, const saved_plan& b) {
     json.object(name).member("plan", x->title).member("time_s", x->seconds).member("memory_bytes", x->bytes);
     json.member("gpus", x->gpus).member("tokens_per_s", x->tokens_a_second);
     x->simulated_seconds ? json.member("simulated_time_s", *x->simulated_seconds) : json.key("simulated_time_s").null();
+    x->simulated_bytes ? json.member("simulated_memory_bytes", *x->simulated_bytes)
+                       : json.key("simulated_memory_bytes").null();
     json.end();
   }
   write_differences(json, "seconds", a.seconds_by_part, b.seconds_by_part);

@@ -111,6 +111,7 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   auto parsed = parse_json(for_programs.out);
   REQUIRE(parsed);
   CHECK(for_programs.out.find(R"("gpus":32)") != std::string::npos);
+  CHECK(for_programs.out.find(R"("simulated_memory_bytes":)") != std::string::npos);
   CHECK(for_programs.out.find(R"("seconds":[{"part":")") != std::string::npos);
   CHECK(run_command(command_below(plan_command(), "compare"), {a}).code == 2);
   CHECK(run_command(command_below(plan_command(), "compare"), {a, picture}).code == 1);
