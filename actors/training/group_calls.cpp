@@ -61,8 +61,12 @@ void group_calls::run(const exchange_desk::exchange& x, done_function done) {
   its.waiting.push_back({request_of(x, among, settings_.as), std::move(done)});
   if (its.ranks == 0)
     open(its, among);
-  else if (!its.busy)
-    next(its);
+}
+
+void group_calls::flush() {
+  for (auto& [where, each] : lines_)
+    if (!each.busy && !ending_)
+      next(each);
 }
 
 void group_calls::open(line& to, group among) {
@@ -78,37 +82,60 @@ void group_calls::open(line& to, group among) {
     .then(
       [this, keep = shared_from_this(), &to](const gpu_sim::CommInitResponse& y) {
         if (auto problem = error_in(y))
-          return ended(to, problem);
+          return not_opened(to, problem);
         to.communicator = communicator_id{y.commid()};
         if (ending_)
           destroy(to.communicator, destroy_tries, [](auto&) {}); // it has done nothing yet
         else
           next(to);
       },
-      [this, keep = shared_from_this(), &to](const caf::error& problem) { ended(to, problem); });
+      [this, keep = shared_from_this(), &to](const caf::error& problem) { not_opened(to, problem); });
+}
+
+void group_calls::not_opened(line& to, const caf::error& problem) {
+  to.under_way = std::exchange(to.waiting, {});
+  ended(to, problem);
 }
 
 void group_calls::next(line& of) {
-  of.busy = !of.waiting.empty();
+  of.under_way = std::exchange(of.waiting, {});
+  of.busy = !of.under_way.empty();
   if (!of.busy)
     return;
-  auto request = std::move(of.waiting.front().request);
-  request.set_comm_id(of.communicator.value);
-  request.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
   proto::CommWaitRequest wait;
   wait.set_comm_id(of.communicator.value);
   wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
   const auto patience = 2 * settings_.limit;
   auto refused = std::make_shared<caf::error>(); // the two go together, and are answered in their order
-  self_->request(settings_.coordinator, patience, std::move(request))
-    .then([refused](const proto::CollectiveResponse& y) { *refused = error_in(y); },
-          [refused](const caf::error& problem) { *refused = problem; });
+  self_->request(settings_.coordinator, patience, requests_of(of, settings_.limit))
+    .then(
+      [refused](const proto::CollectiveResponses& y) {
+        *refused = error_in(y);
+        for (auto& each : y.answers())
+          if (!*refused)
+            *refused = error_in(each);
+      },
+      [refused](const caf::error& problem) { *refused = problem; });
   self_->request(settings_.coordinator, patience, std::move(wait))
     .then([this, keep = shared_from_this(), &of,
            refused](const gpu_sim::GetCommStatusResponse& y) { ended(of, *refused ? *refused : check(of, y)); },
           [this, keep = shared_from_this(), &of, refused](const caf::error& problem) {
             ended(of, *refused ? *refused : problem);
           });
+}
+
+proto::CollectiveRequests group_calls::requests_of(const line& of, caf::timespan limit) {
+  proto::CollectiveRequests result;
+  for (auto& each : of.under_way) {
+    auto& call = *result.add_calls();
+    call = each.request;
+    call.set_comm_id(of.communicator.value);
+    if (of.under_way.size() > 1)
+      call.set_answer_may_wait(true); // with others, and without a limit of its own: that of the wait is theirs
+    else
+      call.set_timeout_ns(static_cast<uint64_t>(limit.count()));
+  }
+  return result;
 }
 
 caf::error group_calls::check(const line& of, const gpu_sim::GetCommStatusResponse& x) const {
@@ -123,11 +150,11 @@ caf::error group_calls::check(const line& of, const gpu_sim::GetCommStatusRespon
 }
 
 void group_calls::ended(line& of, const caf::error& problem) {
-  auto done = std::move(of.waiting.front().done);
-  of.waiting.pop_front();
+  auto all = std::exchange(of.under_way, {});
   if (!problem && !ending_)
     next(of); // before `done`, which may end all of this
-  done(problem);
+  for (auto& each : all)
+    each.done(problem);
 }
 
 void group_calls::destroy(communicator_id which, uint32_t tries_left, done_function done) {

@@ -4,10 +4,10 @@
 #include "runtime/training/computed/exchange_desk.hpp"
 #include "runtime/training/layers/layer.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace ringmaster::training {
 
@@ -19,9 +19,10 @@ struct group_call_settings {
   caf::timespan limit = std::chrono::seconds{30}; ///< For an operation.
 };
 
-/// The communicators of a step's groups, of the world and of pairs that send: each is made when it is first needed, and
-/// does one operation after the other. They give up when a device is lost, for a sum that misses a rank is worth
-/// nothing. Lives in the actor that asks for it; answers that are under way keep it.
+/// The communicators of a step's groups, of the world and of pairs that send: each is made when it is first needed.
+/// What comes to one while its operations are under way gathers, and is called together, to be walked as a series: the
+/// sums of a bucket of small layers cost the messages of one. They give up when a device is lost, for a sum that misses
+/// a rank is worth nothing. Lives in the actor that asks for it; answers that are under way keep it.
 class group_calls : public std::enable_shared_from_this<group_calls> {
 public:
   using done_function = std::function<void(const caf::error&)>;
@@ -30,9 +31,10 @@ public:
     : self_(self), settings_(std::move(settings)) {}
   group_calls(const group_calls&) = delete;
 
-  /// Moves the data; every rank's addresses are there. Errors: what the communicator says, device_lost among it, and an
-  /// answer that is not of all ranks.
+  /// Moves the data; every rank's addresses are there. It begins with the next `flush`. Errors: what the communicator
+  /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
   void run(const exchange_desk::exchange& x, done_function done);
+  void flush();
   /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
   /// to have ended, though it was asked several times: its streams may still write.
   void end(done_function done);
@@ -47,14 +49,16 @@ private:
   struct line {
     communicator_id communicator;
     uint32_t ranks = 0;
-    bool busy = false; ///< Being made, or with an operation under way.
-    std::deque<call> waiting;
+    bool busy = false; ///< Being made, or with operations under way.
+    std::vector<call> under_way, waiting;
   };
 
   void open(line& to, group among);
+  void not_opened(line& to, const caf::error& problem);
   void next(line& of);
   void destroy(communicator_id which, uint32_t tries_left, done_function done);
   void ended(line& of, const caf::error& problem);
+  static proto::CollectiveRequests requests_of(const line& of, caf::timespan limit);
   caf::error check(const line& of, const gpu_sim::GetCommStatusResponse& x) const;
 
   trainer_actor::pointer self_;

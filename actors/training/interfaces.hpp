@@ -19,8 +19,8 @@ using rank_actor = caf::typed_actor<
 /// TRAINER: has the ranks train together, step after step, and goes on with those that are left.
 using trainer_actor = caf::typed_actor<
   // RANK: I can begin; what I come to; what came of a step.
-  caf::reacts_to<rank_ready>, caf::reacts_to<rank_arrival>, caf::reacts_to<room_found>, caf::reacts_to<part_wanted>,
-  caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>, caf::reacts_to<rank_alive>,
+  caf::reacts_to<rank_ready>, caf::reacts_to<std::vector<rank_arrival>>, caf::reacts_to<room_found>,
+  caf::reacts_to<part_wanted>, caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>, caf::reacts_to<rank_alive>,
   // CLIENT: end before the end.
   caf::reacts_to<atom::expire>,
   // INTERNAL: look whether anything has happened since; go on behind an attempt that was given up.

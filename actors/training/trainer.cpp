@@ -172,6 +172,17 @@ void trainer_state::begin_step() {
   }
 }
 
+void trainer_state::arrived(std::vector<rank_arrival>& all) {
+  for (auto& each : all)
+    arrived(each);
+  call_gathered();
+}
+
+void trainer_state::call_gathered() {
+  if (calls_)
+    calls_->flush();
+}
+
 void trainer_state::arrived(rank_arrival& x) {
   if (!is_current(x.attempt))
     return;
@@ -215,6 +226,7 @@ void trainer_state::room_found(const training::room_found& x) {
       each.output = x.address;
   if (--its.rooms_awaited == 0)
     run(std::move(open_.extract(id).mapped().all));
+  call_gathered();
 }
 
 void trainer_state::run(exchange_desk::exchange all) {
@@ -297,7 +309,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
   state.self = self;
   state.start(std::move(settings));
   return {[&state](const rank_ready& x) { state.ready(x); },
-          [&state](rank_arrival& x) { state.arrived(x); },
+          [&state](std::vector<rank_arrival>& all) { state.arrived(all); },
           [&state](const room_found& x) { state.room_found(x); },
           [&state](const part_wanted& x) { state.part_wanted(x); },
           [&state](const rank_ended& x) { state.ended(x); },

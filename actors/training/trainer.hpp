@@ -77,7 +77,7 @@ public:
 
   void start(trainer_settings settings);
   void ready(const rank_ready& x);
-  void arrived(rank_arrival& x);
+  void arrived(std::vector<rank_arrival>& all);
   void room_found(const training::room_found& x);
   void part_wanted(const training::part_wanted& x);
   void ended(const rank_ended& x);
@@ -129,8 +129,11 @@ private:
   void begin_step();
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all.
   void choose_world();
+  void arrived(rank_arrival& x);
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
+  /// What one message has brought about goes together.
+  void call_gathered();
   bool is_profiled() const {
     const auto& its = settings_.profile_steps;
     return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end

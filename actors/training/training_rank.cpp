@@ -105,7 +105,10 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   } catch (const std::exception& problem) {
     fail(order_.rank, fmt::format("rank {}: the strategy has thrown an exception: {}", order_.rank, problem.what()));
   }
-  if (stopped_ || !program_.body().done())
+  if (stopped_)
+    return;
+  tell_arrivals();
+  if (!program_.body().done())
     return;
   rank_ended result{.attempt = order_.attempt,
                     .rank = order_.rank,
@@ -124,6 +127,7 @@ void training_rank_state::stop() {
   program_ = {};
   rank_.reset();
   open_.clear();
+  arrivals_.clear();
   loading_ = paused_ = nullptr;
 }
 
@@ -153,8 +157,9 @@ void training_rank_state::fail(uint32_t rank, std::string why) {
 bool training_rank_state::begin(pending& x) {
   if (stopped_)
     return false;
-  if (is_communication(x.what))
+  if (needs_others(x))
     return exchange(x);
+  tell_arrivals(); // what follows may take long
   if (auto parts = computation_->missing(x); !parts.empty()) {
     loading_ = &x;
     parts_awaited_ = parts.size();
@@ -221,10 +226,15 @@ bool training_rank_state::exchange(pending& x) {
   mine.output = data->output ? data->output->address + data->offset : 0;
   x.ended = x.what == op::send; // nobody waits for it
   open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data), begun, held};
-  self->send(settings_.trainer, std::move(mine));
+  arrivals_.push_back(std::move(mine));
   if (x.ended)
     note(x, begun, seconds_now(), held);
   return x.ended;
+}
+
+void training_rank_state::tell_arrivals() {
+  if (!arrivals_.empty())
+    self->send(settings_.trainer, std::exchange(arrivals_, {}));
 }
 
 void training_rank_state::make_room(const room_wanted& x) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <vector>
 
 namespace ringmaster::training {
 
@@ -64,6 +65,8 @@ private:
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
   void ready(const caf::error& problem);
   bool exchange(pending& x);
+  /// Of communications that were begun with nothing between them: as one message.
+  void tell_arrivals();
   void end(pending& x);
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);
@@ -80,6 +83,7 @@ private:
   strategy program_;
   bool stopped_ = true; ///< Nothing of the step goes on.
   std::map<uint64_t, open_exchange> open_;
+  std::vector<rank_arrival> arrivals_; ///< That the trainer has not been told of.
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;

@@ -70,6 +70,11 @@ struct pending {
   double note = 0;                    ///< The executor's own.
 };
 
+/// Whether it waits for other ranks. A collective of a group of one does not.
+inline bool needs_others(const pending& x) {
+  return is_communication(x.what) && !(is_collective(x.what) && x.among.count == 1);
+}
+
 /// "rank 3, forward: why".
 std::string refused(const pending& x, std::string_view why);
 /// "rank 3 has never awaited its forward of the input of layer 2, samples 0-3".

@@ -81,7 +81,7 @@ void computed_world::fail(uint32_t, std::string why) {
 bool computed_world::begin(pending& x) {
   if (!error_.empty())
     return false;
-  if (is_communication(x.what))
+  if (needs_others(x))
     return exchange(x);
   if (auto problem = ranks_[x.rank]->computation.compute(x)) {
     fail(x.rank, refused(x, render(problem)));
@@ -150,7 +150,7 @@ caf::error computed_world::take_place(exchange_desk::exchange& all, const pendin
   }
   const auto root = what == op::broadcast ? all.front().about.among.index_of(all.front().about.peer) : 0;
   const auto count = data[root]->count, bytes = count * bytes_each;
-  const bool adds = what == op::all_reduce && all.size() > 1; // one rank has its sum
+  const bool adds = what == op::all_reduce;
   std::vector<std::byte> sum(adds ? bytes : 0);
   if (adds)
     add_up(job_.as, inputs, count, sum.data());

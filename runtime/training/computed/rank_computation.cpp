@@ -1,6 +1,7 @@
 #include "runtime/training/computed/rank_computation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/training/collective_rules.hpp"
 #include "runtime/training/computed/column_shards.hpp"
 
 #include <fmt/format.h>
@@ -71,7 +72,7 @@ caf::error rank_computation::compute(pending& x) {
     case op::finish: return finish(x);
     case op::offload:
     case op::fetch: return move(x);
-    default: return make_error(errc::invalid_argument, refused(x, "it needs other ranks"));
+    default: return needs_others(x) ? invalid(refused(x, "it needs other ranks")) : collect_own(x);
   }
 }
 
@@ -265,6 +266,25 @@ void rank_computation::complete(pending& x, block_pointer result) {
   }
   if (result != nullptr)
     x.memory[0] = store_.hold(std::move(result));
+}
+
+caf::error rank_computation::collect_own(pending& x) {
+  auto data = prepare(x);
+  if (!data)
+    return data.error();
+  pending* const all[] = {&x};
+  if (auto problem = combine(all); !problem.empty())
+    return invalid(std::move(problem));
+  if (data->output == nullptr) {
+    auto room = room_for(x.results[0]);
+    if (!room)
+      return room.error();
+    data->output = std::move(*room);
+  }
+  if (data->output != data->input)
+    std::memcpy(data->output->data, data->input->data, data->count * training::bytes_of(job_.as));
+  complete(x, std::move(data->output));
+  return caf::none;
 }
 
 } // namespace ringmaster::training

@@ -27,8 +27,9 @@ public:
   /// Errors: out_of_memory.
   caf::error restore(const kept_part& what, std::span<const std::byte> bytes);
 
-  /// Of an operation that is no communication: it has ended, and its results are there.
-  /// Errors: out_of_memory, with what was to be held.
+  /// Of an operation that needs no others: it has ended, and its results are there.
+  /// Errors: out_of_memory, with what was to be held; of a collective those of `prepare`, and what `collective_rules`
+  /// refuse.
   caf::error compute(pending& x);
 
   /// What a communication reads and writes.
@@ -61,6 +62,8 @@ private:
   caf::error update(pending& x);
   caf::error finish(pending& x);
   caf::error move(pending& x);
+  /// A collective whose group has this rank alone.
+  caf::error collect_own(pending& x);
 
   // rank_computation_layers.cpp
   caf::error input(pending& x);

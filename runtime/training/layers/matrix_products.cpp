@@ -66,13 +66,6 @@ struct all_dots {
   }
 };
 
-/// On the widest instruction set of this machine.
-template <class Loop>
-constexpr auto widest = [](auto... xs) {
-  static const auto loop = compiled<Loop>::at(best_instruction_set());
-  loop(xs...);
-};
-
 template <class T>
 void clear(matrix<T> x) {
   for (uint64_t i = 0; i < x.rows; ++i)

@@ -1,4 +1,8 @@
+// Loops that the compiler makes vectors of, for each of the machine's instruction sets: roots and quotients are rounded
+// as IEEE 754 says, and nothing is contracted (-ffp-contract=off), so all of them give the same bits.
 #include "runtime/training/layers/optimizer.hpp"
+
+#include "runtime/reduction/compiled_for.hpp"
 
 #include <cmath>
 
@@ -9,33 +13,42 @@ namespace {
 // An element's results lie where it lay, or in other memory: ivdep.
 
 template <class T>
-void descend(const optimizer& x, uint64_t elements, const T* from, T* w, const T* gradient) {
-  const auto rate = static_cast<T>(x.rate), decay = static_cast<T>(x.weight_decay);
+struct descent {
+  [[gnu::always_inline]] static void run(uint64_t elements, T rate, T decay, const T* from, T* w, const T* gradient) {
 #pragma GCC ivdep
-  for (uint64_t i = 0; i < elements; ++i)
-    w[i] = from[i] - rate * (gradient[i] + decay * from[i]);
-}
+    for (uint64_t i = 0; i < elements; ++i)
+      w[i] = from[i] - rate * (gradient[i] + decay * from[i]);
+  }
+};
+
+/// Of Adam, in this step.
+template <class T>
+struct adam_rates {
+  adam_rates(const optimizer& x, uint64_t number)
+    : step(static_cast<T>(x.rate / (1 - std::pow(x.beta1, static_cast<double>(number))))),
+      second(static_cast<T>(std::sqrt(1 - std::pow(x.beta2, static_cast<double>(number))))),
+      beta1(static_cast<T>(x.beta1)), beta2(static_cast<T>(x.beta2)), epsilon(static_cast<T>(x.epsilon)),
+      shrink(static_cast<T>(x.kind == optimizer_kind::adamw ? 1 - x.rate * x.weight_decay : 1)),
+      decay(static_cast<T>(x.kind == optimizer_kind::adamw ? 0 : x.weight_decay)) {}
+
+  T step, second, beta1, beta2, epsilon, shrink, decay;
+};
 
 template <class T>
-void adam(const optimizer& x, uint64_t number, uint64_t elements, const T* from, const T* old_state, T* w, T* state,
-          const T* gradient) {
-  const bool apart = x.kind == optimizer_kind::adamw;
-  const auto n = static_cast<double>(number);
-  const auto step = static_cast<T>(x.rate / (1 - std::pow(x.beta1, n)));
-  const auto second = static_cast<T>(std::sqrt(1 - std::pow(x.beta2, n)));
-  const auto beta1 = static_cast<T>(x.beta1), beta2 = static_cast<T>(x.beta2), epsilon = static_cast<T>(x.epsilon);
-  const auto shrink = static_cast<T>(apart ? 1 - x.rate * x.weight_decay : 1);
-  const auto decay = static_cast<T>(apart ? 0 : x.weight_decay);
-  auto *m = state, *v = state + elements;
-  const auto *old_m = old_state, *old_v = old_state + elements;
+struct adam {
+  [[gnu::always_inline]] static void run(uint64_t elements, adam_rates<T> x, const T* from, const T* old_state, T* w,
+                                         T* state, const T* gradient) {
+    auto *m = state, *v = state + elements;
+    const auto *old_m = old_state, *old_v = old_state + elements;
 #pragma GCC ivdep
-  for (uint64_t i = 0; i < elements; ++i) {
-    const auto g = gradient[i] + decay * from[i];
-    m[i] = beta1 * old_m[i] + (1 - beta1) * g;
-    v[i] = beta2 * old_v[i] + (1 - beta2) * g * g;
-    w[i] = shrink * from[i] - step * m[i] / (std::sqrt(v[i]) / second + epsilon);
+    for (uint64_t i = 0; i < elements; ++i) {
+      const auto g = gradient[i] + x.decay * from[i];
+      m[i] = x.beta1 * old_m[i] + (1 - x.beta1) * g;
+      v[i] = x.beta2 * old_v[i] + (1 - x.beta2) * g * g;
+      w[i] = x.shrink * from[i] - x.step * m[i] / (std::sqrt(v[i]) / x.second + x.epsilon);
+    }
   }
-}
+};
 
 template <class T>
 void update_as(const optimizer& x, uint64_t number, uint64_t elements, optimizer::before from, std::byte* w,
@@ -44,10 +57,10 @@ void update_as(const optimizer& x, uint64_t number, uint64_t elements, optimizer
   auto* old = reinterpret_cast<const T*>(from.w);
   auto* by_weight = reinterpret_cast<const T*>(gradient);
   if (x.kind == optimizer_kind::sgd)
-    descend(x, elements, old, weights, by_weight);
+    widest<descent<T>>(elements, static_cast<T>(x.rate), static_cast<T>(x.weight_decay), old, weights, by_weight);
   else
-    adam(x, number, elements, old, reinterpret_cast<const T*>(from.state), weights, reinterpret_cast<T*>(state),
-         by_weight);
+    widest<adam<T>>(elements, adam_rates<T>{x, number}, old, reinterpret_cast<const T*>(from.state), weights,
+                    reinterpret_cast<T*>(state), by_weight);
 }
 
 } // namespace

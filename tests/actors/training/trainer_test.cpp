@@ -31,6 +31,20 @@ coordinator_actor reluctant(simulated_cluster& cluster, uint32_t refusals) {
                                                               refusals));
 }
 
+/// The same, which notes how many collectives come with a message.
+coordinator_actor counting(simulated_cluster& cluster, std::vector<int>& collectives) {
+  auto behave = [&collectives](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
+    self->set_default_handler([host](caf::scheduled_actor* me, caf::message_view& x) -> caf::result<caf::message> {
+      return me->delegate(host, x.move_content_to_message());
+    });
+    return {[self, host, &collectives](const proto::CollectiveRequests& x) {
+      collectives.push_back(x.calls_size());
+      return self->delegate(host, x);
+    }};
+  };
+  return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host)));
+}
+
 } // namespace
 
 TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
@@ -119,6 +133,26 @@ TEST_CASE("whoever dies while the ranks gather costs the others nothing") {
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
   }
   CHECK(before_the_first_step > 10);
+}
+
+TEST_CASE("what all ranks have begun together is called together, and a rank alone calls nothing") {
+  constexpr int steps = 3;
+  const auto alone = weights_alone(6, steps, 8, "ddp-overlap");
+  for (uint32_t ranks : {1u, 2u}) {
+    CAPTURE(ranks);
+    auto job = small_job("ddp-overlap", 8, 6, 6);
+    job.shape.chunks = 8; // one bucket
+    simulated_cluster cluster{training_devices(2)};
+    simulated_training run{cluster, std::move(job), ranks, steps};
+    std::vector<int> collectives;
+    run.settings.coordinator = counting(cluster, collectives);
+    run.run();
+    REQUIRE(run.problem() == "");
+    // The first one opens the communicator, and what comes meanwhile gathers.
+    CHECK(collectives == (ranks == 1 ? std::vector<int>{} : std::vector<int>{8, 8, 8}));
+    for (uint32_t layer = 0; layer < 8; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
 }
 
 TEST_CASE("a communicator that is not destroyed at once is asked again, and where it never is the run ends with that") {
