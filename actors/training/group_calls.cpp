@@ -97,8 +97,21 @@ void group_calls::not_opened(line& to, const caf::error& problem) {
   ended(to, problem);
 }
 
+void group_calls::gather(line& of) const {
+  constexpr uint64_t bytes_max = 16u << 20; // more take longer than their messages, and have one limit
+  uint64_t bytes = 0;
+  auto end = of.waiting.begin();
+  for (; end != of.waiting.end(); ++end) {
+    bytes += end->request.collective().count() * bytes_of(settings_.as);
+    if (end != of.waiting.begin() && bytes > bytes_max)
+      break;
+  }
+  of.under_way.assign(std::move_iterator{of.waiting.begin()}, std::move_iterator{end});
+  of.waiting.erase(of.waiting.begin(), end);
+}
+
 void group_calls::next(line& of) {
-  of.under_way = std::exchange(of.waiting, {});
+  gather(of);
   of.busy = !of.under_way.empty();
   if (!of.busy)
     return;
@@ -107,7 +120,7 @@ void group_calls::next(line& of) {
   wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
   const auto patience = 2 * settings_.limit;
   auto refused = std::make_shared<caf::error>(); // the two go together, and are answered in their order
-  self_->request(settings_.coordinator, patience, requests_of(of, settings_.limit))
+  self_->request(settings_.coordinator, patience, requests_of(of))
     .then(
       [refused](const proto::CollectiveResponses& y) {
         *refused = error_in(y);
@@ -124,16 +137,16 @@ void group_calls::next(line& of) {
           });
 }
 
-proto::CollectiveRequests group_calls::requests_of(const line& of, caf::timespan limit) {
+proto::CollectiveRequests group_calls::requests_of(const line& of) const {
   proto::CollectiveRequests result;
   for (auto& each : of.under_way) {
-    auto& call = *result.add_calls();
-    call = each.request;
-    call.set_comm_id(of.communicator.value);
+    auto& request = *result.add_calls();
+    request = each.request;
+    request.set_comm_id(of.communicator.value);
     if (of.under_way.size() > 1)
-      call.set_answer_may_wait(true); // with others, and without a limit of its own: that of the wait is theirs
+      request.set_answer_may_wait(true); // with others, and without a limit of its own: that of the wait is theirs
     else
-      call.set_timeout_ns(static_cast<uint64_t>(limit.count()));
+      request.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
   }
   return result;
 }

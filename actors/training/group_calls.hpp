@@ -20,9 +20,9 @@ struct group_call_settings {
 };
 
 /// The communicators of a step's groups, of the world and of pairs that send: each is made when it is first needed.
-/// What comes to one while its operations are under way gathers, and is called together, to be walked as a series: the
-/// sums of a bucket of small layers cost the messages of one. They give up when a device is lost, for a sum that misses
-/// a rank is worth nothing. Lives in the actor that asks for it; answers that are under way keep it.
+/// What comes to one while its operations are under way gathers, and is called together, up to some MiB, to be walked
+/// as a series: the sums of a bucket of small layers cost the messages of one. They give up when a device is lost, for
+/// a sum that misses a rank is worth nothing. Lives in the actor that asks for it; answers that are under way keep it.
 class group_calls : public std::enable_shared_from_this<group_calls> {
 public:
   using done_function = std::function<void(const caf::error&)>;
@@ -55,10 +55,12 @@ private:
 
   void open(line& to, group among);
   void not_opened(line& to, const caf::error& problem);
+  /// Moves the next that go together from those that wait.
+  void gather(line& of) const;
   void next(line& of);
   void destroy(communicator_id which, uint32_t tries_left, done_function done);
   void ended(line& of, const caf::error& problem);
-  static proto::CollectiveRequests requests_of(const line& of, caf::timespan limit);
+  proto::CollectiveRequests requests_of(const line& of) const;
   caf::error check(const line& of, const gpu_sim::GetCommStatusResponse& x) const;
 
   trainer_actor::pointer self_;
