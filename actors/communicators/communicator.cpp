@@ -99,6 +99,7 @@ std::string communicator_state::group_end() {
     settle();
     return {};
   }
+  outcome_is_due_ = true;
   if (first)
     watch_->note_progress(now());
   for (auto sequence : closed)
@@ -206,7 +207,7 @@ void communicator_state::settle() {
     return;
   outbox_->flush_records(); // whoever is answered may ask the journal
   for (auto& [number, waiter] : std::exchange(waiters_, {})) {
-    waiter.first.deliver(status());
+    waiter.first.deliver(tell_outcome());
     limits_.remove(number);
   }
 }
@@ -329,7 +330,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.start(devices, handles);
   state.answer_if_it_dies();
   return {
-    [&state](const gpu_sim::GetCommStatusRequest&) { return state.status(); },
+    [&state](const gpu_sim::GetCommStatusRequest&) { return state.tell_outcome(); },
     [&state](const gpu_sim::GroupStartRequest&) {
       return verdict<gpu_sim::GroupStartResponse>(state.group_problem(state.group_start()));
     },

@@ -78,6 +78,8 @@ public:
 
   // -- what it says of itself (communicator_status.cpp) --
   gpu_sim::GetCommStatusResponse status() const;
+  /// The same, for whoever has called: behind a terminal one, what is called next is asked for by itself.
+  gpu_sim::GetCommStatusResponse tell_outcome();
   /// All that is known of what everybody does.
   proto::CommunicatorStatus whole_status() const;
 
@@ -206,11 +208,8 @@ private:
   uint64_t limit(caf::timespan limit);
   void set_timer();
   std::string missing_results() const;
-  /// What is called now is asked for from now on.
-  void begin_batch() {
-    error_.clear();
-    epochs_->batch_began();
-  }
+  /// What is called now is asked for from now on; and what was called before, until whoever has called it was told.
+  void begin_batch();
   void expire(uint64_t number);
   /// Of the node that has sent the message that is being handled.
   void note_clock(const proto::ProgressReport& x);
@@ -269,6 +268,7 @@ private:
   std::vector<leave_call> leave_calls_;
   std::string error_;                                   ///< Of the latest operations.
   errc error_code_ = errc::ok;                          ///< Its code.
+  bool outcome_is_due_ = false;                         ///< The host has called, and not heard how it ended.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.
   sequence_number last_ended_;                          ///< The same one's; 0: none yet.
   std::deque<epoch_change::decision> decisions_;        ///< That are to be carried out.

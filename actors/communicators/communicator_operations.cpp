@@ -85,6 +85,7 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
     begin_batch();
     watch_->note_progress(now());
   }
+  outcome_is_due_ = outcome_is_due_ || rank_group == 0; // ranks are each answered
   limit_operation(op);
   if (can_begin())
     run(op);

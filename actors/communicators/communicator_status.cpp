@@ -30,6 +30,19 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   return result;
 }
 
+void communicator_state::begin_batch() {
+  if (outcome_is_due_)
+    return;
+  error_.clear();
+  epochs_->batch_began();
+}
+
+gpu_sim::GetCommStatusResponse communicator_state::tell_outcome() {
+  auto result = status();
+  outcome_is_due_ = outcome_is_due_ && result.status() == gpu_sim::IN_PROGRESS;
+  return result;
+}
+
 communicator_view communicator_state::view() const {
   return {*epochs_, *watch_,
           *desk_,   [this](device_id device, sequence_number sequence) { return joint_->has_come(device, sequence); },

@@ -118,7 +118,7 @@ public:
   const std::vector<rank_device>* ranks_in(epoch_number epoch) const;
   /// Those of that epoch, and which of them have been dropped since.
   std::vector<rank_device> ranks_now(epoch_number epoch) const;
-  /// The first of a new batch of operations is called: nobody asks for the results of the one before any more.
+  /// The first of a new batch of operations is called: whoever called the one before knows how it has ended.
   void batch_began();
   /// Devices that took a rank after an operation of the latest batch was decided: they do not hold its result, and
   /// nobody else holds that rank's.

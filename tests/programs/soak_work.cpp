@@ -169,12 +169,13 @@ bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
     return refuse(ended.error()), false;
   if (ended->status() != gpu_sim::SUCCESS)
     refuse(error_from_wire(ended->code(), ended->error()));
-  for (auto& x : together)
-    judge(*ended, *then, policy, x);
+  for (size_t i = 0; i < together.size(); ++i)
+    judge(*ended, *then, policy, together[i], fmt::format("{} of {} called together", i + 1, together.size()));
   return true;
 }
 
-void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x) {
+void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
+                      const std::string& which) {
   bool failed = now.status() != gpu_sim::SUCCESS; // or one that was called with it
   if (failed && policy == proto::REPLACE && now.devices_size() != then.devices_size())
     return; // it has ended, since nobody took a lost one's place
@@ -199,7 +200,7 @@ void soak_work::judge(const members& now, const members& then, proto::FailurePol
   }
   if (!wrong.empty()) {
     ++result_.wrong;
-    fmt::print("WRONG: {}: {}; {}\n", text_of(x.what), wrong, now.ShortDebugString());
+    fmt::print("WRONG: {}, {}: {}; {}\n", text_of(x.what), which, wrong, now.ShortDebugString());
   } else if (!failed) {
     ++result_.right;
     result_.kinds.insert(x.what.kind);

@@ -55,7 +55,8 @@ private:
   /// Fills the ranks' regions, and makes the request.
   caf::error prepare(communicator_id communicator, const members& then, planned& x);
   caf::error call(const std::vector<planned>& together);
-  void judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x);
+  void judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
+             const std::string& which);
   void refuse(const caf::error& why);
 
   client& host_;

@@ -190,6 +190,28 @@ TEST_CASE("communicator: no scratch on one rank fails the operation on all, name
     CHECK(state_of<device_state>(device).memory->scratch_used() == 0);
 }
 
+TEST_CASE("communicator: a failure is told to whoever waits, though operations called behind it have ended well") {
+  simulated_cluster cluster{with_devices(3)};
+  all_reduce_trial trial{cluster, on_ranks(3)};
+  auto& comm = state_of<communicator_state>(communicator_of(cluster));
+  auto& memory = *state_of<device_state>(device_of(cluster, trial.device(1))).memory;
+  auto hoard = memory.allocate_scratch(1u << 16);
+  REQUIRE(hoard);
+  auto run = [&] {
+    REQUIRE(trial.launch() == "");
+    cluster.run_until([&] { return comm.whole_status().status() != gpu_sim::IN_PROGRESS; });
+  };
+  run();
+  REQUIRE_FALSE(memory.free_scratch(*hoard));
+  run();
+  CHECK(comm.whole_status().status() == gpu_sim::FAILED); // whoever looks on does not take the answer away
+  auto told = cluster.wait(1);
+  CHECK(told.status() == gpu_sim::FAILED);
+  CHECK(contains(told.error(), "rank 1 (device 0x2): device 0x2, scratch"));
+  run();
+  CHECK(cluster.wait(1).status() == gpu_sim::SUCCESS);
+}
+
 TEST_CASE(
   "communicator: after an abort what was in flight has failed, inputs are as they were, and calls are refused") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

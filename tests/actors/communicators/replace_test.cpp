@@ -182,6 +182,28 @@ TEST_CASE("replace: SUCCESS is not said where a spare took the place of one that
       }
 }
 
+// Guards the answer to whoever calls several before he waits: the first may have ended before the second comes.
+TEST_CASE("replace: SUCCESS is not said either where an operation behind the one whose result was lost ends well") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_spares(seed)};
+    auto what = three_ranks();
+    what.in_place = false;
+    all_reduce_trial trial{cluster, what};
+    auto& comm = state_of<communicator_state>(communicator_of(cluster));
+    REQUIRE(trial.launch() == "");
+    cluster.run_until([&] { return comm.whole_status().status() != gpu_sim::IN_PROGRESS; });
+    cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
+    REQUIRE(trial.launch() == ""); // into the same place: its own result is whole
+    auto status = cluster.wait(1);
+    CHECK(status.status() == gpu_sim::FAILED);
+    CHECK(contains(status.error(), "rank 1 (device 0x4) took the place of one that was lost with its results"));
+    CHECK(cluster.wait(1).status() == gpu_sim::FAILED); // nothing has been called since
+    for (uint32_t rank = 0; rank < 3; ++rank)
+      CHECK(result_of(trial, status, rank) == trial.expected({0, 1, 2}));
+  }
+}
+
 TEST_CASE("replace: where there is no spare the communicator is aborted and says why") {
   simulated_cluster cluster{with_spares(1, 0)};
   all_reduce_trial trial{cluster, three_ranks()};
