@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   soak_cluster cluster{x->nodes, x->route, x->events > 0 ? soak_cluster::pace::fast() : soak_cluster::pace{}};
-  fmt::print("seed {}, {} nodes, route {}, logs in {}\n", x->seed, x->nodes, x->route, cluster.logs());
+  fmt::print("seed {}, {} nodes, route {}, logs until the end in {}\n", x->seed, x->nodes, x->route, cluster.logs());
   configuration cfg;
   auto join = fmt::format("--node.join={}", cluster.address());
   if (auto problem = cfg.read({join}, std::nullopt)) {
@@ -165,5 +165,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   client host{system, (*home)->coordinator()};
-  return run(*x, host, cluster) ? 0 : 1;
+  if (run(*x, host, cluster))
+    return 0;
+  fmt::print("logs and journal stay in {}\n", cluster.keep_logs());
+  return 1;
 }

@@ -41,7 +41,10 @@ public:
   ~soak_cluster();
 
   std::string address() const { return address_; }
+  /// Where they are until the end of this.
   std::string logs() const { return scratch_.path(); }
+  /// They stay, with the journal, at the path that this returns; no process starts any more.
+  std::string keep_logs() { return scratch_.keep(); }
 
   /// What is due: processes that were stopped go on, those that were killed are replaced. Now and then, drawn from
   /// `random`, another one is stopped or killed. Says of each that ended though nobody had touched it.

@@ -3,10 +3,11 @@
 #include <caf/expected.hpp>
 
 #include <string>
+#include <utility>
 
 namespace ringmaster::launch {
 
-/// A fresh directory in $TMPDIR or /tmp, which only we can read; removed with its files on destruction.
+/// A fresh directory in $TMPDIR or /tmp, which only we can read; it is removed with its files, unless it was kept.
 class scratch_directory {
 public:
   static caf::expected<scratch_directory> make();
@@ -15,6 +16,8 @@ public:
   ~scratch_directory();
 
   const std::string& path() const { return path_; }
+  /// Whoever calls has it from now on; returns its path.
+  std::string keep() { return std::exchange(path_, {}); }
 
 private:
   explicit scratch_directory(std::string path) : path_(std::move(path)) {}
