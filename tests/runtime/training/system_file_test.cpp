@@ -44,6 +44,13 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
   CHECK(render(system_of("nowhere").error()).find("there is no system and no file \"nowhere\"") != std::string::npos);
 }
 
+TEST_CASE("system file: a known system may be named by its beginning, where only one begins so") {
+  CHECK(system_of("h100")->name == "h100-80g");
+  CHECK(parse_system(R"({"like": "gb300"})")->peak_flops == system_of("gb300-nvl72")->peak_flops);
+  for (auto several : {"a100", "b", ""})
+    CHECK(render(system_of(several).error()).find("systems are: a100-80g, a100-40g") != std::string::npos);
+}
+
 TEST_CASE("system file: a system's rates, bandwidths, memory and seconds may have units") {
   auto x = parse_system(R"({"like": "h100-80g", "peak_flops": "989 TFLOP/s", "fp8_flops": "1.979PFLOPS",
     "memory_bytes": "96GB", "reserved_bytes": "4GiB", "memory_bandwidth": "2.7TB/s", "network_bandwidth": "400Gbps",

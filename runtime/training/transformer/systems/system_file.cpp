@@ -26,10 +26,14 @@ std::string names_of_systems() {
   return names;
 }
 
+/// By name, or by its beginning, where only one begins so.
 const gpu_system* known(std::string_view name) {
   auto all = known_systems();
-  auto i = std::ranges::find(all, name, &gpu_system::name);
-  return i == all.end() ? nullptr : &*i;
+  if (auto i = std::ranges::find(all, name, &gpu_system::name); i != all.end())
+    return &*i;
+  auto begins_so = [=](const gpu_system& x) { return x.name.starts_with(name); };
+  auto first = std::ranges::find_if(all, begins_so);
+  return std::ranges::count_if(all, begins_so) == 1 ? &*first : nullptr;
 }
 
 /// What a data sheet says of a device, and what is reached of it, which a file may say instead.
