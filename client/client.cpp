@@ -388,6 +388,13 @@ caf::expected<gpu_sim::GetCommStatusResponse> client::status(communicator_id com
   return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
 }
 
+caf::expected<gpu_sim::GetCommStatusResponse> client::members(communicator_id communicator) {
+  gpu_sim::GetCommStatusRequest request;
+  request.set_commid(communicator.value);
+  request.set_lookson(true);
+  return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
+}
+
 caf::expected<gpu_sim::GetCommStatusResponse> client::wait(communicator_id communicator, caf::timespan within) {
   proto::CommWaitRequest request;
   request.set_comm_id(communicator.value);

@@ -92,7 +92,9 @@ public:
   caf::error finish_calls();
   /// An operation that failed is no error here: see the answer's status and its `error`.
   caf::expected<gpu_sim::GetCommStatusResponse> status(communicator_id communicator);
-  /// Waits until nothing is in flight, then the same. Errors: timed_out, saying which rank does what.
+  /// The same for those who look on: who has called is still to be told.
+  caf::expected<gpu_sim::GetCommStatusResponse> members(communicator_id communicator);
+  /// Waits until nothing is in flight, then the same as `status`. Errors: timed_out, saying which rank does what.
   caf::expected<gpu_sim::GetCommStatusResponse> wait(communicator_id communicator, caf::timespan within);
   caf::error abort(communicator_id communicator, const std::string& reason);
   caf::error destroy(communicator_id communicator);

@@ -35,6 +35,7 @@ void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordi
   const caf::timespan limit = std::chrono::seconds{30};
   gpu_sim::GetCommStatusRequest request;
   request.set_commid(communicator.value);
+  request.set_lookson(true);
   auto fail = [self, number](const caf::error& why) {
     if (auto calls = self->state.under_way.extract(number))
       finish(*calls.mapped(), {}, why);

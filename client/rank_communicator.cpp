@@ -28,7 +28,7 @@ caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& sy
                                                            communicator_id communicator, uint32_t rank,
                                                            caf::timespan limit) {
   client host{system, coordinator, limit};
-  auto members = host.status(communicator);
+  auto members = host.members(communicator);
   if (!members)
     return std::move(members.error());
   if (rank >= static_cast<uint32_t>(members->devices_size()))
@@ -131,7 +131,7 @@ void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& membe
 
 caf::error rank_communicator::update(caf::timespan limit) {
   client host{*system_, coordinator_, limit};
-  auto members = host.status(id_);
+  auto members = host.members(id_);
   if (!members)
     return std::move(members.error());
   for (int rank = 0; rank < members->devices_size(); ++rank)

@@ -93,13 +93,12 @@ std::string communicator_state::group_end() {
   if (auto problem = operations().close_group(); !problem.empty())
     return problem;
   auto closed = operations().take_closed();
-  if (first && (!closed.empty() || state() == epoch_change::phase::active))
-    begin_batch(); // an empty group succeeds
+  if (!closed.empty() || (first && state() == epoch_change::phase::active))
+    begin_batch(!closed.empty()); // an empty group succeeds
   if (closed.empty()) {
     settle();
     return {};
   }
-  outcome_is_due_ = true;
   if (first)
     watch_->note_progress(now());
   for (auto sequence : closed)
@@ -330,7 +329,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.start(devices, handles);
   state.answer_if_it_dies();
   return {
-    [&state](const gpu_sim::GetCommStatusRequest&) { return state.tell_outcome(); },
+    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.lookson() ? state.status() : state.tell_outcome(); },
     [&state](const gpu_sim::GroupStartRequest&) {
       return verdict<gpu_sim::GroupStartResponse>(state.group_problem(state.group_start()));
     },

@@ -78,7 +78,7 @@ public:
 
   // -- what it says of itself (communicator_status.cpp) --
   gpu_sim::GetCommStatusResponse status() const;
-  /// The same, for whoever has called: behind a terminal one, what is called next is asked for by itself.
+  /// The same, for the host: behind a terminal one, what it calls next is asked for by itself.
   gpu_sim::GetCommStatusResponse tell_outcome();
   /// All that is known of what everybody does.
   proto::CommunicatorStatus whole_status() const;
@@ -208,8 +208,8 @@ private:
   uint64_t limit(caf::timespan limit);
   void set_timer();
   std::string missing_results() const;
-  /// What is called now is asked for from now on; and what was called before, until whoever has called it was told.
-  void begin_batch();
+  /// What is called now is asked for from now on; and what the host has called before, until it was told of it.
+  void begin_batch(bool by_host);
   void expire(uint64_t number);
   /// Of the node that has sent the message that is being handled.
   void note_clock(const proto::ProgressReport& x);

@@ -81,11 +81,11 @@ caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequ
   }
   if (collected)
     return op.sequence;
-  if (first) {
-    begin_batch();
+  bool by_host = !op.was_called_by_ranks();
+  if (first || by_host)
+    begin_batch(by_host);
+  if (first)
     watch_->note_progress(now());
-  }
-  outcome_is_due_ = outcome_is_due_ || rank_group == 0; // ranks are each answered
   limit_operation(op);
   if (can_begin())
     run(op);
@@ -246,9 +246,9 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   ++(x.error.empty() ? ended_ : failed_);
   ended_at_ = now();
   outbox_->journal(std::move(record));
-  if (!x.error.empty())
+  if (!x.error.empty() && !(outcome_is_due_ && op.was_called_by_ranks()))
     error_ = x.error, error_code_ = op.code;
-  else
+  if (x.error.empty())
     last_kind_ = op.what().kind(), last_ended_ = op.sequence;
   if (op.limit_number != 0) {
     limited_operations_.erase(op.limit_number);

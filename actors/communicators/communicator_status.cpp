@@ -30,11 +30,12 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   return result;
 }
 
-void communicator_state::begin_batch() {
-  if (outcome_is_due_)
-    return;
-  error_.clear();
-  epochs_->batch_began();
+void communicator_state::begin_batch(bool by_host) {
+  if (!outcome_is_due_) {
+    error_.clear();
+    epochs_->batch_began();
+  }
+  outcome_is_due_ = outcome_is_due_ || by_host;
 }
 
 gpu_sim::GetCommStatusResponse communicator_state::tell_outcome() {

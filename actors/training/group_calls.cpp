@@ -1,6 +1,8 @@
 #include "actors/training/group_calls.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "runtime/training/collective_kind.hpp"
 
 #include <fmt/format.h>
@@ -53,12 +55,20 @@ proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group amon
   return result;
 }
 
+/// Of a rank's input or output, whichever is larger.
+uint64_t moved_bytes(const proto::Collective& what, uint32_t ranks) {
+  const auto world = ringmaster::request_of(what, ranks, 0);
+  return std::max(input_count(what.kind(), world, 0), output_count(what.kind(), world, 0)) * size_of(what.datatype());
+}
+
 } // namespace
 
 void group_calls::run(const exchange_desk::exchange& x, done_function done) {
   const auto among = group_of(x);
   auto& its = lines_[{among.first, among.count, among.stride}];
-  its.waiting.push_back({request_of(x, among, settings_.as), std::move(done)});
+  auto request = request_of(x, among, settings_.as);
+  const auto bytes = moved_bytes(request.collective(), among.count);
+  its.waiting.push_back({std::move(request), bytes, std::move(done)});
   if (its.ranks == 0)
     open(its, among);
 }
@@ -97,15 +107,20 @@ void group_calls::not_opened(line& to, const caf::error& problem) {
   ended(to, problem);
 }
 
-void group_calls::gather(line& of) const {
+size_t group_calls::count_together(std::span<const call> waiting) {
   constexpr uint64_t bytes_max = 16u << 20; // more take longer than their messages, and have one limit
-  uint64_t bytes = 0;
-  auto end = of.waiting.begin();
-  for (; end != of.waiting.end(); ++end) {
-    bytes += end->request.collective().count() * bytes_of(settings_.as);
-    if (end != of.waiting.begin() && bytes > bytes_max)
+  constexpr size_t calls_max = 64;          // of a series
+  size_t result = 0;
+  for (uint64_t bytes = 0; result < std::min(waiting.size(), calls_max); ++result) {
+    bytes += waiting[result].bytes;
+    if (result > 0 && bytes > bytes_max)
       break;
   }
+  return result;
+}
+
+void group_calls::gather(line& of) {
+  const auto end = of.waiting.begin() + static_cast<ptrdiff_t>(count_together(of.waiting));
   of.under_way.assign(std::move_iterator{of.waiting.begin()}, std::move_iterator{end});
   of.waiting.erase(of.waiting.begin(), end);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace ringmaster::training {
@@ -39,13 +40,17 @@ public:
   /// to have ended, though it was asked several times: its streams may still write.
   void end(done_function done);
 
+  struct call {
+    proto::CollectiveRequest request;
+    uint64_t bytes = 0; ///< Of a rank.
+    done_function done;
+  };
+  /// How many of the first go together: one at least, and up to some MiB and the calls of a series.
+  static size_t count_together(std::span<const call> waiting);
+
 private:
   static constexpr uint32_t destroy_tries = 3;
 
-  struct call {
-    proto::CollectiveRequest request;
-    done_function done;
-  };
   struct line {
     communicator_id communicator;
     uint32_t ranks = 0;
@@ -56,7 +61,7 @@ private:
   void open(line& to, group among);
   void not_opened(line& to, const caf::error& problem);
   /// Moves the next that go together from those that wait.
-  void gather(line& of) const;
+  static void gather(line& of);
   void next(line& of);
   void destroy(communicator_id which, uint32_t tries_left, done_function done);
   void ended(line& of, const caf::error& problem);

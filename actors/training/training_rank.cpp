@@ -208,7 +208,7 @@ bool training_rank_state::exchange(pending& x) {
   const auto held = store_->bytes_used();
   auto data = computation_->prepare(x);
   if (!data) {
-    fail(x.rank, render(data.error()));
+    fail(x.rank, refused(x, render(data.error())));
     return false;
   }
   rank_arrival mine;

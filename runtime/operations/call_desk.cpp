@@ -1,6 +1,7 @@
 #include "runtime/operations/call_desk.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/operations/operation.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <algorithm>
@@ -8,9 +9,6 @@
 #include <utility>
 
 namespace ringmaster {
-
-/// The groups of ranks' calls are numbered behind those of the host.
-constexpr uint64_t rank_group_base = uint64_t{1} << 63;
 
 void call_desk::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   ranks_[epoch] = devices;
@@ -92,7 +90,7 @@ uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
   }
   if (!grouped || std::exchange(last_tickets_, tickets) != tickets)
     ++groups_;
-  return rank_group_base + groups_;
+  return operation::rank_groups + groups_;
 }
 
 void call_desk::began(sequence_number sequence, const std::vector<call_part>& parts) {

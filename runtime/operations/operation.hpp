@@ -28,6 +28,7 @@ struct rank_device {
 /// everywhere in this room: they stand side by side in most calls. What merely counts, groups and limits, is a number.
 struct operation {
   enum class phase { running, decided, cancelled };
+  static constexpr uint64_t rank_groups = uint64_t{1} << 63; ///< The host's groups are numbered below.
 
   /// One rank's buffers.
   struct slot {
@@ -53,7 +54,7 @@ struct operation {
   bool walks_alone = false; ///< But it is not to be walked as one with them.
   std::chrono::nanoseconds limit{0}; ///< For all of it; 0: none.
   uint64_t limit_number = 0;
-  uint64_t group = 0;          ///< What it was called in; 0: in no group.
+  uint64_t group = 0;          ///< What it was called in, ranks' groups from `rank_groups` on; 0: in no group.
   sequence_number leader;      ///< The first of those that it is fused with, for good: they share one fate. 0: none.
   sequence_number packed_with; ///< The first of those of them that are walked as one with it. 0: none.
   uint64_t called_ns = 0;      ///< Wall clock, as the next one.
@@ -65,6 +66,7 @@ struct operation {
 
   const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
+  bool was_called_by_ranks() const { return group >= rank_groups; } ///< Each of which is answered.
   std::vector<slot>::iterator slot_of(device_id device);
   /// Sizes, and addresses in place, for the ranks that are left.
   void lay_out();

@@ -103,10 +103,7 @@ std::string json_of(const plan_outcome& x) {
     json.end();
   }
   if (x.found.best.empty()) {
-    if (x.least_devices)
-      json.member("least_gpus", *x.least_devices);
-    else
-      json.key("least_gpus").null();
+    json.member("least_gpus", x.least_devices);
     write_numbers(json, "near_gpus", x.near.devices);
     write_numbers(json, "near_global_batches", x.near.batches);
     json.list("filters_in_the_way");

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ public:
   json_writer& rounded(double x, int digits);
   json_writer& fixed(double x, int decimals);
   json_writer& null() { return literal("null"); }
+  /// Nothing is null.
+  template <class T>
+  json_writer& value(const std::optional<T>& x) {
+    return x ? value(*x) : null();
+  }
   /// What is written as JSON already: a number of its caller's own making, or a value of another writer's.
   json_writer& literal(std::string_view json);
 

@@ -98,7 +98,7 @@ bool computed_world::await(pending& x) {
 bool computed_world::exchange(pending& x) {
   auto data = ranks_[x.rank]->computation.prepare(x);
   if (!data) {
-    fail(x.rank, render(data.error()));
+    fail(x.rank, refused(x, render(data.error())));
     return false;
   }
   arrival mine;

@@ -72,7 +72,7 @@ caf::error rank_computation::compute(pending& x) {
     case op::finish: return finish(x);
     case op::offload:
     case op::fetch: return move(x);
-    default: return needs_others(x) ? invalid(refused(x, "it needs other ranks")) : collect_own(x);
+    default: return needs_others(x) ? invalid("it needs other ranks") : collect_own(x);
   }
 }
 
@@ -232,8 +232,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     case op::broadcast: result.output = result.input; return result;
     case op::send:
     case op::receive: return result;
-    default:
-      return make_error(errc::invalid_argument, refused(x, "these layers have no positions to be exchanged for heads"));
+    default: return make_error(errc::invalid_argument, "these layers have no positions to be exchanged for heads");
   }
 }
 

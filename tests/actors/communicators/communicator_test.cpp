@@ -204,7 +204,16 @@ TEST_CASE("communicator: a failure is told to whoever waits, though operations c
   run();
   REQUIRE_FALSE(memory.free_scratch(*hoard));
   run();
-  CHECK(comm.whole_status().status() == gpu_sim::FAILED); // whoever looks on does not take the answer away
+  // Whoever looks on does not take the answer away.
+  CHECK(comm.whole_status().status() == gpu_sim::FAILED);
+  proto::ClusterInfoRequest info;
+  info.set_communicators(true);
+  CHECK(cluster.ask_coordinator<proto::ClusterInfo>(info).communicators(0).status() == gpu_sim::FAILED);
+  gpu_sim::GetCommStatusRequest members;
+  members.set_commid(1);
+  members.set_lookson(true);
+  CHECK(cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(members).status() == gpu_sim::FAILED);
+  run();
   auto told = cluster.wait(1);
   CHECK(told.status() == gpu_sim::FAILED);
   CHECK(contains(told.error(), "rank 1 (device 0x2): device 0x2, scratch"));

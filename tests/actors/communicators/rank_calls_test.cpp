@@ -288,6 +288,41 @@ TEST_CASE("rank calls: sends that wait for each other in a circle are told so at
     CHECK(contains(error, "each waits for one that can never come"));
 }
 
+TEST_CASE(
+  "rank calls: the host that waits hears of its own operations, not of what has failed of the ranks' meanwhile") {
+  four_ranks x;
+  auto& memory = *state_of<device_state>(device_of(x.cluster, x.device(1))).memory;
+  auto by_host = [&] {
+    proto::CollectiveRequest request;
+    request.set_comm_id(1);
+    request.mutable_collective()->set_algorithm("ring");
+    request.mutable_collective()->set_datatype(proto::FLOAT32);
+    request.mutable_collective()->set_count(3);
+    for (uint32_t rank = 0; rank < 4; ++rank)
+      request.add_inputs(x.address(rank, in));
+    REQUIRE(x.cluster.ask_coordinator<proto::CollectiveResponse>(request).error() == "");
+    x.run_messages();
+  };
+  auto by_ranks = [&] {
+    return x.ended(call_on_all(x, [&](uint32_t r) {
+      return x.handles[r].all_reduce(rank_buffers::at(x.address(r, out)), 3, proto::FLOAT32, {gpu_sim::SUM},
+                                     {.algorithm = "ring"});
+    }));
+  };
+  for (bool host_waits_before : {true, false}) {
+    by_host();
+    if (host_waits_before)
+      CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
+    auto hoard = memory.allocate_scratch(1u << 16);
+    REQUIRE(hoard);
+    CHECK(contains(by_ranks()[0], "rank 1 (device 0x2): device 0x2, scratch"));
+    REQUIRE_FALSE(memory.free_scratch(*hoard));
+    by_host();
+    CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
+    CHECK(x.cluster.wait(1).error() == "");
+  }
+}
+
 TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the whole at once") {
   four_ranks x;
   auto splits = split(x, {0, 1, 0, -1});

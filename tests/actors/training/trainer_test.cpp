@@ -1,5 +1,6 @@
 // Training on devices, in virtual time.
 #include "actors/calls/answers.hpp"
+#include "actors/training/group_calls.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
@@ -153,6 +154,31 @@ TEST_CASE("what all ranks have begun together is called together, and a rank alo
     for (uint32_t layer = 0; layer < 8; ++layer)
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
   }
+}
+
+TEST_CASE("what is called together is at most a series, and 16 MiB of a rank, or one call") {
+  auto count = [](size_t calls, uint64_t bytes) {
+    std::vector<group_calls::call> waiting(calls);
+    for (auto& x : waiting)
+      x.bytes = bytes;
+    return group_calls::count_together(waiting);
+  };
+  CHECK(count(1, 1u << 30) == 1);
+  CHECK(count(9, 4u << 20) == 4);
+  CHECK(count(9, (4u << 20) + 1) == 3);
+  CHECK(count(64, 8) == 64);
+  CHECK(count(1200, 8) == 64);
+  auto job = small_job("ddp-overlap", 70, 6, 6);
+  job.shape.chunks = 70; // one bucket
+  auto larger = training_devices(2);
+  larger.memory_bytes = 1 << 20;
+  simulated_cluster cluster{larger};
+  simulated_training run{cluster, std::move(job), 2, 2};
+  std::vector<int> collectives;
+  run.settings.coordinator = counting(cluster, collectives);
+  run.run();
+  REQUIRE(run.problem() == "");
+  CHECK(collectives == std::vector<int>{64, 6, 64, 6});
 }
 
 TEST_CASE("a communicator that is not destroyed at once is asked again, and where it never is the run ends with that") {

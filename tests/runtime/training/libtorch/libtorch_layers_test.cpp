@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <thread>
 
 using namespace ringmaster::training;
@@ -107,6 +108,21 @@ TEST_CASE("libtorch: gradients are what small differences say") {
   for (auto& of : all_layers())
     check_gradients(*of, 3);
   check_gradients(*transformer_layers()[0], 3, some_bytes(15));
+}
+
+TEST_CASE("libtorch: a weight or an input that is no number gives outputs that are none") {
+  for (auto& of : all_layers())
+    for (bool in_weights : {true, false}) {
+      CAPTURE(of->name());
+      CAPTURE(in_weights);
+      const layer_trial trial{*of, 2};
+      std::vector<float> x(trial.x.begin(), trial.x.end()), w(trial.w.begin(), trial.w.end());
+      (in_weights ? w : x)[0] = std::numeric_limits<float>::quiet_NaN();
+      std::vector<float> y(2 * of->outputs());
+      auto raw = [](auto& list) { return reinterpret_cast<std::byte*>(list.data()); };
+      of->forward({precision::float32, 2, {}, 2}, raw(x), raw(w), raw(y));
+      CHECK(!std::ranges::all_of(y, [](float each) { return std::isfinite(each); }));
+    }
 }
 
 TEST_CASE("libtorch: either gradient can be had alone") {
