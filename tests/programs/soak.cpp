@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace ringmaster;
 using namespace ringmaster::soak;
@@ -55,10 +56,15 @@ std::optional<settings> read_settings(int argc, char** argv) {
   return makes_sense ? std::optional{x} : std::nullopt;
 }
 
-/// A process's own memory, minute by minute.
+/// A process's own memory, minute by minute: the least of what it had between two rounds, for what an operation has
+/// taken is given back seconds later.
 struct memory_watch {
   std::string whose;
   std::vector<uint64_t> bytes{};
+  uint64_t least = UINT64_MAX; ///< In this minute.
+
+  void look(uint64_t now) { least = std::min(least, now); }
+  void minute_ends() { bytes.push_back(std::exchange(least, UINT64_MAX)); }
 
   /// Whether the second half of the time took more than the first, by a tenth and what a minute may differ.
   bool grows() const {
@@ -119,10 +125,12 @@ bool run(const settings& x, client& host, soak_cluster& cluster) {
   memory_watch coordinator{"the coordinator's"}, clients{"the clients'"}; // nodes seldom live for a minute
   for (double told = 0; !is_over();) {
     operations.round();
+    coordinator.look(cluster.coordinator_bytes());
+    clients.look(own_bytes(::getpid()));
     if (elapsed() >= told + 1) {
       told = elapsed();
-      coordinator.bytes.push_back(cluster.coordinator_bytes());
-      clients.bytes.push_back(own_bytes(::getpid()));
+      coordinator.minute_ends();
+      clients.minute_ends();
       report(result, cluster, told);
     }
   }

@@ -12,7 +12,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -65,15 +67,18 @@ inline run_settings digits_by(std::string_view strategy, uint32_t ranks) {
   return result;
 }
 
-/// Kills devices of the cluster, at random times, until it ends.
+/// Kills devices of the cluster while a training of so many steps goes on, each some steps behind the one before.
 class killer {
 public:
-  killer(caf::actor_system& system, coordinator_actor coordinator, uint32_t kills, uint64_t seed)
-    : thread_([this, &system, coordinator, kills, seed] {
+  killer(caf::actor_system& system, coordinator_actor coordinator, uint32_t kills, uint64_t seed, uint64_t steps)
+    : thread_([this, &system, coordinator, kills, seed, steps] {
         client user{system, coordinator};
         std::mt19937_64 random{seed};
-        for (uint32_t i = 0; i < kills && !over_; ++i) {
-          std::this_thread::sleep_for(std::chrono::milliseconds{1 + random() % 8});
+        uint64_t next = 0;
+        for (uint32_t i = 0; i < kills; ++i) {
+          next += 1 + random() % (steps / kills);
+          if (!wait_for(next))
+            return;
           auto there = user.devices();
           if (!there || there->devices().empty())
             continue;
@@ -84,13 +89,34 @@ public:
         }
       }) {}
   ~killer() {
-    over_ = true;
+    {
+      std::scoped_lock lock{mutex_};
+      over_ = true;
+    }
+    changed_.notify_one();
     thread_.join();
+  }
+  void step_done() {
+    {
+      std::scoped_lock lock{mutex_};
+      ++steps_done_;
+    }
+    changed_.notify_one();
   }
   uint32_t done() const { return done_; }
 
 private:
-  std::atomic<bool> over_{false};
+  /// Whether there were so many steps before the end.
+  bool wait_for(uint64_t steps) {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return over_ || steps_done_ >= steps; });
+    return !over_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t steps_done_ = 0;
+  bool over_ = false;
   std::atomic<uint32_t> done_{0};
   std::thread thread_;
 };
@@ -107,12 +133,13 @@ inline killed_run train_killed(run_settings settings, uint32_t kills, uint64_t s
   threaded_cluster on{settings.ranks + 1};
   killed_run result;
   result.losses.resize(settings.data.training->count() / settings.job.shape.global_batch * settings.epochs);
+  killer death{on.system(), on.coordinator(), kills, seed, result.losses.size()};
   run_watcher watcher;
   watcher.step_done = [&](const step_report& x) {
     result.losses[x.step] = x.loss;
     result.given_up += x.attempts - 1;
+    death.step_done();
   };
-  killer death{on.system(), on.coordinator(), kills, seed};
   auto found = train(on.system(), on.coordinator(), std::move(settings), watcher);
   REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
   result.kills = death.done();
