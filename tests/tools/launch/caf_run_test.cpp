@@ -346,7 +346,7 @@ TEST_CASE("caf_run: the coordinator is told of ranks that end while others go on
     return std::ifstream{cluster.scripts.path("told")}.good() && contains(cluster.scripts.read("told"), text);
   };
   CHECK(run.wait_until([&] {
-    return told("1:its process exited with status 3") && told("2:its process exited with status 0\n");
+    return told("1:its process exited with status 3") && told("2:its process exited with status 0");
   }));
   CHECK(told("absent --join 127.0.0.1:4711 --timeout 3s ")); // those that end together in one call
   run.child.stop();
