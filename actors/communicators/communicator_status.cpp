@@ -33,7 +33,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
 void communicator_state::begin_batch(bool by_host) {
   if (!outcome_is_due_) {
     error_.clear();
-    epochs_->batch_began();
+    epochs_->batch_began(by_host);
   }
   outcome_is_due_ = outcome_is_due_ || by_host;
 }

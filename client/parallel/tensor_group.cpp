@@ -64,7 +64,7 @@ caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
     if (ended && !calls.error() && calls.epoch() == self_.epoch())
       return caf::none;
     // Who has lost a neighbour does not come any more, and the neighbour's others need not wait for that.
-    auto now = host_.status(self_.id());
+    auto now = host_.members(self_.id());
     const bool changed = now && now->epoch() != self_.epoch().value, late = std::chrono::steady_clock::now() >= give_up;
     if (now && !changed && !ended && !late)
       continue;

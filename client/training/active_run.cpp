@@ -96,7 +96,7 @@ caf::error active_run::resume() {
 caf::error active_run::find_devices(trainer_settings& to, process_group* group) {
   client user{system_, coordinator_};
   if (group != nullptr) {
-    auto members = user.status(group->ranks().front().id());
+    auto members = user.members(group->ranks().front().id());
     if (!members)
       return std::move(members.error());
     for (auto& each : members->devices())
@@ -133,7 +133,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
   client user{system_, coordinator_};
   const auto by = notice_of(group);
   auto first_is_there = [&] {
-    const auto members = user.status(group.ranks().front().id());
+    const auto members = user.members(group.ranks().front().id());
     return members
            && std::ranges::any_of(members->devices(), [&](auto& x) { return id_of(x) == group.first_device(); });
   };

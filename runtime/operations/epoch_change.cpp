@@ -119,9 +119,14 @@ std::string epoch_change::async_error() const {
   return losses_forgotten_ == 0 ? latest : fmt::format("after {} earlier losses: {}", losses_forgotten_, latest);
 }
 
-void epoch_change::batch_began() {
+void epoch_change::batch_began(bool of_host) {
+  of_host_ = of_host;
   has_results_ = false;
   without_results_.clear();
+}
+
+void epoch_change::note_results(const operation& op) {
+  has_results_ = has_results_ || !of_host_ || !op.was_called_by_ranks();
 }
 
 void epoch_change::quiesce(decisions& out, const std::string& reason) {
@@ -255,7 +260,7 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
       each->finished.insert(device_id{x.device_id()});
       if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
         each->state = operation::phase::decided;
-        has_results_ = true;
+        note_results(*each);
         note_outputs(out, *each);
         decided = true;
       }
@@ -341,7 +346,7 @@ epoch_change::decisions epoch_change::group_closed() {
 
 epoch_change::decisions epoch_change::data_moves(operation& op) {
   op.state = operation::phase::decided;
-  has_results_ = true;
+  note_results(op);
   op.moving = true;
   data_moves_ = true;
   decisions out;

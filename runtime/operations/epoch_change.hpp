@@ -118,8 +118,9 @@ public:
   const std::vector<rank_device>* ranks_in(epoch_number epoch) const;
   /// Those of that epoch, and which of them have been dropped since.
   std::vector<rank_device> ranks_now(epoch_number epoch) const;
-  /// The first of a new batch of operations is called: whoever called the one before knows how it has ended.
-  void batch_began();
+  /// The first of a new batch of operations is called: whoever called the one before knows how it has ended. `of_host`:
+  /// what ranks call meanwhile is none of it.
+  void batch_began(bool of_host);
   /// Devices that took a rank after an operation of the latest batch was decided: they do not hold its result, and
   /// nobody else holds that rank's.
   const std::set<device_id>& without_results() const { return without_results_; }
@@ -173,6 +174,7 @@ private:
   void end_cancelled(decisions& out);
   void end(decisions& out, operation op);
   void note_loss(std::string reason);
+  void note_results(const operation& op);
   /// There is no spare for one that was to leave: it is a member as before.
   void stay(decisions& out, device_id device, const std::string& problem);
   /// Nobody will leave any more.
@@ -196,6 +198,7 @@ private:
   errc end_code_ = errc::aborted;
   std::deque<std::string> losses_;
   uint64_t losses_forgotten_ = 0;
+  bool of_host_ = false;     ///< The latest batch.
   bool has_results_ = false; ///< An operation of the latest batch was decided.
   std::set<device_id> without_results_;
   std::deque<device_id> to_replace_;          ///< Lost devices whose ranks wait for a spare.

@@ -66,14 +66,15 @@ struct memory_watch {
   void look(uint64_t now) { least = std::min(least, now); }
   void minute_ends() { bytes.push_back(std::exchange(least, UINT64_MAX)); }
 
-  /// Whether the second half of the time took more than the first, by a tenth and what a minute may differ.
+  /// Whether the least of the second half of the time is more than that of the first, by a tenth and what it may
+  /// differ.
   bool grows() const {
     constexpr size_t minutes_min = 8; // before, it has not seen everything once
     constexpr uint64_t difference = 16u << 20;
     if (bytes.size() < minutes_min)
       return false;
     auto half = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2);
-    auto first = *std::max_element(bytes.begin(), half), second = *std::max_element(half, bytes.end());
+    auto first = *std::min_element(bytes.begin(), half), second = *std::min_element(half, bytes.end());
     return second > first + first / 10 + difference;
   }
 

@@ -676,6 +676,29 @@ TEST_CASE("epoch change: what runs when the last device is lost ends as device_l
   }
 }
 
+TEST_CASE(
+  "epoch change: a result that goes with its rank is missing, but not in the host's batch where the ranks called") {
+  for (bool of_host : {false, true})
+    for (bool by_ranks : {false, true}) {
+      CAPTURE(of_host);
+      CAPTURE(by_ranks);
+      epoch_change x{{1}, proto::REPLACE, devices(2)};
+      x.batch_began(of_host);
+      x.operations().add(sum_of(x.ranks()), by_ranks ? operation::rank_groups : 0).begin({1}, 2, 0);
+      for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
+        for (uint64_t id : {1, 2})
+          x.reported(report({id}, {1}, {1}, phase));
+      CHECK(x.operations().idle());
+      x.lost({2}, "a test");
+      x.quiesced({1}, {2});
+      proto::SpareResponse spare;
+      spare.set_success(true);
+      *spare.mutable_device() = device(3).metadata;
+      x.spare(spare, {2});
+      CHECK(x.without_results() == (of_host && by_ranks ? std::set<device_id>{} : std::set<device_id>{{3}}));
+    }
+}
+
 TEST_CASE("epoch change: a spare is to hold what runs again, but not what an earlier operation makes anew") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
   auto first = sum_of(x.ranks(), false);

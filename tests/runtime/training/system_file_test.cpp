@@ -46,8 +46,7 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
 
 TEST_CASE("system file: a known system may be named by its beginning, where only one begins so") {
   CHECK(system_of("h100")->name == "h100-80g");
-  CHECK(parse_system(R"({"like": "gb300"})")->peak_flops == system_of("gb300-nvl72")->peak_flops);
-  for (auto several : {"a100", "b", ""})
+  for (auto several : {"a100", "b", "gb"})
     CHECK(render(system_of(several).error()).find("systems are: a100-80g, a100-40g") != std::string::npos);
 }
 

@@ -26,11 +26,15 @@ std::string names_of_systems() {
   return names;
 }
 
-/// By name, or by its beginning, where only one begins so.
 const gpu_system* known(std::string_view name) {
   auto all = known_systems();
-  if (auto i = std::ranges::find(all, name, &gpu_system::name); i != all.end())
-    return &*i;
+  auto i = std::ranges::find(all, name, &gpu_system::name);
+  return i == all.end() ? nullptr : &*i;
+}
+
+/// Where only one begins so.
+const gpu_system* beginning_so(std::string_view name) {
+  auto all = known_systems();
   auto begins_so = [=](const gpu_system& x) { return x.name.starts_with(name); };
   auto first = std::ranges::find_if(all, begins_so);
   return std::ranges::count_if(all, begins_so) == 1 ? &*first : nullptr;
@@ -191,11 +195,13 @@ caf::expected<gpu_system> system_of(const std::string& name_or_file) {
   if (auto* found = known(name_or_file))
     return *found;
   std::error_code unknown;
-  if (!std::filesystem::exists(name_or_file, unknown))
-    return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
-                      fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
-                                  names_of_systems()));
-  return parse_file(name_or_file, parse_system);
+  if (std::filesystem::exists(name_or_file, unknown))
+    return parse_file(name_or_file, parse_system);
+  if (auto* found = beginning_so(name_or_file))
+    return *found;
+  return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
+                    fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
+                                names_of_systems()));
 }
 
 } // namespace ringmaster::training
