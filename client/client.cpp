@@ -25,6 +25,13 @@ caf::error error_from(const caf::expected<Response>& answer) {
   return answer ? caf::error{} : answer.error();
 }
 
+gpu_sim::GetCommStatusRequest status_request(communicator_id communicator, bool looks_on) {
+  gpu_sim::GetCommStatusRequest result;
+  result.set_commid(communicator.value);
+  result.set_lookson(looks_on);
+  return result;
+}
+
 } // namespace
 
 client::client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit)
@@ -383,16 +390,11 @@ caf::error client::finish_calls() {
 }
 
 caf::expected<gpu_sim::GetCommStatusResponse> client::status(communicator_id communicator) {
-  gpu_sim::GetCommStatusRequest request;
-  request.set_commid(communicator.value);
-  return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
+  return ask<gpu_sim::GetCommStatusResponse>(status_request(communicator, false));
 }
 
 caf::expected<gpu_sim::GetCommStatusResponse> client::members(communicator_id communicator) {
-  gpu_sim::GetCommStatusRequest request;
-  request.set_commid(communicator.value);
-  request.set_lookson(true);
-  return ask<gpu_sim::GetCommStatusResponse>(std::move(request));
+  return ask<gpu_sim::GetCommStatusResponse>(status_request(communicator, true));
 }
 
 caf::expected<gpu_sim::GetCommStatusResponse> client::wait(communicator_id communicator, caf::timespan within) {
