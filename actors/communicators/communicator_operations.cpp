@@ -246,7 +246,7 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   ++(x.error.empty() ? ended_ : failed_);
   ended_at_ = now();
   outbox_->journal(std::move(record));
-  if (!x.error.empty() && !(outcome_is_due_ && op.was_called_by_ranks()))
+  if (!x.error.empty() && epochs_->is_of_batch(op))
     error_ = x.error, error_code_ = op.code;
   if (x.error.empty())
     last_kind_ = op.what().kind(), last_ended_ = op.sequence;

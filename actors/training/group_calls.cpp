@@ -1,6 +1,7 @@
 #include "actors/training/group_calls.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/operations/fusing.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/training/collective_kind.hpp"
@@ -109,9 +110,8 @@ void group_calls::not_opened(line& to, const caf::error& problem) {
 
 size_t group_calls::count_together(std::span<const call> waiting) {
   constexpr uint64_t bytes_max = 16u << 20; // more take longer than their messages, and have one limit
-  constexpr size_t calls_max = 64;          // of a series
   size_t result = 0;
-  for (uint64_t bytes = 0; result < std::min(waiting.size(), calls_max); ++result) {
+  for (uint64_t bytes = 0; result < std::min<size_t>(waiting.size(), series_plans_max); ++result) {
     bytes += waiting[result].bytes;
     if (result > 0 && bytes > bytes_max)
       break;

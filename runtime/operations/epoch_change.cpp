@@ -126,7 +126,7 @@ void epoch_change::batch_began(bool of_host) {
 }
 
 void epoch_change::note_results(const operation& op) {
-  has_results_ = has_results_ || !of_host_ || !op.was_called_by_ranks();
+  has_results_ = has_results_ || is_of_batch(op);
 }
 
 void epoch_change::quiesce(decisions& out, const std::string& reason) {

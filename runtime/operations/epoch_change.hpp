@@ -121,6 +121,8 @@ public:
   /// The first of a new batch of operations is called: whoever called the one before knows how it has ended. `of_host`:
   /// what ranks call meanwhile is none of it.
   void batch_began(bool of_host);
+  /// Whether who waits for the latest batch is told how this operation ends.
+  bool is_of_batch(const operation& op) const { return !of_host_ || !op.was_called_by_ranks(); }
   /// Devices that took a rank after an operation of the latest batch was decided: they do not hold its result, and
   /// nobody else holds that rank's.
   const std::set<device_id>& without_results() const { return without_results_; }

@@ -12,7 +12,6 @@ namespace {
 using company = std::vector<operation*>;
 
 constexpr uint64_t part_bytes_max = 256u << 10; ///< Copying more in and out costs more than its messages.
-constexpr int series_plans_max = 64;            ///< They are certain together, and run again together.
 
 /// But for its count.
 bool same_collective(const proto::Collective& a, const proto::Collective& b) {

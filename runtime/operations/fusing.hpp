@@ -12,6 +12,9 @@ struct fusing_limits {
   uint64_t series_bytes = 0;  ///< Of another series.
 };
 
+/// Of operations walked as a series at most: they are certain together, and run again together.
+constexpr int series_plans_max = 64;
+
 /// Whether its plan may wait for company while earlier operations are under way. `latest`: the latest that waits; null:
 /// none does. Else it would wait for nothing.
 bool may_wait_for_company(const operation& op, const operation* latest, const fusing_limits& limits);

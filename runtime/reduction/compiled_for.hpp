@@ -37,11 +37,4 @@ struct compiled<Loop, void (*)(Args...)> {
   }
 };
 
-/// On the widest instruction set of this machine.
-template <class Loop>
-constexpr auto widest = [](auto... xs) {
-  static const auto loop = compiled<Loop>::at(best_instruction_set());
-  loop(xs...);
-};
-
 } // namespace ringmaster

@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint64_t count = 1 << 19; // 4 MiB a rank: long enough to be interrupted
 using steady = std::chrono::steady_clock;
+constexpr std::string_view ways[] = {"kill", "freeze", "freeze-idle", "kill-joint", "cut", "orphan", "large-copy"};
 
 /// Waits until only `devices` are there.
 caf::error await_loss(client& host, int devices, std::chrono::seconds limit) {
@@ -315,7 +316,11 @@ caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
 } // namespace
 
 int main(int argc, char** argv) {
-  std::string how = argc > 1 ? argv[1] : "";
+  const std::string how = argc > 1 ? argv[1] : "";
+  if (std::ranges::find(ways, how) == std::end(ways)) {
+    fmt::print(stderr, "usage: caf-run ... -- node_fault {} [MEBIBYTES, of large-copy]\n", fmt::join(ways, "|"));
+    return 2;
+  }
   return run_on_cluster("node_fault", [&](client& host) {
     if (how == "kill-joint")
       return run_jointly(host);

@@ -182,7 +182,7 @@ bool cluster_launch::run_program() {
     }
     end_left_standing();
     end_stopped_elsewhere();
-    step(std::min({kill_at_, losses_.due(), end_standing_at_, look_at_, absences_.due()}));
+    step(next_look());
     report_failed_ranks();
   }
   look_for_lost();
@@ -190,6 +190,12 @@ bool cluster_launch::run_program() {
   if (program_.running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
+}
+
+/// When there is something to do, if nothing happens before. Losses are looked for no more once all are being stopped.
+process_watch::clock::time_point cluster_launch::next_look() const {
+  const auto losses = kill_at_ == time_point::max() ? losses_.due() : time_point::max();
+  return std::min({kill_at_, losses, end_standing_at_, look_at_, absences_.due()});
 }
 
 /// Of one program its status says enough, and of ranks that were told to end it is no news.

@@ -75,28 +75,28 @@ void clear(matrix<T> x) {
 } // namespace
 
 template <class T>
-void multiply(matrix<const T> a, matrix<const T> b, matrix<T> c, bool adds) {
+void multiply(matrix<const T> a, matrix<const T> b, matrix<T> c, bool adds, instruction_set on) {
   if (!adds)
     clear(c);
-  widest<all_products<T>>(a.data, a.stride, uint64_t{1}, a.columns, b, c);
+  compiled<all_products<T>>::at(on)(a.data, a.stride, uint64_t{1}, a.columns, b, c);
 }
 
 template <class T>
-void multiply_transposed_first(matrix<const T> a, matrix<const T> b, matrix<T> c) {
+void multiply_transposed_first(matrix<const T> a, matrix<const T> b, matrix<T> c, instruction_set on) {
   clear(c);
-  widest<all_products<T>>(a.data, uint64_t{1}, a.stride, a.rows, b, c);
+  compiled<all_products<T>>::at(on)(a.data, uint64_t{1}, a.stride, a.rows, b, c);
 }
 
 template <class T>
-void multiply_transposed_second(matrix<const T> a, matrix<const T> b, matrix<T> c) {
-  widest<all_dots<T>>(a, b, c);
+void multiply_transposed_second(matrix<const T> a, matrix<const T> b, matrix<T> c, instruction_set on) {
+  compiled<all_dots<T>>::at(on)(a, b, c);
 }
 
-template void multiply(matrix<const float>, matrix<const float>, matrix<float>, bool);
-template void multiply(matrix<const double>, matrix<const double>, matrix<double>, bool);
-template void multiply_transposed_first(matrix<const float>, matrix<const float>, matrix<float>);
-template void multiply_transposed_first(matrix<const double>, matrix<const double>, matrix<double>);
-template void multiply_transposed_second(matrix<const float>, matrix<const float>, matrix<float>);
-template void multiply_transposed_second(matrix<const double>, matrix<const double>, matrix<double>);
+template void multiply(matrix<const float>, matrix<const float>, matrix<float>, bool, instruction_set);
+template void multiply(matrix<const double>, matrix<const double>, matrix<double>, bool, instruction_set);
+template void multiply_transposed_first(matrix<const float>, matrix<const float>, matrix<float>, instruction_set);
+template void multiply_transposed_first(matrix<const double>, matrix<const double>, matrix<double>, instruction_set);
+template void multiply_transposed_second(matrix<const float>, matrix<const float>, matrix<float>, instruction_set);
+template void multiply_transposed_second(matrix<const double>, matrix<const double>, matrix<double>, instruction_set);
 
 } // namespace ringmaster::training

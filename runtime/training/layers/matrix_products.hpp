@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/reduction/instruction_set.hpp"
+
 #include <cstdint>
 
 namespace ringmaster::training {
@@ -16,16 +18,19 @@ struct matrix {
 };
 
 // Products of row-major matrices, in one thread. Each element is summed in an order of its own that depends on the
-// sizes only, not on the machine; float or double.
+// sizes only, not on the machine or the instruction set; float or double.
 
 /// c = a b, or c += a b.
 template <class T>
-void multiply(matrix<const T> a, matrix<const T> b, matrix<T> c, bool adds = false);
+void multiply(matrix<const T> a, matrix<const T> b, matrix<T> c, bool adds = false,
+              instruction_set on = best_instruction_set());
 /// c = transposed(a) b.
 template <class T>
-void multiply_transposed_first(matrix<const T> a, matrix<const T> b, matrix<T> c);
+void multiply_transposed_first(matrix<const T> a, matrix<const T> b, matrix<T> c,
+                               instruction_set on = best_instruction_set());
 /// c = a transposed(b).
 template <class T>
-void multiply_transposed_second(matrix<const T> a, matrix<const T> b, matrix<T> c);
+void multiply_transposed_second(matrix<const T> a, matrix<const T> b, matrix<T> c,
+                                instruction_set on = best_instruction_set());
 
 } // namespace ringmaster::training

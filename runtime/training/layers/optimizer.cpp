@@ -52,15 +52,16 @@ struct adam {
 
 template <class T>
 void update_as(const optimizer& x, uint64_t number, uint64_t elements, optimizer::before from, std::byte* w,
-               std::byte* state, const std::byte* gradient) {
+               std::byte* state, const std::byte* gradient, instruction_set on) {
   auto* weights = reinterpret_cast<T*>(w);
   auto* old = reinterpret_cast<const T*>(from.w);
   auto* by_weight = reinterpret_cast<const T*>(gradient);
   if (x.kind == optimizer_kind::sgd)
-    widest<descent<T>>(elements, static_cast<T>(x.rate), static_cast<T>(x.weight_decay), old, weights, by_weight);
+    compiled<descent<T>>::at(on)(elements, static_cast<T>(x.rate), static_cast<T>(x.weight_decay), old, weights,
+                                 by_weight);
   else
-    widest<adam<T>>(elements, adam_rates<T>{x, number}, old, reinterpret_cast<const T*>(from.state), weights,
-                    reinterpret_cast<T*>(state), by_weight);
+    compiled<adam<T>>::at(on)(elements, adam_rates<T>{x, number}, old, reinterpret_cast<const T*>(from.state), weights,
+                              reinterpret_cast<T*>(state), by_weight);
 }
 
 } // namespace
@@ -70,11 +71,11 @@ std::string_view name_of(optimizer_kind x) {
 }
 
 void optimizer::update(precision as, uint64_t number, uint64_t elements, before from, std::byte* w, std::byte* state,
-                       const std::byte* gradient) const {
+                       const std::byte* gradient, instruction_set on) const {
   if (as == precision::float32)
-    update_as<float>(*this, number, elements, from, w, state, gradient);
+    update_as<float>(*this, number, elements, from, w, state, gradient, on);
   else
-    update_as<double>(*this, number, elements, from, w, state, gradient);
+    update_as<double>(*this, number, elements, from, w, state, gradient, on);
 }
 
 } // namespace ringmaster::training

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -76,9 +77,11 @@ public:
         std::mt19937_64 random{seed};
         uint64_t next = 0;
         for (uint32_t i = 0; i < kills; ++i) {
-          next += 1 + random() % (steps / kills);
+          next += 1 + random() % std::max<uint64_t>(1, steps / kills);
           if (!wait_for(next))
             return;
+          for (auto calls = random() % 8; calls > 0; --calls) // somewhere in the step
+            (void)user.devices();
           auto there = user.devices();
           if (!there || there->devices().empty())
             continue;
