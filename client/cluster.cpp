@@ -67,7 +67,12 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
                 return {};
               }
             }
-            found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
+            if (settings.store->waits_for_disk()) {
+              found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
+            } else {
+              settings.write_delay = {};
+              found->journal = parent->spawn(journal, std::move(settings));
+            }
             return caf::actor_cast<caf::actor>(found->journal);
           }};
 }

@@ -17,7 +17,7 @@ namespace ringmaster {
 
 /// What one process hosts of a cluster, under one supervisor with rest_for_one, for each needs those before it:
 ///
-///   supervisor +- journal       detached; with a directory or in memory
+///   supervisor +- journal       with a directory, in a thread of its own, or in memory
 ///              +- coordinator
 ///              +- node          and under it a supervisor (one_for_one) with the devices, which own their streams
 ///

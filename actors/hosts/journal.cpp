@@ -32,12 +32,11 @@ void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
     return;
-  bool at_once = state.write_failure.empty() && state.options.store->sync() == journal_sync::always;
-  auto pause = at_once                       ? caf::timespan{0}
-               : state.write_failure.empty() ? state.options.write_delay
-                                             : state.options.sync_interval;
+  auto pause = !state.write_failure.empty()                          ? state.options.sync_interval
+               : state.options.store->sync() == journal_sync::always ? caf::timespan{0}
+                                                                     : state.options.write_delay;
   state.flush_due = self->clock().now() + pause;
-  if (at_once)
+  if (pause.count() == 0)
     self->send(self, atom::flush_v);
   else
     self->delayed_send(self, pause, atom::flush_v);

@@ -51,8 +51,8 @@ struct journal_state {
 };
 
 /// Collects records for `write_delay`, then appends them in one batch: while writing works, a killed process loses no
-/// more than these and what is still in the mailbox. Spawn it detached: it waits for the disk. A failing disk does not
-/// end it. At its end, unless it is killed, it writes all that was sent to it before.
+/// more than these and what is still in the mailbox. Spawn it detached where the store waits for the disk. A failing
+/// disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
 journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
 
 } // namespace ringmaster

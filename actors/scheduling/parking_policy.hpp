@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ namespace ringmaster {
 ///   than it could for `patience` wakes another, which takes from it.
 /// - A worker may also be held up by what it runs. So one of those that sleep is the lookout: it looks into all queues
 ///   every `look_every`, until all have slept for `looks_max` looks.
+///
+/// Who is woken is notified when the lock is free again: on few cores he runs at once, in his waker's place, and would
+/// only find it taken.
 class parking_policy : public caf::policy::work_stealing {
 public:
   static constexpr std::chrono::microseconds patience{100};
@@ -48,7 +52,8 @@ public:
     explicit worker_data(caf::scheduler::abstract_coordinator* p) : caf::policy::work_stealing::worker_data(p) {}
     worker_data(const worker_data& other) : caf::policy::work_stealing::worker_data(other) {}
 
-    std::condition_variable wake;
+    /// Outlives the worker: whoever notifies it may come late.
+    std::shared_ptr<std::condition_variable> wake = std::make_shared<std::condition_variable>();
     bool is_to_wake = false, is_to_look = false;
     std::chrono::steady_clock::time_point busy_since{}; ///< Or since it has woken another one.
   };
@@ -60,7 +65,9 @@ public:
     if (all.asleep.empty())
       return self->worker_by_id(all.next_worker++ % self->num_workers())->data().queue.append(job);
     self->worker_by_id(all.asleep.back())->data().queue.append(job);
-    wake_latest(self);
+    auto woken = wake_latest(self);
+    guard.unlock();
+    woken->notify_one();
   }
 
   /// To a certain worker: CAF does so when it shuts down.
@@ -71,7 +78,7 @@ public:
     self->data().queue.append(job);
     if (std::find(all.asleep.begin(), all.asleep.end(), self->id()) != all.asleep.end()) {
       self->data().is_to_wake = true;
-      self->data().wake.notify_one();
+      self->data().wake->notify_one();
     }
   }
 
@@ -126,8 +133,11 @@ private:
       return;
     own.busy_since = now;
     std::unique_lock guard{all.lock};
-    if (!all.asleep.empty())
-      wake_latest(self->parent());
+    if (all.asleep.empty())
+      return;
+    auto woken = wake_latest(self->parent());
+    guard.unlock();
+    woken->notify_one();
   }
 
   /// Returns what the lookout has found, else nothing, when it is to wake.
@@ -143,7 +153,7 @@ private:
     all.sleepers.store(all.asleep.size(), std::memory_order_relaxed);
     caf::resumable* found = nullptr;
     while (!own.is_to_wake && found == nullptr) {
-      own.wake.wait(guard, [&] { return own.is_to_wake || own.is_to_look; });
+      own.wake->wait(guard, [&] { return own.is_to_wake || own.is_to_look; });
       found = look_out(self, guard);
     }
     own.is_to_wake = false;
@@ -158,7 +168,7 @@ private:
     auto& all = self->parent()->data();
     auto& own = self->data();
     for (int looks = 0; looks < looks_max; ++looks) {
-      if (own.wake.wait_for(guard, look_every, [&] { return own.is_to_wake; }))
+      if (own.wake->wait_for(guard, look_every, [&] { return own.is_to_wake; }))
         return nullptr;
       for (size_t worker = 0; worker < self->parent()->num_workers(); ++worker)
         if (auto job = self->parent()->worker_by_id(worker)->data().queue.take_tail())
@@ -170,13 +180,14 @@ private:
     return nullptr;
   }
 
-  /// The one that has slept for the shortest time.
+  /// The one that has slept for the shortest time is to; it must be notified.
   template <class Coordinator>
-  static void wake_latest(Coordinator* self) {
-    auto latest = self->data().asleep.back();
-    self->worker_by_id(latest)->data().is_to_wake = true;
-    self->worker_by_id(latest)->data().wake.notify_one();
-    leave(self, latest);
+  static std::shared_ptr<std::condition_variable> wake_latest(Coordinator* self) {
+    const auto number = self->data().asleep.back();
+    auto& latest = self->worker_by_id(number)->data();
+    latest.is_to_wake = true;
+    leave(self, number);
+    return latest.wake;
   }
 
   /// It is not asleep any more. Where nobody looks out then, the one that has slept for the longest time begins to.
@@ -192,7 +203,7 @@ private:
       return;
     auto& first = self->worker_by_id(all.asleep.front())->data();
     first.is_to_look = true;
-    first.wake.notify_one();
+    first.wake->notify_one();
   }
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/operations/fusing.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/collective_kind.hpp"
 
 #include <fmt/format.h>
@@ -133,9 +134,8 @@ void group_calls::next(line& of) {
   proto::CommWaitRequest wait;
   wait.set_comm_id(of.communicator.value);
   wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
-  const auto patience = 2 * settings_.limit;
   auto refused = std::make_shared<caf::error>(); // the two go together, and are answered in their order
-  self_->request(settings_.coordinator, patience, requests_of(of))
+  self_->request(settings_.coordinator, caf::infinite, requests_of(of))
     .then(
       [refused](const proto::CollectiveResponses& y) {
         *refused = error_in(y);
@@ -144,12 +144,21 @@ void group_calls::next(line& of) {
             *refused = error_in(each);
       },
       [refused](const caf::error& problem) { *refused = problem; });
-  self_->request(settings_.coordinator, patience, std::move(wait))
+  self_->request(settings_.coordinator, caf::infinite, std::move(wait))
     .then([this, keep = shared_from_this(), &of,
            refused](const gpu_sim::GetCommStatusResponse& y) { ended(of, *refused ? *refused : check(of, y)); },
           [this, keep = shared_from_this(), &of, refused](const caf::error& problem) {
             ended(of, *refused ? *refused : problem);
           });
+}
+
+std::string group_calls::waiting() const {
+  std::string result;
+  for (auto& [where, each] : lines_)
+    if (!each.under_way.empty())
+      result += fmt::format("{}the coordinator has not told how {} of communicator {} ended",
+                            result.empty() ? "" : ", ", counted(each.under_way.size(), "operation"), each.communicator);
+  return result;
 }
 
 proto::CollectiveRequests group_calls::requests_of(const line& of) const {

@@ -36,6 +36,10 @@ public:
   /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
   void run(const exchange_desk::exchange& x, done_function done);
   void flush();
+  /// "the coordinator has not told how 2 operations of communicator 1 ended", if so. The communicator has a limit for
+  /// them and tells of it; that it may not be heard of at all is for the owner to see, whose timer serves for all: one
+  /// for each request would cost two more wake-ups of a thread.
+  std::string waiting() const;
   /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
   /// to have ended, though it was asked several times: its streams may still write.
   void end(done_function done);

@@ -203,14 +203,15 @@ private:
   size_t abandoning_ = 0;        ///< Answers to come before the next attempt, beside
   std::set<device_id> gives_up_; ///< those of these ranks.
   std::string latest_problem_;
-  model_image image_;        ///< The latest. Where it is of the step, what ranks miss may come from it.
-  uint64_t shown_ = 0;       ///< The step of the latest that the watcher has, or had.
-  bool joins_ = false;       ///< New ranks are ready: they come in behind this step.
-  bool looking_ = false;     ///< For devices.
-  bool ending_ = false;      ///< Was told to: no step is committed any more.
-  bool recording_ = false;   ///< The journal has not confirmed the latest step that was committed.
-  std::string journal_says_; ///< Why it cannot, as it was told.
-  range missing_;            ///< Steps that it may lack meanwhile.
+  model_image image_;                 ///< The latest. Where it is of the step, what ranks miss may come from it.
+  uint64_t shown_ = 0;                ///< The step of the latest that the watcher has, or had.
+  bool joins_ = false;                ///< New ranks are ready: they come in behind this step.
+  bool looking_ = false;              ///< For devices.
+  bool ending_ = false;               ///< Was told to: no step is committed any more.
+  std::optional<uint64_t> recording_; ///< The latest step that was committed, where the journal has not confirmed it,
+  caf::actor_clock::time_point record_due_; ///< and until when it may.
+  std::string journal_says_;                ///< Why it cannot, as it was told.
+  range missing_;                           ///< Steps that it may lack meanwhile.
 };
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);

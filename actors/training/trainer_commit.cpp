@@ -119,14 +119,18 @@ void trainer_state::put_on_record() {
   self->send(settings_.coordinator, std::move(record));
   proto::JournalFlushRequest written;
   written.set_unsynced(true);
-  recording_ = true;
-  self->request(settings_.coordinator, settings_.operation_limit, written)
+  recording_ = step_;
+  record_due_ = self->clock().now() + settings_.operation_limit;
+  self
+    ->request(settings_.coordinator, caf::infinite, written) // tick() looks at the limit
     .then([this, step = step_](const proto::JournalFlushResponse& x) { on_record(step, error_in(x)); },
           [this, step = step_](const caf::error& problem) { on_record(step, problem); });
 }
 
 void trainer_state::on_record(uint64_t step, const caf::error& problem) {
-  recording_ = false;
+  if (recording_ != step)
+    return; // too late
+  recording_.reset();
   if (code_of(problem) == errc::refused) // there is no journal
     settings_.record = nullptr;
   else

@@ -241,6 +241,11 @@ void trainer_state::tick() {
   if (now_ == phase::over)
     return;
   self->delayed_send(self, look_every, atom::tick_v);
+  if (recording_ && self->clock().now() >= record_due_)
+    return on_record(*recording_,
+                     make_error(errc::timed_out,
+                                fmt::format("the journal has not answered within {}",
+                                            duration_text(static_cast<uint64_t>(settings_.operation_limit.count())))));
   look_for_devices();
   if (self->clock().now() - news_ < settings_.patience)
     return;
@@ -257,6 +262,8 @@ void trainer_state::tick() {
   if (now_ != phase::stepping)
     return;
   auto why = desk_.waiting();
+  if (why.empty() && calls_)
+    why = calls_->waiting();
   recover(fmt::format("nothing has happened for {}, which training.patience allows{}",
                       duration_text(static_cast<uint64_t>(settings_.patience.count())), why.empty() ? "" : ": " + why));
 }

@@ -79,6 +79,8 @@ public:
   caf::expected<uint64_t> digest() const;
 
   journal_sync sync() const noexcept { return sync_; }
+  /// Else all of it is in memory, and no call waits for anything.
+  virtual bool waits_for_disk() const noexcept { return true; }
 
 protected:
   explicit journal_store(journal_sync sync) : sync_(sync) {}

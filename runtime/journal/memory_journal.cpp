@@ -12,7 +12,7 @@ namespace {
 class memory_journal final : public journal_store {
 public:
   explicit memory_journal(const options& opts)
-    : journal_store(opts.sync), retain_records_(opts.retain_records), state_(empty_journal()) {}
+    : journal_store(journal_sync::never), retain_records_(opts.retain_records), state_(empty_journal()) {}
 
   caf::error append(std::span<const proto::Record> records) override {
     for (auto& record : records) {
@@ -27,6 +27,7 @@ public:
   }
 
   caf::error flush() override { return caf::none; }
+  bool waits_for_disk() const noexcept override { return false; }
 
   const proto::JournalState& state() const override { return state_; }
 

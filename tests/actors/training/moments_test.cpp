@@ -1,4 +1,5 @@
 // Devices that die, hang or are slow while training does something else than a step, in virtual time.
+#include "tests/support/training/coordinator_front.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -266,6 +267,38 @@ TEST_CASE("a journal that fails is told once, and training goes on") {
   CHECK(run.notes_with("the journal may lack step ") == 1);
   CHECK(run.notes_with("the journal lacks steps ") == 1);
   CHECK(run.notes.back().find(" to 5 so far: ") != std::string::npos); // from the step at which it failed
+}
+
+TEST_CASE("a journal that is not heard of in time is told of, and training goes on") {
+  simulated_cluster cluster{journaled_devices(2)};
+  simulated_training run{cluster, moments_job("ddp"), 2, 4};
+  run.settings.record = numbered_record;
+  auto front = losing<proto::JournalFlushRequest, proto::JournalFlushResponse>(cluster, 2);
+  run.settings.coordinator = front;
+  run.run();
+  CHECK(run.problem() == "");
+  CHECK(run.reports.size() == 4);
+  CHECK(run.notes
+        == std::vector<std::string>{"the journal may lack step 0, and training goes on: the journal has not "
+                                    "answered within 30 s",
+                                    "the journal has the steps again"});
+}
+
+TEST_CASE("where the coordinator does not tell how operations ended the step is given up, and done again") {
+  const auto alone = models_alone(2);
+  simulated_cluster cluster{training_devices(2)};
+  simulated_training run{cluster, moments_job("ddp"), 2, 2};
+  auto front = losing<proto::CommWaitRequest, gpu_sim::GetCommStatusResponse>(cluster, 1);
+  run.settings.coordinator = front;
+  run.run();
+  REQUIRE(run.problem() == "");
+  CHECK(run.notes
+        == std::vector<std::string>{"step 0 is given up: nothing has happened for 60 s, which "
+                                    "training.patience allows: the coordinator has not told how 1 operation "
+                                    "of communicator 1 ended"});
+  for (uint32_t layer = 0; layer < moments_layers; ++layer)
+    CHECK(distance(run.weights(layer), alone.back()[layer]) < 1e-12);
+  cluster.stop(front);
 }
 
 TEST_CASE("a run that is told to end at whichever moment shows the model as of the step that it is in") {

@@ -2,6 +2,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/training/group_calls.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/support/training/coordinator_front.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -10,40 +11,31 @@ using namespace ringmaster::training;
 
 namespace {
 
-/// A coordinator in front of the cluster's, which refuses to destroy communicators so often.
+/// A coordinator that refuses to destroy communicators so often.
 coordinator_actor reluctant(simulated_cluster& cluster, uint32_t refusals) {
-  auto behave = [](caf::event_based_actor* self, const caf::actor& host, uint32_t left) -> caf::behavior {
-    self->set_default_handler([host](caf::scheduled_actor* me, caf::message_view& x) -> caf::result<caf::message> {
-      return me->delegate(host, x.move_content_to_message());
-    });
-    auto count = std::make_shared<uint32_t>(left);
-    return {[self, host, count](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
-      if (*count == 0) {
+  return front_of(cluster, [refusals](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
+    auto left = std::make_shared<uint32_t>(refusals);
+    return {[self, host, left](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
+      if (*left == 0) {
         self->delegate(host, x);
         return caf::delegated<proto::CommDestroyResponse>{};
       }
-      --*count;
+      --*left;
       proto::CommDestroyResponse refused;
       set_error_in(refused, make_error(errc::timed_out, "it did not answer within 45.0 s"));
       return refused;
     }};
-  };
-  return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host),
-                                                              refusals));
+  });
 }
 
-/// The same, which notes how many collectives come with a message.
+/// One that notes how many collectives come with a message.
 coordinator_actor counting(simulated_cluster& cluster, std::vector<int>& collectives) {
-  auto behave = [&collectives](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
-    self->set_default_handler([host](caf::scheduled_actor* me, caf::message_view& x) -> caf::result<caf::message> {
-      return me->delegate(host, x.move_content_to_message());
-    });
+  return front_of(cluster, [&collectives](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
     return {[self, host, &collectives](const proto::CollectiveRequests& x) {
       collectives.push_back(x.calls_size());
       return self->delegate(host, x);
     }};
-  };
-  return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host)));
+  });
 }
 
 } // namespace
