@@ -67,12 +67,9 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
                 return {};
               }
             }
-            if (settings.store->waits_for_disk()) {
-              found->journal = parent->spawn<caf::detached>(journal, std::move(settings));
-            } else {
-              settings.write_delay = {};
-              found->journal = parent->spawn(journal, std::move(settings));
-            }
+            found->journal = settings.store->waits_for_disk()
+                               ? parent->spawn<caf::detached>(journal, std::move(settings))
+                               : parent->spawn(journal, std::move(settings));
             return caf::actor_cast<caf::actor>(found->journal);
           }};
 }

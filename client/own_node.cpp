@@ -139,14 +139,10 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
     auto there = host.devices();
     if (!there)
       return std::move(there.error());
-    for (auto& node : there->nodes()) {
-      std::vector<device_id> found;
-      for (auto& device : there->devices())
-        if (node.name() == name_ && device.node_id() == node.node_id())
-          found.push_back(id_of(device.metadata()));
-      if (!found.empty() && found.size() == node.devices_announced())
+    auto found = devices_in(*there);
+    for (auto& node : there->nodes())
+      if (node.name() == name_ && !found.empty() && found.size() == node.devices_announced())
         return found;
-    }
     caf::error ended;
     self->receive([&](const caf::down_msg& x) { ended = x.reason; }, caf::after(look_again) >> [] {});
     if (ended)
@@ -154,6 +150,15 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
   }
   return make_error(errc::timed_out, fmt::format("the devices of node {} had not joined after {}", name_,
                                                  duration_text(static_cast<uint64_t>(limit.count()))));
+}
+
+std::vector<device_id> own_node::devices_in(const proto::ClusterInfo& cluster) const {
+  std::vector<device_id> result;
+  for (auto& node : cluster.nodes())
+    for (auto& device : cluster.devices())
+      if (node.name() == name_ && device.node_id() == node.node_id())
+        result.push_back(id_of(device.metadata()));
+  return result;
 }
 
 caf::expected<std::shared_ptr<mapped_memory>> own_node::map_memory(const gpu_sim::DeviceMetadata& device) const {

@@ -37,6 +37,9 @@ public:
   /// has its name.
   caf::expected<std::vector<device_id>> await_devices(const coordinator_actor& coordinator, caf::timespan limit);
 
+  /// Its devices among those of the cluster; while some are started again, fewer than it has announced.
+  std::vector<device_id> devices_in(const proto::ClusterInfo& cluster) const;
+
   /// The memory of a device of this node, mapped once more for who calls for its rank. Errors: unreachable, io_error.
   caf::expected<std::shared_ptr<mapped_memory>> map_memory(const gpu_sim::DeviceMetadata& device) const;
 

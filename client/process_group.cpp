@@ -197,6 +197,18 @@ bool process_group::plays(uint32_t rank) const noexcept {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.rank() == rank; });
 }
 
+std::optional<device_id> process_group::device_in_place_of(device_id lost) const {
+  if (!node_)
+    return std::nullopt;
+  auto cluster = client{system_, coordinator()}.devices();
+  if (!cluster)
+    return std::nullopt;
+  for (auto each : node_->devices_in(*cluster))
+    if (each != lost)
+      return each;
+  return std::nullopt;
+}
+
 caf::error process_group::finalize() {
   if (ranks_.empty())
     return caf::none;

@@ -48,6 +48,8 @@ public:
   device_id first_device() const noexcept { return first_device_; }
   /// Whether this process plays the rank.
   bool plays(uint32_t rank) const noexcept;
+  /// What the node of this process, which plays one rank, has in place of a device that was lost. None: nothing yet.
+  std::optional<device_id> device_in_place_of(device_id lost) const;
   /// How it was started; none: it plays all ranks.
   const std::optional<launched_process>& launched() const noexcept { return launched_; }
   const coordinator_actor& coordinator() const noexcept { return cluster_->coordinator(); }

@@ -37,16 +37,18 @@ void drive(work::state& calls, std::shared_ptr<work_driver> driver,
 
 void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem) {
   std::shared_ptr<work_driver> driver; // goes when the lock has
-  std::scoped_lock lock{calls.guard};
-  if (calls.done)
-    return;
-  driver = std::move(calls.driver);
-  if (calls.on_end)
-    calls.on_end(answer);
-  calls.answer = std::move(answer);
-  calls.problem = std::move(problem);
-  calls.done = true;
-  calls.ended.notify_all();
+  {
+    std::scoped_lock lock{calls.guard};
+    if (calls.done)
+      return;
+    driver = std::move(calls.driver);
+    if (calls.on_end)
+      calls.on_end(answer);
+    calls.answer = std::move(answer);
+    calls.problem = std::move(problem);
+    calls.done = true;
+  }
+  calls.ended.notify_all(); // who waits would only find the lock taken
 }
 
 namespace {

@@ -19,9 +19,12 @@ struct joint_movers::shared_state {
   uint32_t sleeping = 0;
   bool ending = false;
 
-  void announce(const std::unique_lock<std::mutex>&) {
+  /// Under the lock, which is free again when others are woken: they would only find it taken.
+  void announce(std::unique_lock<std::mutex> lock) {
     ++changes;
-    if (sleeping > 0)
+    const bool some_sleep = sleeping > 0;
+    lock.unlock();
+    if (some_sleep)
       changed.notify_all();
   }
 
@@ -70,7 +73,7 @@ joint_movers::~joint_movers() {
   {
     std::unique_lock lock{state_->mutex};
     state_->ending = true;
-    state_->announce(lock);
+    state_->announce(std::move(lock));
   }
   for (auto& x : threads_)
     if (x.get_id() == std::this_thread::get_id())
@@ -82,7 +85,7 @@ joint_movers::~joint_movers() {
 void joint_movers::help_with(std::shared_ptr<joint_job> job) {
   std::unique_lock lock{state_->mutex};
   state_->jobs.push_back(std::move(job));
-  state_->announce(lock);
+  state_->announce(std::move(lock));
 }
 
 } // namespace ringmaster

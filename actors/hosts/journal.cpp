@@ -32,9 +32,11 @@ void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
     return;
-  auto pause = !state.write_failure.empty()                          ? state.options.sync_interval
-               : state.options.store->sync() == journal_sync::always ? caf::timespan{0}
-                                                                     : state.options.write_delay;
+  auto& store = *state.options.store;
+  auto at_once = !store.waits_for_disk() || store.sync() == journal_sync::always;
+  auto pause = !state.write_failure.empty() ? state.options.sync_interval
+               : at_once                    ? caf::timespan{0}
+                                            : state.options.write_delay;
   state.flush_due = self->clock().now() + pause;
   if (pause.count() == 0)
     self->send(self, atom::flush_v);

@@ -19,7 +19,8 @@ struct journal_options {
   std::shared_ptr<journal_store> store; ///< Not null, and handed over: the actor is its only user from now on.
   caf::timespan sync_interval = std::chrono::milliseconds{100}; ///< With journal_sync::interval; between retries, too.
   caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one
-                                                            ///< batch; with journal_sync::always it does not.
+                                                            ///< batch; with journal_sync::always, or in memory, it
+                                                            ///< does not.
   size_t batch_records_max = 1024;
   size_t queue_records_max = 65536;   ///< Not yet written because writing fails; what comes then is lost, and counted.
   uint32_t tail_records_max = 10'000; ///< In one answer.

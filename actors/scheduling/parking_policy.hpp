@@ -27,8 +27,8 @@ namespace ringmaster {
 /// - A worker may also be held up by what it runs. So one of those that sleep is the lookout: it looks into all queues
 ///   every `look_every`, until all have slept for `looks_max` looks.
 ///
-/// Who is woken is notified when the lock is free again: on few cores he runs at once, in his waker's place, and would
-/// only find it taken.
+/// Who is woken for a job is notified when the lock is free again: on few cores he runs at once, in his waker's place,
+/// and would only find it taken.
 class parking_policy : public caf::policy::work_stealing {
 public:
   static constexpr std::chrono::microseconds patience{100};

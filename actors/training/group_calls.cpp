@@ -131,6 +131,7 @@ void group_calls::next(line& of) {
   of.busy = !of.under_way.empty();
   if (!of.busy)
     return;
+  of.due = self_->clock().now() + 2 * settings_.limit; // ours comes behind the communicator's own
   proto::CommWaitRequest wait;
   wait.set_comm_id(of.communicator.value);
   wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
@@ -152,13 +153,14 @@ void group_calls::next(line& of) {
           });
 }
 
-std::string group_calls::waiting() const {
-  std::string result;
+std::string group_calls::overdue() const {
+  const auto now = self_->clock().now();
   for (auto& [where, each] : lines_)
-    if (!each.under_way.empty())
-      result += fmt::format("{}the coordinator has not told how {} of communicator {} ended",
-                            result.empty() ? "" : ", ", counted(each.under_way.size(), "operation"), each.communicator);
-  return result;
+    if (!each.under_way.empty() && each.ranks != 0 && now >= each.due)
+      return fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
+                         duration_text(static_cast<uint64_t>(2 * settings_.limit.count())),
+                         counted(each.under_way.size(), "operation"), each.communicator);
+  return {};
 }
 
 proto::CollectiveRequests group_calls::requests_of(const line& of) const {

@@ -36,10 +36,10 @@ public:
   /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
   void run(const exchange_desk::exchange& x, done_function done);
   void flush();
-  /// "the coordinator has not told how 2 operations of communicator 1 ended", if so. The communicator has a limit for
-  /// them and tells of it; that it may not be heard of at all is for the owner to see, whose timer serves for all: one
-  /// for each request would cost two more wake-ups of a thread.
-  std::string waiting() const;
+  /// "the coordinator has not told within 60 s how 2 operations of communicator 1 ended", if so. The communicator tells
+  /// within the limit; whether it is heard of at all is for the owner to ask now and then, whose timer serves for all
+  /// operations: one for each would cost two more wake-ups of a thread.
+  std::string overdue() const;
   /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
   /// to have ended, though it was asked several times: its streams may still write.
   void end(done_function done);
@@ -60,6 +60,7 @@ private:
     uint32_t ranks = 0;
     bool busy = false; ///< Being made, or with operations under way.
     std::vector<call> under_way, waiting;
+    caf::actor_clock::time_point due; ///< When we are to have heard of what is under way.
   };
 
   void open(line& to, group among);

@@ -47,8 +47,11 @@ void trainer_state::add(device_id device) {
 void trainer_state::ready(const rank_ready& x) {
   const auto problem = x.error.empty() ? caf::error{} : error_from_wire(x.code, x.error);
   auto found = std::ranges::find(members_, x.device, &member::device);
-  if (found == members_.end() || now_ == phase::over)
+  const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
+  if (now_ == phase::over || (found == members_.end() && !comes_anew))
     return;
+  if (comes_anew) // in place of a device that its process has lost
+    found = members_.insert(found, {.device = x.device});
   if (!found->handle) { // from another process, maybe
     found->handle = caf::actor_cast<rank_actor>(self->current_sender());
     self->monitor(found->handle);

@@ -124,6 +124,12 @@ private:
     size_t rooms_awaited = 0;
   };
 
+  /// A step that was committed, and that the journal has not confirmed.
+  struct recording {
+    uint64_t number, step;
+    caf::actor_clock::time_point due; ///< Until when it is waited for.
+  };
+
   void add(device_id device);
   void gathered();
   void begin_step();
@@ -150,7 +156,8 @@ private:
   void put_on_record();
   /// Which steps the journal lacks at the end.
   void tell_missing();
-  void on_record(uint64_t step, const caf::error& problem);
+  /// Of the recording of that number.
+  void on_record(uint64_t number, const caf::error& problem);
   /// What becomes of it: when it begins, changes or ends.
   void tell_journal(uint64_t step, const caf::error& problem);
 
@@ -203,15 +210,15 @@ private:
   size_t abandoning_ = 0;        ///< Answers to come before the next attempt, beside
   std::set<device_id> gives_up_; ///< those of these ranks.
   std::string latest_problem_;
-  model_image image_;                 ///< The latest. Where it is of the step, what ranks miss may come from it.
-  uint64_t shown_ = 0;                ///< The step of the latest that the watcher has, or had.
-  bool joins_ = false;                ///< New ranks are ready: they come in behind this step.
-  bool looking_ = false;              ///< For devices.
-  bool ending_ = false;               ///< Was told to: no step is committed any more.
-  std::optional<uint64_t> recording_; ///< The latest step that was committed, where the journal has not confirmed it,
-  caf::actor_clock::time_point record_due_; ///< and until when it may.
-  std::string journal_says_;                ///< Why it cannot, as it was told.
-  range missing_;                           ///< Steps that it may lack meanwhile.
+  model_image image_;                  ///< The latest. Where it is of the step, what ranks miss may come from it.
+  uint64_t shown_ = 0;                 ///< The step of the latest that the watcher has, or had.
+  bool joins_ = false;                 ///< New ranks are ready: they come in behind this step.
+  bool looking_ = false;               ///< For devices.
+  bool ending_ = false;                ///< Was told to: no step is committed any more.
+  std::optional<recording> recording_; ///< Of the latest step that was committed.
+  uint64_t recordings_ = 0;
+  std::string journal_says_; ///< Why it cannot, as it was told.
+  range missing_;            ///< Steps that it may lack meanwhile.
 };
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);

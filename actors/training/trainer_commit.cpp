@@ -119,18 +119,17 @@ void trainer_state::put_on_record() {
   self->send(settings_.coordinator, std::move(record));
   proto::JournalFlushRequest written;
   written.set_unsynced(true);
-  recording_ = step_;
-  record_due_ = self->clock().now() + settings_.operation_limit;
-  self
-    ->request(settings_.coordinator, caf::infinite, written) // tick() looks at the limit
-    .then([this, step = step_](const proto::JournalFlushResponse& x) { on_record(step, error_in(x)); },
-          [this, step = step_](const caf::error& problem) { on_record(step, problem); });
+  const auto number = ++recordings_;
+  recording_ = {number, step_, self->clock().now() + settings_.operation_limit}; // tick() looks
+  self->request(settings_.coordinator, caf::infinite, written)
+    .then([this, number](const proto::JournalFlushResponse& x) { on_record(number, error_in(x)); },
+          [this, number](const caf::error& problem) { on_record(number, problem); });
 }
 
-void trainer_state::on_record(uint64_t step, const caf::error& problem) {
-  if (recording_ != step)
+void trainer_state::on_record(uint64_t number, const caf::error& problem) {
+  if (!recording_ || recording_->number != number)
     return; // too late
-  recording_.reset();
+  const auto step = std::exchange(recording_, std::nullopt)->step;
   if (code_of(problem) == errc::refused) // there is no journal
     settings_.record = nullptr;
   else
@@ -153,7 +152,7 @@ void trainer_state::tell_journal(uint64_t step, const caf::error& problem) {
 void trainer_state::tell_missing() {
   if (journal_says_.empty())
     return;
-  const auto end = std::max(missing_.end, recording_ ? step_ : 0);
+  const auto end = std::max(missing_.end, recording_ ? recording_->step + 1 : 0);
   const auto which = missing_.begin + 1 == end ? fmt::format("step {}", missing_.begin)
                                                : fmt::format("steps {} to {}", missing_.begin, end - 1);
   settings_.watcher.note(fmt::format("the journal lacks {} so far: {}", which, journal_says_));

@@ -15,6 +15,10 @@ caf::error without(const std::string& why) {
   return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
 }
 
+std::string text_of(caf::timespan x) {
+  return duration_text(static_cast<uint64_t>(x.count()));
+}
+
 } // namespace
 
 void trainer_state::recover(const std::string& why) {
@@ -241,20 +245,24 @@ void trainer_state::tick() {
   if (now_ == phase::over)
     return;
   self->delayed_send(self, look_every, atom::tick_v);
-  if (recording_ && self->clock().now() >= record_due_)
-    return on_record(*recording_,
-                     make_error(errc::timed_out,
-                                fmt::format("the journal has not answered within {}",
-                                            duration_text(static_cast<uint64_t>(settings_.operation_limit.count())))));
   look_for_devices();
-  if (self->clock().now() - news_ < settings_.patience)
+  const auto now = self->clock().now();
+  if (recording_ && now >= recording_->due)
+    return on_record(recording_->number,
+                     make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the "
+                                                             "journal has it",
+                                                             text_of(settings_.operation_limit))));
+  if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
+    return recover(why);
+  if (now - news_ < settings_.patience)
     return;
+  const auto patience = text_of(settings_.patience);
   if (now_ == phase::gathering) {
     for (auto& each : members_)
       if (!each.ready) {
         lost_.insert(each.device);
         settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
-                                           duration_text(static_cast<uint64_t>(settings_.patience.count()))));
+                                           patience));
       }
     std::erase_if(members_, [](auto& each) { return !each.ready; });
     return gathered();
@@ -262,10 +270,8 @@ void trainer_state::tick() {
   if (now_ != phase::stepping)
     return;
   auto why = desk_.waiting();
-  if (why.empty() && calls_)
-    why = calls_->waiting();
-  recover(fmt::format("nothing has happened for {}, which training.patience allows{}",
-                      duration_text(static_cast<uint64_t>(settings_.patience.count())), why.empty() ? "" : ": " + why));
+  recover(fmt::format("nothing has happened for {}, which training.patience allows{}", patience,
+                      why.empty() ? "" : ": " + why));
 }
 
 void trainer_state::look_for_devices() {

@@ -1,7 +1,6 @@
 #include "client/training/active_run.hpp"
 
 #include "actors/scheduling/awaited_end.hpp"
-#include "actors/training/training_rank.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -116,16 +115,13 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
                                 counted(settings_.ranks, "device"), counted(settings_.ranks, "rank")));
 }
 
-caf::actor active_run::start_rank(const process_group& group, trainer_actor with) {
+rank_settings active_run::rank_with(trainer_actor with) const {
   rank_settings its;
   its.job = job_;
   its.coordinator = coordinator_;
   its.trainer = std::move(with);
-  its.device = id_of(group.ranks().front().device());
   its.memory_bytes = settings_.memory_bytes;
-  auto mine = caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, std::move(its)));
-  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(mine));
-  return mine;
+  return its;
 }
 
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
@@ -156,37 +152,27 @@ caf::error active_run::play(process_group& group) {
   if (!with)
     return std::move(with.error());
   caf::scoped_actor self{system_};
-  auto mine = start_rank(group, *with);
-  self->monitor(mine);
   self->monitor(*with);
-  caf::error problem, trainer_problem;
-  bool ended = false, trainer_ended = false;
-  auto down = [&](const caf::down_msg& x) {
-    const auto reason = x.reason != caf::exit_reason::user_shutdown ? x.reason : caf::error{};
-    (x.source == mine.address() ? ended : trainer_ended) = true;
-    (x.source == mine.address() ? problem : trainer_problem) = reason;
-  };
+  own_rank mine{system_, group, rank_with(*with)};
+  std::optional<caf::error> trainer_ended;
   std::optional<clock::time_point> leave_at;
-  while (!ended) {
-    self->receive(
-      down, caf::after(std::chrono::milliseconds{100}) >> [] {});
+  while (!mine.over()) {
+    mine.look(std::chrono::milliseconds{100});
+    self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(caf::timespan{0}) >> [] {});
     if (!leave_at && watcher_.stops())
       leave_at = clock::now() + leave_limit;
-    if (leave_at && (trainer_ended || clock::now() >= *leave_at))
-      self->send_exit(mine, caf::exit_reason::user_shutdown);
+    if (trainer_ended || (leave_at && clock::now() >= *leave_at))
+      mine.leave();
   }
-  if (problem && !trainer_ended) // the rank may have heard of it first
-    self->receive(
-      down, caf::after(std::chrono::seconds{1}) >> [] {});
-  if (trainer_problem)
+  if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
     return make_error(errc::device_lost,
                       fmt::format("rank 0 has the trainer, and is gone, so the run ends: {}. From checkpoints, if it "
                                   "wrote any, another run goes on (--checkpoint DIR --resume)",
-                                  render(trainer_problem)));
-  return problem;
+                                  render(*trainer_ended)));
+  return mine.problem();
 }
 
-void active_run::follow(const trainer_actor& handle) {
+void active_run::follow(const trainer_actor& handle, own_rank* mine) {
   caf::scoped_actor self{system_};
   self->monitor(handle);
   bool down = false;
@@ -198,6 +184,8 @@ void active_run::follow(const trainer_actor& handle) {
     } catch (const std::exception& what) {
       problem_ = make_error(errc::aborted, what.what());
     }
+    if (mine != nullptr && !mine->over())
+      mine->look(std::chrono::milliseconds{0});
     if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
       stopped_ = true;
       caf::anon_send(handle, atom::expire_v);
@@ -243,11 +231,12 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   devices_ = its.devices;
   auto handle = system_.spawn<caf::detached>(trainer, std::move(its)); // events_ may let it wait
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(handle));
+  std::optional<own_rank> mine;
   if (group != nullptr) {
     caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
-    start_rank(*group, handle);
+    mine.emplace(system_, *group, rank_with(handle));
   }
-  follow(handle);
+  follow(handle, mine ? &*mine : nullptr);
   sum_up();
   if (problem_ || !*ended_) {
     auto why = problem_ ? std::move(problem_) : std::move(ended_->error());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client/training/event_queue.hpp"
+#include "client/training/own_rank.hpp"
 #include "client/training/training_run.hpp"
 #include "runtime/training/data/sampler.hpp"
 
@@ -32,14 +33,14 @@ private:
   caf::error begin_in_folder(bool leads);
   caf::error resume();
   caf::error find_devices(trainer_settings& to, process_group* group);
-  caf::actor start_rank(const process_group& group, trainer_actor with);
+  rank_settings rank_with(trainer_actor with) const;
   caf::expected<trainer_actor> find_trainer(const process_group& group);
   proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
-  /// Does what the trainer has to say, until it has ended.
-  void follow(const trainer_actor& handle);
+  /// Does what the trainer has to say, until it has ended, and plays this process's rank, if it has one.
+  void follow(const trainer_actor& handle, own_rank* mine);
   /// What has been measured by now.
   void sum_up();
   void image_taken(const model_image& x);

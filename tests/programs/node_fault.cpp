@@ -1,7 +1,5 @@
 // A program for caf-run: runs all-reduces on the devices of all nodes, kills or freezes one of the nodes in the middle,
 // or cuts the files of its memories, and checks what becomes of the operations, the communicator and the others.
-//   node_fault kill|freeze|freeze-idle|kill-joint|cut|orphan
-//   node_fault large-copy MEBIBYTES
 #include "tests/programs/cluster_program.hpp"
 
 #include <algorithm>

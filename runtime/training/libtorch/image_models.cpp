@@ -23,26 +23,22 @@ bool are_numbers(const torch::Tensor& x) {
   return std::isfinite(x.sum().item<float>());
 }
 
-/// In oneDNN's layout, pooling takes 0.3 of the time of libtorch's own where vectors have masks; else it is no faster,
-/// and several times as slow with channels that fill no vector.
-bool pools_faster_in_blocks() {
-  return at::hasMKLDNN() && best_instruction_set() == instruction_set::avx512;
-}
-
 /// Convolution, the largest of each 2x2, and ReLU, which gives the same before and behind it. oneDNN's pooling makes
 /// numbers of what is none, and that would not be noticed: these go libtorch's own way.
 struct pooled_convolution_module : torch::nn::Module {
-  pooled_convolution_module(int64_t from, int64_t to, int64_t padding)
+  pooled_convolution_module(int64_t from, int64_t to, int64_t padding, pooling by)
     : convolution(register_module("convolution",
-                                  torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, 5).padding(padding)))) {}
+                                  torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, 5).padding(padding)))),
+      may_use_blocks(by == pooling::in_blocks && at::hasMKLDNN()) {}
   torch::Tensor forward(const torch::Tensor& x) {
-    const bool in_blocks = pools_faster_in_blocks() && x.scalar_type() == torch::kFloat && are_numbers(x)
+    const bool in_blocks = may_use_blocks && x.scalar_type() == torch::kFloat && are_numbers(x)
                            && are_numbers(convolution->weight) && are_numbers(convolution->bias);
     auto y = torch::relu(torch::max_pool2d(convolution(in_blocks ? x.to_mkldnn() : x), 2, 2));
     return in_blocks ? y.to_dense() : y;
   }
 
   torch::nn::Conv2d convolution;
+  const bool may_use_blocks;
 };
 
 /// Convolution with a border of zeros, batch norm, ReLU.
@@ -68,9 +64,10 @@ struct residual_module : torch::nn::Module {
   std::shared_ptr<normed_convolution_module> first, second;
 };
 
-std::unique_ptr<const layer> pooled_convolution(image from, image to, int64_t padding) {
-  return module_layer(fmt::format("conv 5x5 {} to {}", from.text(), to.text()), from.sizes(),
-                      [=] { return std::make_shared<pooled_convolution_module>(from.channels, to.channels, padding); });
+std::unique_ptr<const layer> pooled_convolution(image from, image to, int64_t padding, pooling by) {
+  return module_layer(fmt::format("conv 5x5 {} to {}", from.text(), to.text()), from.sizes(), [=] {
+    return std::make_shared<pooled_convolution_module>(from.channels, to.channels, padding, by);
+  });
 }
 
 std::unique_ptr<const layer> normed_convolution(image from, image to, int64_t kernel) {
@@ -86,14 +83,22 @@ std::unique_ptr<const layer> residual(image of) {
 
 } // namespace
 
-model_layers lenet() {
+pooling faster_pooling() {
+  return best_instruction_set() == instruction_set::avx512 ? pooling::in_blocks : pooling::native;
+}
+
+model_layers lenet(pooling by) {
   model_layers result;
-  result.push_back(pooled_convolution({1, 28}, {6, 14}, 2));
-  result.push_back(pooled_convolution({6, 14}, {16, 5}, 0));
+  result.push_back(pooled_convolution({1, 28}, {6, 14}, 2, by));
+  result.push_back(pooled_convolution({6, 14}, {16, 5}, 0, by));
   result.push_back(libtorch_linear(400, 120));
   result.push_back(libtorch_linear(120, 84, nonlinearity::relu));
   result.push_back(libtorch_linear(84, 10, nonlinearity::relu));
   return result;
+}
+
+model_layers lenet() {
+  return lenet(faster_pooling());
 }
 
 model_layers resnet9() {

@@ -24,6 +24,7 @@ struct account {
   size_t attempts = 0; // to append
   caf::error append_error;
   caf::error flush_error;
+  bool on_disk = true;
 };
 
 class counting_store final : public journal_store {
@@ -43,6 +44,7 @@ public:
       ++books_.flushes;
     return books_.flush_error;
   }
+  bool waits_for_disk() const noexcept override { return books_.on_disk; }
   const proto::JournalState& state() const override { return state_; }
   caf::expected<std::optional<proto::OperationState>> operation(operation_key) const override {
     return std::optional<proto::OperationState>{};
@@ -126,6 +128,16 @@ TEST_CASE("journal: writes at once where every batch is to be durable") {
     f.send(record);
   f.system.deliver_all();
   CHECK(f.books.batches == std::vector<size_t>{7});
+}
+
+TEST_CASE("journal: writes at once what is only kept in memory") {
+  fixture f;
+  f.books.on_disk = false;
+  for (auto& record : whole_operation(7, 1))
+    f.send(record);
+  f.system.deliver_all();
+  CHECK(f.books.batches == std::vector<size_t>{7});
+  CHECK(!(*journal_store::open({}))->waits_for_disk());
 }
 
 TEST_CASE("journal: under load that lasts, too, a batch is written each millisecond") {

@@ -2,6 +2,11 @@
 
 #include "tests/support/simulated_cluster.hpp"
 
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
 namespace ringmaster::test {
 
 /// A coordinator in front of the cluster's: what the handlers that `handlers(self, host)` makes do not take goes on to
@@ -17,19 +22,29 @@ coordinator_actor front_of(simulated_cluster& cluster, Handlers handlers) {
   return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host)));
 }
 
-/// One that loses the first `count` of such requests.
+/// One that passes on the first `count` of such requests late, or never.
 template <class Request, class Response>
-coordinator_actor losing(simulated_cluster& cluster, uint32_t count) {
-  return front_of(cluster, [count](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
+coordinator_actor delaying(simulated_cluster& cluster, uint32_t count, std::optional<caf::timespan> delay = {}) {
+  return front_of(cluster, [count, delay](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
+    using late = std::pair<caf::typed_response_promise<Response>, Request>;
+    auto kept = std::make_shared<std::deque<late>>();
     auto left = std::make_shared<uint32_t>(count);
-    return {[self, host, left](const Request& x) -> caf::result<Response> {
-      if (*left == 0) {
-        self->delegate(host, x);
-        return caf::delegated<Response>{};
-      }
-      --*left;
-      return self->make_response_promise<Response>(); // which nobody keeps
-    }};
+    return {[self, host, kept, left, delay](const Request& x) -> caf::result<Response> {
+              if (*left == 0) {
+                self->delegate(host, x);
+                return caf::delegated<Response>{};
+              }
+              --*left;
+              kept->emplace_back(self->make_response_promise<Response>(), x);
+              if (delay)
+                self->delayed_send(self, *delay, atom::resume_v);
+              return kept->back().first;
+            },
+            [host, kept](atom::resume) {
+              auto& [promise, x] = kept->front();
+              promise.delegate(caf::actor_cast<coordinator_actor>(host), std::move(x));
+              kept->pop_front();
+            }};
   });
 }
 

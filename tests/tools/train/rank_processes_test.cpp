@@ -61,15 +61,21 @@ pid_t node_of(pid_t launcher, const std::string& name) {
   return 0;
 }
 
+/// What is behind such a name in a process's environment.
+std::string variable_of(pid_t process, const std::string& name) {
+  std::ifstream file{fmt::format("/proc/{}/environ", process)};
+  for (std::string line; std::getline(file, line, '\0');)
+    if (line.starts_with(name + "="))
+      return line.substr(name.size() + 1);
+  return "";
+}
+
 /// A launcher's processes that train, by their ranks.
 std::map<int, pid_t> ranks_of(pid_t launcher) {
   std::map<int, pid_t> result;
-  for (auto each : children_of(launcher)) {
-    std::ifstream file{fmt::format("/proc/{}/environ", each)};
-    for (std::string line; std::getline(file, line, '\0');)
-      if (line.starts_with("RINGMASTER_RANK="))
-        result[std::stoi(line.substr(line.find('=') + 1))] = each;
-  }
+  for (auto each : children_of(launcher))
+    if (auto rank = variable_of(each, "RINGMASTER_RANK"); !rank.empty())
+      result[std::stoi(rank)] = each;
   return result;
 }
 
@@ -105,6 +111,35 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
   const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
   REQUIRE(undisturbed.size() == 270);
   REQUIRE(found.size() == undisturbed.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+}
+
+TEST_CASE("a process whose device is lost joins again with the one that its node starts, rank 0's as well") {
+  test::temporary_directory dir;
+  const auto first = dir.path() / "model" / "step-000018.safetensors";
+  constexpr uint64_t steps = 9 * 120;
+  const std::vector<std::string> how{"--epochs", "120", "--json"};
+  auto more = how;
+  more.insert(more.end(), {"--checkpoint", (dir.path() / "model").string()});
+  launch::launched_program run{training_of(three_processes, more)};
+  REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
+  const auto coordinator = variable_of(ranks_of(run.child.pid()).at(1), "RINGMASTER_COORDINATOR");
+  for (uint64_t device : {1, 2, 3}) { // one of each process
+    launch::launched_program kill{{RINGMASTER_PROGRAM, "kill", fmt::format("{:#x}", device), "--join", coordinator}};
+    REQUIRE_MESSAGE(kill.finish() == 0, kill.error);
+    REQUIRE(run.await_output(fmt::format("joins again with device {:#x}", device + 3)));
+  }
+  CHECK_MESSAGE(run.finish() == 0, run.error);
+  for (uint64_t device : {4, 5, 6})
+    CHECK_MESSAGE(run.output.find(fmt::format("device {:#x} has joined, from the next step on", device))
+                    != std::string::npos,
+                  run.output);
+  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "120", "--json", "--ranks", "1"})};
+  CHECK(alone.finish() == 0);
+  const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
+  REQUIRE(undisturbed.size() == steps);
+  REQUIRE(found.size() == steps);
   for (size_t i = 0; i < found.size(); ++i)
     CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
 }

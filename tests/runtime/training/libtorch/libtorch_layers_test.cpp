@@ -26,7 +26,8 @@ model_layers module_layers() {
     for (size_t i = begin; i < end; ++i)
       all.push_back(std::move(more[i]));
   };
-  add(lenet(), 0, 2);
+  add(lenet(pooling::native), 0, 2);
+  add(lenet(pooling::in_blocks), 0, 2);
   add(resnet9(), 0, 4);
   add(transformer_layers(), 1, 4);
   return all;
@@ -52,6 +53,20 @@ uint64_t learning(const model_layers& of) {
   for (auto& each : of)
     sum += learning_elements(*each);
   return sum;
+}
+
+/// What a layer makes of a trial of three samples: outputs, and both gradients.
+std::vector<float> backward_in_float32(const layer& of, const layer_trial& trial) {
+  const std::vector<float> x(trial.x.begin(), trial.x.end()), w(trial.w.begin(), trial.w.end()),
+    g(trial.g.begin(), trial.g.end());
+  std::vector<float> all(g.size() + w.size() + x.size());
+  auto raw = [](auto* first) { return reinterpret_cast<const std::byte*>(first); };
+  auto* to = reinterpret_cast<std::byte*>(all.data());
+  const pass at{precision::float32, 3, {}, 3};
+  of.forward(at, raw(x.data()), raw(w.data()), to);
+  of.backward(at, raw(x.data()), raw(w.data()), raw(g.data()), to + g.size() * sizeof(float),
+              to + (g.size() + w.size()) * sizeof(float));
+  return all;
 }
 
 /// Backward behind a forward that left something.
@@ -123,6 +138,18 @@ TEST_CASE("libtorch: a weight or an input that is no number gives outputs that a
       of->forward({precision::float32, 2, {}, 2}, raw(x), raw(w), raw(y));
       CHECK(!std::ranges::all_of(y, [](float each) { return std::isfinite(each); }));
     }
+}
+
+TEST_CASE("libtorch: lenet's layers give the same whoever pools") {
+  for (size_t l : {0, 1}) {
+    const auto native = std::move(lenet(pooling::native)[l]), in_blocks = std::move(lenet(pooling::in_blocks)[l]);
+    const layer_trial trial{*native, 3};
+    const auto a = backward_in_float32(*native, trial), b = backward_in_float32(*in_blocks, trial);
+    REQUIRE(a.size() == b.size());
+    CHECK(std::ranges::any_of(a, [](float x) { return x != 0; }));
+    for (size_t i = 0; i < a.size(); ++i)
+      CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("libtorch: either gradient can be had alone") {

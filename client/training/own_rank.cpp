@@ -1,0 +1,63 @@
+#include "client/training/own_rank.hpp"
+
+#include "actors/scheduling/awaited_end.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace ringmaster::training {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+} // namespace
+
+own_rank::own_rank(caf::actor_system& system, process_group& group, rank_settings with)
+  : system_(system), group_(group), settings_(std::move(with)), self_(system) {
+  settings_.device = id_of(group.ranks().front().device());
+  start();
+}
+
+void own_rank::start() {
+  handle_ = caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, settings_));
+  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(handle_));
+  self_->monitor(handle_);
+}
+
+void own_rank::look(std::chrono::milliseconds limit) {
+  if (device_by_)
+    look_for_device();
+  self_->receive([this](const caf::down_msg& x) { ended(x.reason); }, caf::after(limit) >> [] {});
+}
+
+void own_rank::ended(const caf::error& reason) {
+  problem_ = reason == caf::exit_reason::user_shutdown ? caf::error{} : reason;
+  over_ = !problem_ || leaves_;
+  if (!over_)
+    device_by_ = clock::now() + restart_limit;
+}
+
+void own_rank::look_for_device() {
+  constexpr std::chrono::milliseconds look_every{100};
+  if (clock::now() < look_at_)
+    return;
+  look_at_ = clock::now() + look_every;
+  const auto found = group_.device_in_place_of(settings_.device);
+  over_ = !found && (leaves_ || clock::now() >= *device_by_);
+  if (!found)
+    return;
+  spdlog::warn("{} is lost, and this process's rank joins again with {}: {}", text_of(settings_.device),
+               text_of(*found), render(problem_));
+  device_by_.reset();
+  problem_ = {};
+  settings_.device = *found;
+  start();
+}
+
+void own_rank::leave() {
+  leaves_ = true;
+  self_->send_exit(handle_, caf::exit_reason::user_shutdown);
+}
+
+} // namespace ringmaster::training

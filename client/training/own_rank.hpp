@@ -1,0 +1,50 @@
+#pragma once
+
+#include "actors/training/training_rank.hpp"
+#include "client/process_group.hpp"
+
+#include <caf/scoped_actor.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace ringmaster::training {
+
+/// The rank that this process of a group plays in a training, whatever becomes of its device: where that is lost, and
+/// its node starts another one, the rank joins again with it, between two steps. The process may have stood still, and
+/// have been taken for dead.
+class own_rank {
+public:
+  /// Of the node, to start a device again; longer, and the rank is over.
+  static constexpr std::chrono::seconds restart_limit{10};
+
+  /// Plays with the device that the group began with. `with.device` is set here.
+  own_rank(caf::actor_system& system, process_group& group, rank_settings with);
+  own_rank(const own_rank&) = delete;
+
+  /// Does what is to be done by now, after `limit` at most if nothing is; to be called again and again.
+  void look(std::chrono::milliseconds limit);
+  /// The trainer needs it no more, or it has no device. It is heard of in `look`.
+  bool over() const { return over_; }
+  /// Why it is over, where it should not be.
+  const caf::error& problem() const { return problem_; }
+  /// It takes part no more.
+  void leave();
+
+private:
+  void start();
+  void ended(const caf::error& reason);
+  void look_for_device();
+
+  caf::actor_system& system_;
+  process_group& group_;
+  rank_settings settings_;
+  caf::scoped_actor self_;
+  caf::actor handle_;
+  bool over_ = false, leaves_ = false;
+  caf::error problem_;
+  std::optional<std::chrono::steady_clock::time_point> device_by_; ///< It has none; then it is over.
+  std::chrono::steady_clock::time_point look_at_;                  ///< For one.
+};
+
+} // namespace ringmaster::training
