@@ -118,8 +118,8 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
 TEST_CASE("a process whose device is lost joins again with the one that its node starts, rank 0's as well") {
   test::temporary_directory dir;
   const auto first = dir.path() / "model" / "step-000018.safetensors";
-  constexpr uint64_t steps = 9 * 120;
-  const std::vector<std::string> how{"--epochs", "120", "--json"};
+  constexpr uint64_t steps = 9 * 60;
+  const std::vector<std::string> how{"--epochs", "60", "--json"};
   auto more = how;
   more.insert(more.end(), {"--checkpoint", (dir.path() / "model").string()});
   launch::launched_program run{training_of(three_processes, more)};
@@ -135,7 +135,7 @@ TEST_CASE("a process whose device is lost joins again with the one that its node
     CHECK_MESSAGE(run.output.find(fmt::format("device {:#x} has joined, from the next step on", device))
                     != std::string::npos,
                   run.output);
-  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "120", "--json", "--ranks", "1"})};
+  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "60", "--json", "--ranks", "1"})};
   CHECK(alone.finish() == 0);
   const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
   REQUIRE(undisturbed.size() == steps);
