@@ -79,6 +79,18 @@ std::map<int, pid_t> ranks_of(pid_t launcher) {
   return result;
 }
 
+/// That the losses of so many epochs are those of a run on one rank that nobody disturbed.
+void check_undisturbed(const std::string& output, uint64_t epochs) {
+  launch::launched_program alone{
+    training_of({RINGMASTER_PROGRAM}, {"--epochs", std::to_string(epochs), "--json", "--ranks", "1"})};
+  CHECK(alone.finish() == 0);
+  const auto found = losses_of(output), undisturbed = losses_of(alone.output);
+  REQUIRE(undisturbed.size() == 9 * epochs);
+  REQUIRE(found.size() == undisturbed.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+}
+
 } // namespace
 
 TEST_CASE("three processes train to the bits of three ranks in one") {
@@ -106,23 +118,14 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
   CHECK(run.finish() != 0); // the launcher tells that one was killed
   CHECK_MESSAGE(run.output.find("is lost: its process is gone") != std::string::npos, (run.output + run.error));
   CHECK_MESSAGE(run.output.find("\"ranks\":2") != std::string::npos, run.output);
-  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "30", "--json", "--ranks", "1"})};
-  CHECK(alone.finish() == 0);
-  const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
-  REQUIRE(undisturbed.size() == 270);
-  REQUIRE(found.size() == undisturbed.size());
-  for (size_t i = 0; i < found.size(); ++i)
-    CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+  check_undisturbed(run.output, 30);
 }
 
 TEST_CASE("a process whose device is lost joins again with the one that its node starts, rank 0's as well") {
   test::temporary_directory dir;
   const auto first = dir.path() / "model" / "step-000018.safetensors";
-  constexpr uint64_t steps = 9 * 60;
-  const std::vector<std::string> how{"--epochs", "60", "--json"};
-  auto more = how;
-  more.insert(more.end(), {"--checkpoint", (dir.path() / "model").string()});
-  launch::launched_program run{training_of(three_processes, more)};
+  const std::vector<std::string> how{"--epochs", "60", "--json", "--checkpoint", (dir.path() / "model").string()};
+  launch::launched_program run{training_of(three_processes, how)};
   REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
   const auto coordinator = variable_of(ranks_of(run.child.pid()).at(1), "RINGMASTER_COORDINATOR");
   for (uint64_t device : {1, 2, 3}) { // one of each process
@@ -135,13 +138,7 @@ TEST_CASE("a process whose device is lost joins again with the one that its node
     CHECK_MESSAGE(run.output.find(fmt::format("device {:#x} has joined, from the next step on", device))
                     != std::string::npos,
                   run.output);
-  launch::launched_program alone{training_of({RINGMASTER_PROGRAM}, {"--epochs", "60", "--json", "--ranks", "1"})};
-  CHECK(alone.finish() == 0);
-  const auto found = losses_of(run.output), undisturbed = losses_of(alone.output);
-  REQUIRE(undisturbed.size() == steps);
-  REQUIRE(found.size() == steps);
-  for (size_t i = 0; i < found.size(); ++i)
-    CHECK(found[i] == doctest::Approx(undisturbed[i]).epsilon(1e-6));
+  check_undisturbed(run.output, 60);
 }
 
 TEST_CASE("processes that cannot lie as told without one that was killed go on in fewer groups") {
