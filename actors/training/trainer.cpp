@@ -1,6 +1,5 @@
 #include "actors/training/trainer.hpp"
 
-#include "actors/scheduling/awaited_end.hpp"
 #include "actors/training/training_rank.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -9,8 +8,6 @@
 #include <algorithm>
 
 namespace ringmaster::training {
-
-// -- ranks come and go --
 
 void trainer_state::start(trainer_settings settings) {
   settings_ = std::move(settings);
@@ -24,86 +21,6 @@ void trainer_state::start(trainer_settings settings) {
     add(device);
   news_ = self->clock().now();
   self->delayed_send(self, look_every, atom::tick_v);
-}
-
-void trainer_state::add(device_id device) {
-  if (!settings_.starts_ranks) {
-    members_.push_back({.device = device});
-    return;
-  }
-  rank_settings its;
-  its.job = settings_.job;
-  its.coordinator = settings_.coordinator;
-  its.trainer = self;
-  its.device = device;
-  its.memory_bytes = settings_.memory_bytes;
-  member added{.device = device};
-  added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
-  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));
-  self->monitor(added.handle);
-  members_.push_back(std::move(added));
-}
-
-void trainer_state::ready(const rank_ready& x) {
-  const auto problem = x.error.empty() ? caf::error{} : error_from_wire(x.code, x.error);
-  auto found = std::ranges::find(members_, x.device, &member::device);
-  const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
-  if (now_ == phase::over || (found == members_.end() && !comes_anew))
-    return;
-  if (comes_anew) // in place of a device that its process has lost
-    found = members_.insert(found, {.device = x.device});
-  if (!found->handle) { // from another process, maybe
-    found->handle = caf::actor_cast<rank_actor>(self->current_sender());
-    self->monitor(found->handle);
-  }
-  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
-  if (problem && now_ == phase::gathering && !lost)
-    return end_run(problem);
-  if (problem) {
-    settings_.watcher.note(fmt::format("device {:#x} cannot join: {}", x.device.value, render(problem)));
-    self->demonitor(found->handle.address());
-    self->send_exit(found->handle, caf::exit_reason::user_shutdown);
-    lost_.insert(x.device);
-    members_.erase(found);
-    return now_ == phase::gathering ? gathered() : void();
-  }
-  found->ready = true;
-  news_ = self->clock().now();
-  if (now_ == phase::gathering)
-    return gathered();
-  settings_.watcher.note(fmt::format("{} has joined, from the next step on", ringmaster::text_of(x.device)));
-  joins_ = true;
-}
-
-void trainer_state::gathered() {
-  if (std::ranges::all_of(members_, &member::ready))
-    begin_step();
-}
-
-void trainer_state::rank_down(const caf::down_msg& x) {
-  if (x.source == settings_.coordinator.address() && now_ != phase::over) {
-    calls_.reset(); // nobody is there to end them, nor would any device go on for it
-    return end_run(make_error(errc::device_lost,
-                              fmt::format("the coordinator is gone, in step {}: {}", step_, render(x.reason))));
-  }
-  auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle && y.handle.address() == x.source; });
-  if (found == members_.end() || now_ == phase::over)
-    return;
-  const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
-  const auto what = fmt::format("{} is lost: {}", ringmaster::text_of(found->device), render(x.reason));
-  const auto device = found->device;
-  lost_.insert(device);
-  members_.erase(found);
-  if (now_ == phase::gathering) {
-    settings_.watcher.note(what);
-    return gathered();
-  }
-  if (now_ == phase::stepping && takes_part) {
-    --world_;
-    return recover(what);
-  }
-  settings_.watcher.note(what);
-  given_up_by(device);
 }
 
 // -- a step --
@@ -131,20 +48,9 @@ void trainer_state::choose_world() {
 void trainer_state::begin_step() {
   now_ = phase::stepping;
   choose_world();
-  if (world_ == 0 && settings_.takes_free_devices && self->clock().now() - news_ < settings_.patience) {
-    now_ = phase::recovering; // devices may come
-    self->delayed_send(self, breath, atom::resume_v, attempt_);
-    return;
-  }
-  if (world_ == 0) {
-    const auto there = static_cast<uint32_t>(members_.size());
-    const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
-                                : settings_.job->strategy->check(settings_.job->shape, there);
-    if (settings_.image_every != 0 && image_.step == step_)
-      show(image_); // the host has it, and nobody else will
-    return end_run(make_error(errc::too_few_devices, fmt::format("step {} cannot be run by {}: {}", step_,
-                                                                 counted(there, "rank"), render(why))));
-  }
+  if (world_ == 0)
+    return await_devices();
+  short_since_.reset();
   if (++attempts_ > settings_.attempts_max)
     return end_run(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}", step_,
                                                          settings_.attempts_max, latest_problem_)));

@@ -49,7 +49,6 @@ struct trainer_settings {
   uint64_t steps = 1;             ///< Until so many have been done.
   bool deterministic = false;     ///< Sums are added in rank order.
   bool mirror = false;            ///< The host keeps the model as of each step, where some of it has one rank alone.
-  bool takes_free_devices = true; ///< In place of those that were lost.
   range profile_steps;            ///< Of which every operation's time is wanted.
   uint64_t profile_every = 1;     ///< Of these, the first and each so many-th behind it.
   uint64_t image_every = 0;       ///< 0: never, but at the end.
@@ -58,8 +57,10 @@ struct trainer_settings {
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
   uint32_t attempts_max = 30;                        ///< Of one step.
-  bool detached = true;     ///< Ranks have threads of their own; false under a test's scheduler.
-  bool starts_ranks = true; ///< false: each device's process starts its own, which then says that it is ready.
+  bool detached = true; ///< Ranks have threads of their own; false under a test's scheduler.
+  /// On free devices, too, in place of those that were lost. false: each device's process starts its own, which then
+  /// says that it is ready.
+  bool starts_ranks = true;
   std::function<proto::TrainingStep(uint64_t step)> record; ///< For the journal: which samples a step is of.
   training_watcher watcher;
 };
@@ -130,8 +131,6 @@ private:
     caf::actor_clock::time_point due; ///< Until when it is waited for.
   };
 
-  void add(device_id device);
-  void gathered();
   void begin_step();
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all.
   void choose_world();
@@ -145,6 +144,13 @@ private:
     return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
            && (step_ - its.begin) % settings_.profile_every == 0;
   }
+
+  // trainer_devices.cpp: which devices it has ranks on.
+  void add(device_id device);
+  void gathered();
+  void look_for_devices();
+  /// Those that are left cannot run the step; others may come.
+  void await_devices();
 
   // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.
@@ -182,7 +188,6 @@ private:
               std::function<void(const caf::expected<found_parts>&)> then);
   void give(const training::part_wanted& x, const found_parts& from);
   void finish();
-  void look_for_devices();
 
   /// Where they are as of the step: by index in members_, and what this has itself.
   model_parts parts() const;
@@ -196,7 +201,9 @@ private:
   told_sides sides_;  ///< Of the step.
   uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
-  uint32_t attempts_ = 0; ///< Of this step.
+  uint32_t attempts_ = 0;                                   ///< Of this step.
+  std::optional<caf::actor_clock::time_point> short_since_; ///< Too few ranks are there for any world.
+  uint32_t may_return_ = 0; ///< Processes that have lost their device, and are not known to have ended.
   std::shared_ptr<group_calls> calls_;
   exchange_desk desk_;
   std::map<uint64_t, open_exchange> open_;

@@ -90,6 +90,7 @@ void trainer_state::drop(device_id device, const std::string& why) {
   self->send_exit(found->handle, without(lost));
   lost_.insert(device);
   members_.erase(found);
+  ++may_return_; // its process may stand still
   given_up_by(device);
 }
 
@@ -272,26 +273,6 @@ void trainer_state::tick() {
   auto why = desk_.waiting();
   recover(fmt::format("nothing has happened for {}, which training.patience allows{}", patience,
                       why.empty() ? "" : ": " + why));
-}
-
-void trainer_state::look_for_devices() {
-  if (!settings_.takes_free_devices || members_.size() >= wanted_ || looking_)
-    return;
-  looking_ = true;
-  proto::ClusterInfoRequest free;
-  free.set_free_max(wanted_ + static_cast<uint32_t>(lost_.size())); // some of them may be known
-  self->request(settings_.coordinator, settings_.operation_limit, free)
-    .then(
-      [this](const proto::ClusterInfo& x) {
-        looking_ = false;
-        for (auto& each : x.devices()) {
-          const device_id id{each.metadata().deviceid().value()};
-          const bool known = std::ranges::find(members_, id, &member::device) != members_.end() || lost_.count(id) != 0;
-          if (!known && members_.size() < wanted_ && now_ != phase::over)
-            add(id);
-        }
-      },
-      [this](const caf::error&) { looking_ = false; });
 }
 
 } // namespace ringmaster::training

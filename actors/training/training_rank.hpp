@@ -10,6 +10,9 @@
 
 namespace ringmaster::training {
 
+/// Of a node, to start a device again in place of one that a rank has lost; longer, and the rank is over.
+constexpr caf::timespan rejoin_limit = std::chrono::seconds{10};
+
 /// Of the steady clock, which processes do not share.
 double seconds_now();
 

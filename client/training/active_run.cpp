@@ -225,7 +225,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
   its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, true); };
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
-  its.starts_ranks = its.takes_free_devices = group == nullptr;
+  its.starts_ranks = group == nullptr;
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;

@@ -35,7 +35,7 @@ void own_rank::ended(const caf::error& reason) {
   problem_ = reason == caf::exit_reason::user_shutdown ? caf::error{} : reason;
   over_ = !problem_ || leaves_;
   if (!over_)
-    device_by_ = clock::now() + restart_limit;
+    device_by_ = clock::now() + rejoin_limit;
 }
 
 void own_rank::look_for_device() {

@@ -15,9 +15,6 @@ namespace ringmaster::training {
 /// have been taken for dead.
 class own_rank {
 public:
-  /// Of the node, to start a device again; longer, and the rank is over.
-  static constexpr std::chrono::seconds restart_limit{10};
-
   /// Plays with the device that the group began with. `with.device` is set here.
   own_rank(caf::actor_system& system, process_group& group, rank_settings with);
   own_rank(const own_rank&) = delete;

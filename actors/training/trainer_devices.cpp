@@ -1,0 +1,140 @@
+// Which devices a TRAINER has ranks on: those that it begins with, that are lost, and that come.
+#include "actors/scheduling/awaited_end.hpp"
+#include "actors/training/trainer.hpp"
+#include "actors/training/training_rank.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+void trainer_state::add(device_id device) {
+  if (!settings_.starts_ranks) {
+    members_.push_back({.device = device});
+    return;
+  }
+  rank_settings its;
+  its.job = settings_.job;
+  its.coordinator = settings_.coordinator;
+  its.trainer = self;
+  its.device = device;
+  its.memory_bytes = settings_.memory_bytes;
+  member added{.device = device};
+  added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
+  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));
+  self->monitor(added.handle);
+  members_.push_back(std::move(added));
+}
+
+void trainer_state::ready(const rank_ready& x) {
+  const auto problem = x.error.empty() ? caf::error{} : error_from_wire(x.code, x.error);
+  auto found = std::ranges::find(members_, x.device, &member::device);
+  const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
+  if (now_ == phase::over || (found == members_.end() && !comes_anew))
+    return;
+  if (comes_anew) { // in place of a device that its process has lost
+    found = members_.insert(found, {.device = x.device});
+    may_return_ -= may_return_ > 0 ? 1 : 0;
+  }
+  if (!found->handle) { // from another process, maybe
+    found->handle = caf::actor_cast<rank_actor>(self->current_sender());
+    self->monitor(found->handle);
+  }
+  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+  if (problem && now_ == phase::gathering && !lost)
+    return end_run(problem);
+  if (problem) {
+    settings_.watcher.note(fmt::format("device {:#x} cannot join: {}", x.device.value, render(problem)));
+    self->demonitor(found->handle.address());
+    self->send_exit(found->handle, caf::exit_reason::user_shutdown);
+    lost_.insert(x.device);
+    members_.erase(found);
+    return now_ == phase::gathering ? gathered() : void();
+  }
+  found->ready = true;
+  news_ = self->clock().now();
+  if (now_ == phase::gathering)
+    return gathered();
+  settings_.watcher.note(fmt::format("{} has joined, from the next step on", ringmaster::text_of(x.device)));
+  joins_ = true;
+}
+
+void trainer_state::gathered() {
+  if (std::ranges::all_of(members_, &member::ready))
+    begin_step();
+}
+
+void trainer_state::rank_down(const caf::down_msg& x) {
+  if (x.source == settings_.coordinator.address() && now_ != phase::over) {
+    calls_.reset(); // nobody is there to end them, nor would any device go on for it
+    return end_run(make_error(errc::device_lost,
+                              fmt::format("the coordinator is gone, in step {}: {}", step_, render(x.reason))));
+  }
+  auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle && y.handle.address() == x.source; });
+  if (found == members_.end() || now_ == phase::over)
+    return;
+  const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
+  const auto what = fmt::format("{} is lost: {}", ringmaster::text_of(found->device), render(x.reason));
+  const auto device = found->device;
+  lost_.insert(device);
+  members_.erase(found);
+  const bool process_ended = x.reason == caf::exit_reason::remote_link_unreachable;
+  may_return_ += process_ended || x.reason == caf::exit_reason::user_shutdown ? 0 : 1;
+  if (now_ == phase::gathering) {
+    settings_.watcher.note(what);
+    return gathered();
+  }
+  if (now_ == phase::stepping && takes_part) {
+    --world_;
+    return recover(what);
+  }
+  settings_.watcher.note(what);
+  given_up_by(device);
+}
+
+void trainer_state::await_devices() {
+  constexpr caf::timespan look_again = std::chrono::milliseconds{100};
+  const auto there = static_cast<uint32_t>(members_.size());
+  const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
+                              : settings_.job->strategy->check(settings_.job->shape, there);
+  const auto what = fmt::format("step {} cannot be run by {}: {}", step_, counted(there, "rank"), render(why));
+  const auto now = self->clock().now();
+  const bool may_come = settings_.starts_ranks || may_return_ > 0;
+  if (may_come && !short_since_) {
+    short_since_ = now;
+    settings_.watcher.note(fmt::format("{}; devices in place of those that are lost are awaited for {}", what,
+                                       duration_text(static_cast<uint64_t>(settings_.patience.count()))));
+  }
+  if (may_come && now - *short_since_ < settings_.patience) {
+    now_ = phase::recovering;
+    self->delayed_send(self, look_again, atom::resume_v, attempt_);
+    return;
+  }
+  if (settings_.image_every != 0 && image_.step == step_)
+    show(image_); // the host has it, and nobody else will
+  end_run(make_error(errc::too_few_devices, what));
+}
+
+void trainer_state::look_for_devices() {
+  if (!settings_.starts_ranks || members_.size() >= wanted_ || looking_)
+    return;
+  looking_ = true;
+  proto::ClusterInfoRequest free;
+  free.set_free_max(wanted_ + static_cast<uint32_t>(lost_.size())); // some of them may be known
+  self->request(settings_.coordinator, settings_.operation_limit, free)
+    .then(
+      [this](const proto::ClusterInfo& x) {
+        looking_ = false;
+        for (auto& each : x.devices()) {
+          const device_id id{each.metadata().deviceid().value()};
+          const bool known = std::ranges::find(members_, id, &member::device) != members_.end() || lost_.count(id) != 0;
+          if (!known && members_.size() < wanted_ && now_ != phase::over)
+            add(id);
+        }
+      },
+      [this](const caf::error&) { looking_ = false; });
+}
+
+} // namespace ringmaster::training
