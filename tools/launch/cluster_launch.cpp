@@ -182,7 +182,7 @@ bool cluster_launch::run_program() {
     }
     end_left_standing();
     end_stopped_elsewhere();
-    step(next_look());
+    step(std::min({kill_at_, losses_.due(), end_standing_at_, look_at_, absences_.due()}));
     report_failed_ranks();
   }
   look_for_lost();
@@ -190,12 +190,6 @@ bool cluster_launch::run_program() {
   if (program_.running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
-}
-
-/// When there is something to do, if nothing happens before. Losses are looked for no more once all are being stopped.
-process_watch::clock::time_point cluster_launch::next_look() const {
-  const auto losses = kill_at_ == time_point::max() ? losses_.due() : time_point::max();
-  return std::min({kill_at_, losses, end_standing_at_, look_at_, absences_.due()});
 }
 
 /// Of one program its status says enough, and of ranks that were told to end it is no news.
@@ -263,7 +257,7 @@ void cluster_launch::end_stopped_elsewhere() {
 
 void cluster_launch::look_for_lost() {
   if (kill_at_ != time_point::max())
-    return; // all are being stopped
+    return losses_.finish(nodes_, how_it_goes()); // all are being stopped
   if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
     say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
   losses_.look(nodes_, ended(coordinator_) ? "" : address_, how_it_goes());

@@ -50,7 +50,6 @@ private:
   bool await_joined();
   void report_missing(const std::string& listed);
   bool run_program();
-  time_point next_look() const;
   void report_failed_ranks();
   void await_ranks();
   void report_absent_ranks();

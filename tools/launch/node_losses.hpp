@@ -24,7 +24,7 @@ public:
 
   /// Says what there is to say. `coordinator`: its address; empty: it has ended. `how`: "the program goes on".
   void look(const std::vector<watched_process*>& nodes, const std::string& coordinator, const std::string& how);
-  /// The program has ended: whatever is known by now is said.
+  /// The program has ended, or all are being stopped: whatever is known by now is said.
   void finish(const std::vector<watched_process*>& nodes, const std::string& how);
   /// When to look again, at the latest.
   time_point due() const;
