@@ -1,5 +1,5 @@
 // The same program as one process, and as a process for each rank under caf-run and MPI's launchers.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 

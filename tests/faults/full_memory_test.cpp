@@ -1,5 +1,5 @@
 // A node whose directory of memory files is full, or gone, in a file system that the test makes for itself.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

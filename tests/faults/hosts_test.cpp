@@ -1,5 +1,5 @@
 // Hosts with addresses of their own, as far as one kernel can imitate them: tests/programs/hosts.sh.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>

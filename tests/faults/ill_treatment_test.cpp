@@ -1,6 +1,6 @@
 // Clusters of real processes, which are killed, stopped and go on at random: what `./run soak` does for long, for a
 // moment.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Real processes that stand still for a while: nobody dies of it.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
 #include "runtime/text/json/json_place.hpp"
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>

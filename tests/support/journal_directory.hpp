@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
-#include "tests/support/child_process.hpp"
+#include "tests/support/processes/child_process.hpp"
 #include "tests/support/records.hpp"
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 
 #include "runtime/journal/journal_store.hpp"
 #include "tests/support/captured_command.hpp"
-#include "tests/support/child_process.hpp"
+#include "tests/support/processes/child_process.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"

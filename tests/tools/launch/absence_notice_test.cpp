@@ -1,6 +1,6 @@
 #include "tools/launch/absence_notice.hpp"
 
-#include "tests/support/watched_children.hpp"
+#include "tests/support/processes/watched_children.hpp"
 
 #include <doctest/doctest.h>
 

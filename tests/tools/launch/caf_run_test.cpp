@@ -1,5 +1,5 @@
 // The launcher as a whole, on a ringmaster that is a shell script: no actor runs here.
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

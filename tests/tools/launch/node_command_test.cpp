@@ -1,6 +1,6 @@
 #include "tools/launch/node_command.hpp"
 
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 
 #include <doctest/doctest.h>
 

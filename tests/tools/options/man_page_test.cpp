@@ -1,4 +1,4 @@
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/options/version_date.hpp"
 

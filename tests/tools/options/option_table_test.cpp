@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "tests/support/captured_command.hpp"
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
 #include "tools/bench/bench_command.hpp"
 #include "tools/bench/bench_options.hpp"

@@ -1,7 +1,7 @@
 #include "tools/options/schedule_file.hpp"
 
 #include "tests/support/captured_command.hpp"
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/tools/options/bench_of.hpp"

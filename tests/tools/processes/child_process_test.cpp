@@ -1,7 +1,7 @@
 #include "tools/processes/child_process.hpp"
 
 #include "messages/errc.hpp"
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tools/launch/program_path.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // `ringmaster train` as several processes, each a rank where its device is.
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>

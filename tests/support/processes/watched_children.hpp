@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/support/launched_program.hpp"
+#include "tests/support/processes/launched_program.hpp"
 #include "tools/processes/process_watch.hpp"
 
 #include <doctest/doctest.h>
