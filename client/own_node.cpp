@@ -79,8 +79,8 @@ std::string any_address(const std::string& like) {
 
 } // namespace
 
-caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& system, const options& opts,
-                                                         const coordinator_actor& coordinator, bool listens) {
+caf::expected<std::unique_ptr<own_node>> own_node::start(
+  caf::actor_system& system, const options& opts, const coordinator_actor& coordinator, bool listens, purpose why) {
   auto link = make_link(opts);
   if (!link)
     return std::move(link.error());
@@ -91,6 +91,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
   auto settings = node_settings(opts, result->memory_->path());
   settings.device.keep_memory_dir = keeper_of(result->memory_);
   result->name_ = settings.name;
+  settings.plays_rank = why == purpose::plays_rank;
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
   if (listens)

@@ -19,6 +19,9 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
+/// For the coordinator, where who asks has other things to do, and asks again.
+constexpr caf::timespan look_limit = std::chrono::seconds{1};
+
 std::string text_of(caf::timespan x) {
   return duration_text(static_cast<uint64_t>(x.count()));
 }
@@ -108,7 +111,8 @@ caf::error process_group::play_all(uint32_t count) {
       return std::move(handle.error());
     ranks_.push_back(std::move(*handle));
   }
-  first_device_ = id_of(ranks_.front().device());
+  for (auto& rank : ranks_)
+    devices_.push_back(id_of(rank.device()));
   return caf::none;
 }
 
@@ -126,7 +130,7 @@ caf::error process_group::play_one() {
   if (!is_loopback(us.coordinator.host) && options_.node.listen_host == options{}.node.listen_host)
     options_.node.listen_host = "auto";
   // Whoever hosts the coordinator is reached by everybody as it is.
-  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator());
+  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank);
   if (!node)
     return std::move(node.error());
   node_ = std::move(*node);
@@ -175,14 +179,16 @@ caf::error process_group::meet_others(device_id device) {
                                                         std::move(request)); // the coordinator's sentence comes first
   if (!all)
     return std::move(all.error());
-  if (all->devices_size() != static_cast<int>(us.world_size))
+  if (all->devices_size() != static_cast<int>(us.world_size) || all->node_ids_size() != all->devices_size())
     return make_error(errc::corrupt, fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
                                                  all->devices_size(), us.world_size));
   gpu_sim::GetCommStatusResponse members; // as all of them have it, although one may have gone by now
   members.set_epoch(1);
   *members.mutable_devices() = all->devices();
   size_ = us.world_size;
-  first_device_ = id_of(members.devices(0));
+  for (auto& each : all->devices())
+    devices_.push_back(id_of(each));
+  nodes_.assign(all->node_ids().begin(), all->node_ids().end());
   ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
   auto memory = node_->map_memory(ranks_.front().device());
   if (!memory)
@@ -197,10 +203,17 @@ bool process_group::plays(uint32_t rank) const noexcept {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.rank() == rank; });
 }
 
+bool process_group::has_process_of(uint32_t rank) const {
+  if (nodes_.empty())
+    return true; // this one
+  const auto cluster = client{system_, coordinator(), look_limit}.devices();
+  return !cluster || std::ranges::any_of(cluster->nodes(), [&](auto& x) { return x.node_id() == nodes_.at(rank); });
+}
+
 std::optional<device_id> process_group::device_in_place_of(device_id lost) const {
   if (!node_)
     return std::nullopt;
-  auto cluster = client{system_, coordinator()}.devices();
+  const auto cluster = client{system_, coordinator(), look_limit}.devices();
   if (!cluster)
     return std::nullopt;
   for (auto each : node_->devices_in(*cluster))

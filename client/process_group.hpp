@@ -44,8 +44,10 @@ public:
   /// Those that this process plays, in their order.
   std::vector<rank_communicator>& ranks() noexcept { return ranks_; }
   const std::vector<rank_communicator>& ranks() const noexcept { return ranks_; }
-  /// That of rank 0, when the world began; it may be gone by now, and another one have its rank.
-  device_id first_device() const noexcept { return first_device_; }
+  /// Of all ranks, when the world began; some may be gone by now.
+  const std::vector<device_id>& devices() const noexcept { return devices_; }
+  /// Whether the process of a rank has not ended, as far as the coordinator says within a second.
+  bool has_process_of(uint32_t rank) const;
   /// Whether this process plays the rank.
   bool plays(uint32_t rank) const noexcept;
   /// What the node of this process, which plays one rank, has in place of a device that was lost. None: nothing yet.
@@ -78,7 +80,8 @@ private:
   std::unique_ptr<own_node> node_; ///< Of a process that plays one rank.
   std::optional<client> owner_;    ///< Of the communicator, where this process plays all ranks.
   uint32_t size_ = 0;
-  device_id first_device_;
+  std::vector<device_id> devices_;
+  std::vector<uint64_t> nodes_; ///< By rank, where each is a process.
   std::vector<rank_communicator> ranks_;
 };
 

@@ -21,11 +21,9 @@ caf::expected<node_id> coordinator_state::node_to_drain(const std::string& name_
     if (node.handle->node() == self->node() && !options.own_nodes_may_end)
       return make_error(errc::refused,
                         fmt::format("node {} lives in the coordinator's own process, and ends with it", name_of_it));
-    for (auto& [device, known] : devices.devices())
-      if (known.node == id && ranks_.plays(device))
-        return make_error(errc::refused,
-                          fmt::format("node {} is a program that is a rank: it leaves when the program does",
-                                      name_of_it));
+    if (node.about.plays_rank())
+      return make_error(
+        errc::refused, fmt::format("node {} is a program that is a rank: it leaves when the program does", name_of_it));
     return id;
   }
   std::sort(names.begin(), names.end());

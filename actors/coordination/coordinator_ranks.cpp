@@ -61,6 +61,8 @@ void coordinator_state::answer_ranks(const std::vector<uint64_t>& waiters, const
       auto answer = refusal<proto::RendezvousResponse>(problem);
       answer.set_comm_id(made.commid());
       *answer.mutable_devices() = made.devices();
+      for (auto& each : made.devices())
+        answer.add_node_ids(devices.devices().at(id_of(each)).node.value);
       begin->deliver(std::move(answer));
     } else {
       std::get<1>(waiter.mapped().promise).deliver(verdict<proto::FinalizeResponse>(problem));

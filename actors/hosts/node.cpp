@@ -29,6 +29,7 @@ void node_state::join(const proto::Adopt& x) {
   request.set_hostname(options.hostname);
   request.set_protocol(protocol_version);
   request.set_host_id(options.host_id);
+  request.set_plays_rank(options.plays_rank);
   request.set_route(options.device.streams_options.route);
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())

@@ -17,6 +17,7 @@ struct node_options {
   uint64_t pid = 0;
   uint64_t host_id = this_host(); ///< Processes with the same one have one clock.
   uint32_t devices = 0;
+  bool plays_rank = false;   ///< It is a program that plays a rank itself: nobody drains it.
   device_options device;     ///< For each of them.
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
   caf::timespan period = std::chrono::seconds{10};

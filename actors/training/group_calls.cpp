@@ -156,11 +156,16 @@ void group_calls::next(line& of) {
 std::string group_calls::overdue() const {
   const auto now = self_->clock().now();
   for (auto& [where, each] : lines_)
-    if (!each.under_way.empty() && each.ranks != 0 && now >= each.due)
+    if (!each.under_way.empty() && now >= each.due)
       return fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
                          duration_text(static_cast<uint64_t>(2 * settings_.limit.count())),
                          counted(each.under_way.size(), "operation"), each.communicator);
   return {};
+}
+
+void group_calls::excuse(caf::timespan late) {
+  for (auto& [where, each] : lines_)
+    each.due += late;
 }
 
 proto::CollectiveRequests group_calls::requests_of(const line& of) const {

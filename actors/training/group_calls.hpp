@@ -40,6 +40,8 @@ public:
   /// within the limit; whether it is heard of at all is for the owner to ask now and then, whose timer serves for all
   /// operations: one for each would cost two more wake-ups of a thread.
   std::string overdue() const;
+  /// So much of the time nobody could hear.
+  void excuse(caf::timespan late);
   /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
   /// to have ended, though it was asked several times: its streams may still write.
   void end(done_function done);

@@ -17,6 +17,7 @@ namespace ringmaster::training {
 /// RANK -> TRAINER: I can begin, or cannot and why.
 struct rank_ready {
   device_id device;
+  uint32_t place = 0; ///< Where it stands among all ranks when all are there; as rank_settings has it.
   std::string error;
   uint32_t code = 0; ///< Of the error, as error_from_wire takes it.
 };
@@ -180,7 +181,7 @@ typename Inspector::result_type inspect(Inspector& f, event& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
-  return f(caf::meta::type_name("rank_ready"), x.device, x.error, x.code);
+  return f(caf::meta::type_name("rank_ready"), x.device, x.place, x.error, x.code);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_order& x) {

@@ -19,7 +19,7 @@ void trainer_state::start(trainer_settings settings) {
   self->monitor(settings_.coordinator);
   for (auto device : settings_.devices)
     add(device);
-  news_ = self->clock().now();
+  news_ = ticked_ = self->clock().now();
   self->delayed_send(self, look_every, atom::tick_v);
 }
 
@@ -47,6 +47,8 @@ void trainer_state::choose_world() {
 
 void trainer_state::begin_step() {
   now_ = phase::stepping;
+  if (!calls_)
+    std::ranges::stable_sort(members_, {}, [](auto& x) { return std::pair{!x.ready, x.place}; });
   choose_world();
   if (world_ == 0)
     return await_devices();

@@ -112,6 +112,7 @@ private:
   };
   struct member {
     device_id device;
+    uint32_t place = 0; ///< Ranks are in this order.
     rank_actor handle{};
     bool ready = false;
     std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
@@ -146,8 +147,12 @@ private:
   }
 
   // trainer_devices.cpp: which devices it has ranks on.
+  /// What a rank ends with that takes part no more; its process may have stood still, and says it.
+  static caf::error without(const std::string& why);
   void add(device_id device);
   void gathered();
+  /// It cannot take part: its rank ends, and its process may have another device soon.
+  void refuse(std::vector<member>::iterator which, const caf::error& problem);
   void look_for_devices();
   /// Those that are left cannot run the step; others may come.
   void await_devices();
@@ -169,6 +174,8 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
+  /// This process has stood still for so long, or who watches has let it wait: nobody else was late.
+  void excuse(caf::timespan late);
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
   void ask_after(device_id device);
@@ -197,7 +204,7 @@ private:
   trainer_settings settings_;
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
-  uint32_t world_ = 0, wanted_ = 0;
+  uint32_t world_ = 0, wanted_ = 0, next_place_ = 0;
   told_sides sides_;  ///< Of the step.
   uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
@@ -212,7 +219,7 @@ private:
   step_report report_;
   std::vector<event> events_;
   std::chrono::steady_clock::time_point begun_;
-  caf::actor_clock::time_point news_;
+  caf::actor_clock::time_point news_, ticked_;
   std::set<device_id> lost_;
   size_t abandoning_ = 0;        ///< Answers to come before the next attempt, beside
   std::set<device_id> gives_up_; ///< those of these ranks.

@@ -10,9 +10,14 @@
 
 namespace ringmaster::training {
 
+caf::error trainer_state::without(const std::string& why) {
+  return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
+}
+
 void trainer_state::add(device_id device) {
+  const auto place = next_place_++;
   if (!settings_.starts_ranks) {
-    members_.push_back({.device = device});
+    members_.push_back({.device = device, .place = place});
     return;
   }
   rank_settings its;
@@ -20,8 +25,9 @@ void trainer_state::add(device_id device) {
   its.coordinator = settings_.coordinator;
   its.trainer = self;
   its.device = device;
+  its.place = place;
   its.memory_bytes = settings_.memory_bytes;
-  member added{.device = device};
+  member added{.device = device, .place = place};
   added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));
   self->monitor(added.handle);
@@ -35,30 +41,35 @@ void trainer_state::ready(const rank_ready& x) {
   if (now_ == phase::over || (found == members_.end() && !comes_anew))
     return;
   if (comes_anew) { // in place of a device that its process has lost
-    found = members_.insert(found, {.device = x.device});
+    found = members_.insert(found, {.device = x.device, .place = x.place});
     may_return_ -= may_return_ > 0 ? 1 : 0;
   }
   if (!found->handle) { // from another process, maybe
     found->handle = caf::actor_cast<rank_actor>(self->current_sender());
     self->monitor(found->handle);
   }
-  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
-  if (problem && now_ == phase::gathering && !lost)
-    return end_run(problem);
-  if (problem) {
-    settings_.watcher.note(fmt::format("device {:#x} cannot join: {}", x.device.value, render(problem)));
-    self->demonitor(found->handle.address());
-    self->send_exit(found->handle, caf::exit_reason::user_shutdown);
-    lost_.insert(x.device);
-    members_.erase(found);
-    return now_ == phase::gathering ? gathered() : void();
-  }
+  if (problem)
+    return refuse(found, problem);
   found->ready = true;
   news_ = self->clock().now();
   if (now_ == phase::gathering)
     return gathered();
   settings_.watcher.note(fmt::format("{} has joined, from the next step on", ringmaster::text_of(x.device)));
   joins_ = true;
+}
+
+void trainer_state::refuse(std::vector<member>::iterator which, const caf::error& problem) {
+  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+  if (now_ == phase::gathering && !lost && lost_.empty()) // so would any other be
+    return end_run(problem);
+  settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
+  self->demonitor(which->handle.address());
+  self->send_exit(which->handle, without(render(problem)));
+  lost_.insert(which->device);
+  members_.erase(which);
+  ++may_return_;
+  if (now_ == phase::gathering)
+    gathered();
 }
 
 void trainer_state::gathered() {

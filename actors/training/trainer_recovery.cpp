@@ -10,11 +10,6 @@ namespace ringmaster::training {
 
 namespace {
 
-/// What a rank ends with that takes part no more; its process may have stood still, and says it.
-caf::error without(const std::string& why) {
-  return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
-}
-
 std::string text_of(caf::timespan x) {
   return duration_text(static_cast<uint64_t>(x.count()));
 }
@@ -242,12 +237,23 @@ void trainer_state::give(const training::part_wanted& x, const found_parts& from
   self->send(members_[x.rank].handle, part_found{x.attempt, x.what, std::move(block)});
 }
 
+void trainer_state::excuse(caf::timespan late) {
+  if (late < look_every)
+    return;
+  news_ += late;
+  if (recording_)
+    recording_->due += late;
+  if (calls_)
+    calls_->excuse(late);
+}
+
 void trainer_state::tick() {
   if (now_ == phase::over)
     return;
   self->delayed_send(self, look_every, atom::tick_v);
   look_for_devices();
   const auto now = self->clock().now();
+  excuse(now - std::exchange(ticked_, now) - look_every);
   if (recording_ && now >= recording_->due)
     return on_record(recording_->number,
                      make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the "

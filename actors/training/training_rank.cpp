@@ -77,8 +77,8 @@ void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) 
 }
 
 void training_rank_state::ready(const caf::error& problem) {
-  self->send(settings_.trainer,
-             rank_ready{settings_.device, problem ? render(problem) : std::string{}, problem ? wire_code(problem) : 0});
+  self->send(settings_.trainer, rank_ready{settings_.device, settings_.place, problem ? render(problem) : std::string{},
+                                           problem ? wire_code(problem) : 0});
 }
 
 // -- a step --

@@ -93,15 +93,11 @@ caf::error active_run::resume() {
 }
 
 caf::error active_run::find_devices(trainer_settings& to, process_group* group) {
-  client user{system_, coordinator_};
-  if (group != nullptr) {
-    auto members = user.members(group->ranks().front().id());
-    if (!members)
-      return std::move(members.error());
-    for (auto& each : members->devices())
-      to.devices.push_back(device_id{each.deviceid().value()});
+  if (group != nullptr) { // some may be lost by now: their processes say so, and come with others
+    to.devices = group->devices();
     return caf::none;
   }
+  client user{system_, coordinator_};
   auto there = user.devices(settings_.ranks, settings_.devices_limit);
   if (!there)
     return std::move(there.error());
@@ -126,20 +122,14 @@ rank_settings active_run::rank_with(trainer_actor with) const {
 
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
   caf::scoped_actor self{system_};
-  client user{system_, coordinator_};
   const auto by = notice_of(group);
-  auto first_is_there = [&] {
-    const auto members = user.members(group.ranks().front().id());
-    return members
-           && std::ranges::any_of(members->devices(), [&](auto& x) { return id_of(x) == group.first_device(); });
-  };
   for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
     caf::strong_actor_ptr found;
     self->request(coordinator_, std::chrono::seconds{10}, by)
       .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
     if (found)
       return caf::actor_cast<trainer_actor>(found);
-    if (!first_is_there())
+    if (!group.has_process_of(0))
       return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
   }
@@ -184,8 +174,11 @@ void active_run::follow(const trainer_actor& handle, own_rank* mine) {
     } catch (const std::exception& what) {
       problem_ = make_error(errc::aborted, what.what());
     }
-    if (mine != nullptr && !mine->over())
+    if (mine != nullptr && !mine->over()) {
       mine->look(std::chrono::milliseconds{0});
+      if (mine->over() && mine->problem())
+        watcher_.note(fmt::format("this process plays no rank any more: {}", render(mine->problem())));
+    }
     if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
       stopped_ = true;
       caf::anon_send(handle, atom::expire_v);

@@ -16,6 +16,7 @@ using clock = std::chrono::steady_clock;
 own_rank::own_rank(caf::actor_system& system, process_group& group, rank_settings with)
   : system_(system), group_(group), settings_(std::move(with)), self_(system) {
   settings_.device = id_of(group.ranks().front().device());
+  settings_.place = group.launched()->rank;
   start();
 }
 
@@ -40,10 +41,10 @@ void own_rank::ended(const caf::error& reason) {
 
 void own_rank::look_for_device() {
   constexpr std::chrono::milliseconds look_every{100};
-  if (clock::now() < look_at_)
+  if (!leaves_ && clock::now() < look_at_)
     return;
   look_at_ = clock::now() + look_every;
-  const auto found = group_.device_in_place_of(settings_.device);
+  const auto found = leaves_ ? std::nullopt : group_.device_in_place_of(settings_.device);
   over_ = !found && (leaves_ || clock::now() >= *device_by_);
   if (!found)
     return;

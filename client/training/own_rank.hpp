@@ -10,9 +10,9 @@
 
 namespace ringmaster::training {
 
-/// The rank that this process of a group plays in a training, whatever becomes of its device: where that is lost, and
-/// its node starts another one, the rank joins again with it, between two steps. The process may have stood still, and
-/// have been taken for dead.
+/// The rank that this process of a group plays in a training, whatever becomes of its device: where that is lost,
+/// before the first step or in the middle, and its node starts another one, the rank joins again with it, between two
+/// steps, as the rank that it was. The process may have stood still, and have been taken for dead.
 class own_rank {
 public:
   /// Plays with the device that the group began with. `with.device` is set here.
@@ -21,7 +21,7 @@ public:
 
   /// Does what is to be done by now, after `limit` at most if nothing is; to be called again and again.
   void look(std::chrono::milliseconds limit);
-  /// The trainer needs it no more, or it has no device. It is heard of in `look`.
+  /// The trainer needs it no more, or its node has started no device again in time. It is heard of in `look`.
   bool over() const { return over_; }
   /// Why it is over, where it should not be.
   const caf::error& problem() const { return problem_; }

@@ -38,13 +38,6 @@ void forget_expired(Absences& all, rendezvous_desk::time_point now) {
 
 } // namespace
 
-bool rendezvous_desk::plays(device_id device) const {
-  return std::any_of(groups_.begin(), groups_.end(), [=](auto& group) {
-    auto& ranks = group.second.ranks;
-    return std::any_of(ranks.begin(), ranks.end(), [=](auto& x) { return x.is_here && x.device == device; });
-  });
-}
-
 std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& x) {
   std::vector<number> result;
   for (auto& rank : x.ranks)

@@ -59,8 +59,6 @@ public:
   /// The process of a rank has ended. Where its group gathers it cannot come together, and whoever comes within
   /// `absent_kept` hears so, too: unless the rank comes. Of a group that has come together it says nothing new.
   std::vector<answer> absent(const proto::RankAbsentRequest& x, time_point now = {});
-  /// Whether the device is a rank's in any group.
-  bool plays(device_id device) const;
   /// Groups that nobody is in any more, after a loss.
   std::optional<left_group> next_left();
   /// The limit has passed. None: it has been answered.

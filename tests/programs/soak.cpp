@@ -66,16 +66,16 @@ struct memory_watch {
   void look(uint64_t now) { least = std::min(least, now); }
   void minute_ends() { bytes.push_back(std::exchange(least, UINT64_MAX)); }
 
-  /// Whether the least of the second half of the time is more than that of the quarter before it, by a tenth and what
-  /// it may differ. In the first quarter it takes what it needs once: threads keep blocks that they have freed.
+  /// Whether the least of the last quarter of the time is more than that of the second, by a tenth and what it may
+  /// differ. In the first it takes what it needs once: threads keep blocks that they have freed.
   bool grows() const {
     constexpr size_t minutes_min = 8;
     constexpr uint64_t difference = 16u << 20;
     if (bytes.size() < minutes_min)
       return false;
-    const auto quarter = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 4);
-    const auto half = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2);
-    const auto before = *std::min_element(quarter, half), then = *std::min_element(half, bytes.end());
+    const auto quarter = static_cast<ptrdiff_t>(bytes.size() / 4);
+    const auto before = *std::min_element(bytes.begin() + quarter, bytes.begin() + 2 * quarter);
+    const auto then = *std::min_element(bytes.end() - quarter, bytes.end());
     return then > before + before / 10 + difference;
   }
 

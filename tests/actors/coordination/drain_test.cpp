@@ -186,13 +186,19 @@ TEST_CASE("drain: twice is once, and both are told") {
 TEST_CASE("drain: whom the coordinator cannot do without, and who is a rank itself, is not drained") {
   drained_cluster x{proto::SHRINK};
   CHECK(x.host.wait_for(x.drain("nobody")).error() == "there is no node \"nobody\"; there are leaver");
-  proto::RendezvousRequest rank;
-  rank.set_group("world");
-  rank.set_world_size(2);
-  rank.set_device_id(4);
-  rank.set_timeout_ns(60'000'000'000);
-  auto waits = x.host.ask<proto::RendezvousResponse>(x.cluster.host, rank);
-  CHECK(contains(x.host.wait_for(x.drain()).error(), "node leaver is a program that is a rank"));
+  node_options settings;
+  settings.name = "rank-0";
+  settings.devices = 1;
+  settings.plays_rank = true;
+  settings.device = x.cluster.device_settings;
+  settings.coordinator = x.cluster.host;
+  auto rank = x.cluster.sys.spawn(node, settings);
+  proto::ClusterInfoRequest all;
+  all.set_min_devices(5);
+  all.set_timeout_ns(1'000'000'000);
+  auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(all);
+  REQUIRE(info.devices_size() == 5);
+  CHECK(contains(x.host.wait_for(x.drain("rank-0")).error(), "node rank-0 is a program that is a rank"));
   x.coordinator().options.own_nodes_may_end = false;
   CHECK(contains(x.host.wait_for(x.drain()).error(), "lives in the coordinator's own process"));
 }

@@ -9,33 +9,57 @@ using namespace ringmaster::training;
 
 namespace {
 
-constexpr uint32_t ranks = 2;
 constexpr uint64_t steps = 4, batch = 6;
 constexpr uint32_t layers = 4;
 
-/// A run whose ranks are started by others than the trainer, on two of four devices.
+/// A run whose ranks are started by others than the trainer; as many devices are to spare.
 struct run_of_processes {
-  explicit run_of_processes(uint64_t seed)
-    : cluster{training_devices(2 * ranks, seed)}, run{cluster, small_job("ddp", layers, batch, batch), ranks, steps} {
+  explicit run_of_processes(uint64_t seed, uint32_t count)
+    : ranks(count), cluster{journaled_devices(2 * ranks, seed)}, run{cluster, small_job("ddp", layers, batch, batch),
+                                                                     ranks, steps} {
     const auto info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     for (auto& each : info.devices())
       ids.push_back(id_of(each.metadata()));
     run.settings.starts_ranks = false;
-    run.settings.mirror = true;
+    run.settings.record = numbered_record;
     run.start();
-    for (uint32_t i = 0; i < ranks; ++i)
-      start_rank(i);
   }
 
-  void start_rank(uint32_t device) {
+  /// The device may be lost.
+  void start_rank(uint32_t place, uint32_t device) {
     rank_settings its;
     its.job = run.job;
     its.coordinator = cluster.host;
     its.trainer = run.handle;
     its.device = ids[device];
+    its.place = place;
     started.push_back(cluster.sys.spawn(training_rank, its));
   }
+  void start_ranks() {
+    for (uint32_t i = 0; i < ranks; ++i)
+      start_rank(i, i);
+  }
+  void check_weights() const {
+    REQUIRE(run.problem() == "");
+    const auto alone = weights_alone(batch, steps, layers);
+    for (uint32_t layer = 0; layer < layers; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
+  /// Which devices took part in the last step, in the order of their ranks.
+  std::vector<device_id> last_ranks() const {
+    std::vector<device_id> result;
+    const auto records = cluster.log->read();
+    REQUIRE(records);
+    for (auto& record : *records)
+      if (record.training_step().step() == steps - 1) {
+        result.clear();
+        for (auto id : record.training_step().device_ids())
+          result.push_back(device_id{id});
+      }
+    return result;
+  }
 
+  uint32_t ranks;
   simulated_cluster cluster;
   simulated_training run;
   std::vector<device_id> ids;
@@ -45,25 +69,24 @@ struct run_of_processes {
 } // namespace
 
 TEST_CASE("where all ranks have lost their devices, those that come in their place begin the step again") {
-  const auto alone = weights_alone(batch, steps, layers);
   uint64_t waited = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
-    run_of_processes x{seed};
+    run_of_processes x{seed, 2};
+    x.run.settings.mirror = true;
+    x.start_ranks();
     x.run.run_steps(1);
     x.run.run_messages(seed * 5);
     if (x.run.outcome)
       continue;
-    for (uint32_t i = 0; i < ranks; ++i)
+    for (uint32_t i : {0u, 1u})
       x.run.kill(i);
     x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0 || x.run.outcome; });
-    for (uint32_t i = 0; i < ranks; ++i)
-      x.start_rank(ranks + i);
+    for (uint32_t i : {0u, 1u})
+      x.start_rank(i, 2 + i);
     x.run.finish();
-    REQUIRE(x.run.problem() == "");
+    x.check_weights();
     waited += x.run.notes_with("cannot be run by 0 ranks");
-    for (uint32_t layer = 0; layer < layers; ++layer)
-      CHECK(distance(x.run.weights(layer), alone[layer]) < 1e-12);
   }
   CHECK(waited > 20);
 }
@@ -72,7 +95,8 @@ TEST_CASE("where no process is left nobody is waited for, and devices that do no
   for (auto reason : {caf::exit_reason::remote_link_unreachable, caf::exit_reason::kill}) {
     const bool may_return = reason == caf::exit_reason::kill;
     CAPTURE(may_return);
-    run_of_processes x{7};
+    run_of_processes x{7, 2};
+    x.start_ranks();
     x.run.run_steps(1);
     const auto before = x.cluster.scheduler.clock().now();
     for (auto& each : x.started)
@@ -82,5 +106,41 @@ TEST_CASE("where no process is left nobody is waited for, and devices that do no
     const auto waited = x.cluster.scheduler.clock().now() - before;
     CHECK((waited > x.run.settings.patience) == may_return);
     CHECK(waited < x.run.settings.patience + std::chrono::seconds{5});
+  }
+}
+
+TEST_CASE("a rank whose device was lost before it could begin is told so, and joins with the next one") {
+  for (uint32_t lost : {0u, 1u}) {
+    CAPTURE(lost);
+    run_of_processes x{3, 2};
+    x.run.kill(lost);
+    x.cluster.run_until([&] { return x.cluster.scheduler.jobs.empty(); });
+    x.start_ranks();
+    std::string told;
+    x.cluster.self->monitor(x.started[lost]);
+    x.cluster.run_until([&] { return x.run.notes_with("cannot join: ") == 1; });
+    x.start_rank(lost, 2);
+    x.run.finish();
+    x.check_weights();
+    x.cluster.self->receive([&](const caf::down_msg& down) { told = render(down.reason); });
+    CHECK(told.find("the run goes on without this rank: ") != std::string::npos); // its process looks for another one
+    CHECK(x.run.reports.back().ranks == 2);
+  }
+}
+
+TEST_CASE("a rank that joins again is the rank that it was, whoever has gone on meanwhile") {
+  for (uint32_t lost : {0u, 1u, 2u}) {
+    CAPTURE(lost);
+    run_of_processes x{5, 3};
+    x.start_ranks();
+    x.run.run_steps(1);
+    x.run.kill(lost);
+    x.cluster.run_until([&] { return x.run.notes_with("is given up") > 0 || x.run.outcome; });
+    x.start_rank(lost, 3);
+    x.run.finish();
+    x.check_weights();
+    auto ranks = std::vector<device_id>(x.ids.begin(), x.ids.begin() + 3);
+    ranks[lost] = x.ids[3];
+    CHECK(x.last_ranks() == ranks);
   }
 }

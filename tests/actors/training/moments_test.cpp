@@ -54,18 +54,6 @@ std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
   return result;
 }
 
-simulation_options journaled_devices(uint32_t count) {
-  auto result = training_devices(count);
-  result.journaled = true;
-  return result;
-}
-
-proto::TrainingStep numbered_record(uint64_t step) {
-  proto::TrainingStep result;
-  result.set_step(step);
-  return result;
-}
-
 /// Another layer, of which each pass takes two seconds of virtual time.
 class long_layer final : public layer {
 public:
@@ -198,6 +186,22 @@ TEST_CASE("ranks that compute for longer than they may be silent say a word betw
   run.run();
   CHECK(run.problem() == "");
   CHECK(run.notes.empty());
+}
+
+TEST_CASE("a process that stands still for longer than ranks may be silent takes nobody else for late") {
+  for (uint64_t messages = 0; messages < 40; ++messages) {
+    CAPTURE(messages);
+    simulated_cluster cluster{training_devices(2)};
+    simulated_training run{cluster, moments_job("ddp"), 2, 3};
+    run.start();
+    run.run_steps(1);
+    run.run_messages(messages);
+    cluster.scheduler.advance_time(std::chrono::seconds{66}); // what is due comes before what it waits for
+    run.finish();
+    CHECK(run.problem() == "");
+    CHECK(run.notes_with("nothing has happened") == 0);
+    CHECK(run.notes_with("has not told") == 0);
+  }
 }
 
 TEST_CASE("a device that is slow costs time, and nothing else") {

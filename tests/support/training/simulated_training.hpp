@@ -94,6 +94,19 @@ inline simulation_options training_devices(uint32_t count, uint64_t seed = 1) {
   return result;
 }
 
+/// With a journal, in memory.
+inline simulation_options journaled_devices(uint32_t count, uint64_t seed = 1) {
+  auto result = training_devices(count, seed);
+  result.journaled = true;
+  return result;
+}
+
+inline proto::TrainingStep numbered_record(uint64_t step) {
+  proto::TrainingStep result;
+  result.set_step(step);
+  return result;
+}
+
 inline std::vector<double> weights_of(const computed_world& world, const training_job& job, uint32_t layer) {
   std::vector<double> result;
   for (uint32_t p = 0; p < job.layers[layer]->parameters().size(); ++p) {

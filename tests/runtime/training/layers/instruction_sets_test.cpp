@@ -1,4 +1,5 @@
-// Training on another machine gives the same bits: what is computed in vectors is compared between instruction sets.
+// Products and optimizers give the same bits on another machine: what is computed in vectors is compared between
+// instruction sets. What takes exp or tanh has them from the C library.
 #include "runtime/training/layers/matrix_products.hpp"
 #include "runtime/training/layers/optimizer.hpp"
 #include "tests/support/training/layer_checks.hpp"
