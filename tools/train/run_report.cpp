@@ -161,6 +161,10 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
       .member("ranks", each.ranks)
       .end();
   json.end();
+  json.list("step_times"); // in seconds, each of the attempt that was done
+  for (auto& [step, each] : steps)
+    json.value(each.seconds);
+  json.end();
   json.list("step_losses");
   for (auto& [step, each] : steps)
     json.value(each.loss);

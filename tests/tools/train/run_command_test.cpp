@@ -80,6 +80,9 @@ TEST_CASE("a device that is killed costs its step, no more") {
   REQUIRE(losses.size() == whole.size());
   for (size_t i = 0; i < whole.size(); ++i)
     CHECK(losses[i] == doctest::Approx(whole[i]).epsilon(1e-9));
+  const auto times = list_of(found, "step_times");
+  CHECK(times.size() == losses.size());
+  CHECK(std::ranges::all_of(times, [](double x) { return x > 0 && x < 60; }));
 }
 
 TEST_CASE("a device is killed in the step that was named, or right behind it, also in the last one") {
