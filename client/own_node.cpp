@@ -149,8 +149,8 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
     if (ended)
       return ended;
   }
-  return make_error(errc::timed_out, fmt::format("the devices of node {} had not joined after {}", name_,
-                                                 duration_text(static_cast<uint64_t>(limit.count()))));
+  return make_error(errc::timed_out,
+                    fmt::format("the devices of node {} had not joined after {}", name_, duration_text(limit)));
 }
 
 std::vector<device_id> own_node::devices_in(const proto::ClusterInfo& cluster) const {

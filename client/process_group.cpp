@@ -22,10 +22,6 @@ using steady = std::chrono::steady_clock;
 /// For the coordinator, where who asks has other things to do, and asks again.
 constexpr caf::timespan look_limit = std::chrono::seconds{1};
 
-std::string text_of(caf::timespan x) {
-  return duration_text(static_cast<uint64_t>(x.count()));
-}
-
 void pause(caf::actor_system& system, caf::timespan time) {
   caf::scoped_actor self{system};
   self->receive(caf::after(time) >> [] {});
@@ -54,10 +50,10 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
       return make_error(errc::timed_out,
                         fmt::format("rank 0 was not found at {} ({}) within {}. MASTER_ADDR and MASTER_PORT, or "
                                     "RINGMASTER_COORDINATOR=HOST:PORT, say on every rank where it is. Why: {}",
-                                    where, us.coordinator_origin, text_of(limit), render(found.error())));
+                                    where, us.coordinator_origin, duration_text(limit), render(found.error())));
     if (now >= began + worth_a_word && !std::exchange(told, true))
       spdlog::warn("rank {} waits for rank 0 at {} ({}), for {} at most: {}", us.rank, where, us.coordinator_origin,
-                   text_of(limit), render(found.error()));
+                   duration_text(limit), render(found.error()));
     pause(system, try_again);
   }
 }
@@ -258,7 +254,7 @@ void process_group::await_leaving() {
       return;
     if (steady::now() >= give_up) {
       spdlog::warn("rank 0 ends the coordinator after {}, while {} of other ranks are there",
-                   text_of(options_.ranks.leave_timeout),
+                   duration_text(options_.ranks.leave_timeout),
                    counted(static_cast<uint64_t>(there->nodes_size()), "process"));
       return;
     }

@@ -140,7 +140,7 @@ void coordinator_state::expire(uint64_t number) {
   if (auto waiter = info_waiters_.extract(number))
     return deliver_info(waiter.mapped().request, waiter.mapped().promise);
   if (auto waiter = waiting_ranks_.find(number); waiter != waiting_ranks_.end())
-    if (auto late = ranks_.expired(number, duration_text(static_cast<uint64_t>(waiter->second.limit.count()))))
+    if (auto late = ranks_.expired(number, duration_text(waiter->second.limit)))
       answer_ranks(late->to, {}, late->problem);
 }
 

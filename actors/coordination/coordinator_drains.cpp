@@ -103,7 +103,7 @@ void coordinator_state::drain_expired(uint64_t number) {
     let_stay(call.mapped().node);
   auto problem = make_error(errc::timed_out,
                             fmt::format("node {} was not drained within {}: {}", devices.name_of(call.mapped().node),
-                                        duration_text(static_cast<uint64_t>(call.mapped().limit.count())), *waited));
+                                        duration_text(call.mapped().limit), *waited));
   say_silence(call.mapped().node, problem, refuse_by(call.mapped().promise));
 }
 

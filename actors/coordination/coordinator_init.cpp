@@ -107,7 +107,7 @@ void coordinator_state::ask_for_sign(uint64_t number, device_id id, bool again) 
         return heard(std::nullopt);
       if (!again) // it may be we who stood still
         return ask_for_sign(number, id, true);
-      auto silence = duration_text(static_cast<uint64_t>(2 * silence_max().count()));
+      auto silence = duration_text(2 * silence_max());
       init_calls_.at(number).silent += fmt::format("; {} gave no sign of life for {} and was ended",
                                                    devices.text_of(id), silence);
       fence(id, {fmt::format("it gave no sign of life for {} when a communicator wanted it", silence), "coordinator",

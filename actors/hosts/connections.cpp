@@ -148,7 +148,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
         told = true;
         spdlog::info("waits for {}:{}, which accepts connections and does not answer: whoever listens there stands "
                      "still, or is no process of ringmaster; for {} at most",
-                     there.host, there.port, duration_text(static_cast<uint64_t>(limit.count())));
+                     there.host, there.port, duration_text(limit));
       }
     if (self->mailbox().empty())
       problem = no_more_connecting::error();

@@ -124,12 +124,11 @@ void start_later(supervisor_pointer self, size_t index, const caf::error& reason
   auto& st = self->state;
   auto& child = st.children[index];
   const auto delay = restart_delay(++child.starved, st.options.period);
-  const auto again = duration_text(static_cast<uint64_t>(delay.count()));
+  const auto again = duration_text(delay);
   if (child.starved == 1)
     spdlog::warn("supervisor {}: child {} cannot be started: {}; the others go on. It is tried again in {}, then after "
                  "twice as long each time, every {} in the end",
-                 st.options.name, child.spec.name, reason_text(reason), again,
-                 duration_text(static_cast<uint64_t>(st.options.period.count())));
+                 st.options.name, child.spec.name, reason_text(reason), again, duration_text(st.options.period));
   else
     spdlog::debug("supervisor {}: child {} is tried again in {}: {}", st.options.name, child.spec.name, again,
                   reason_text(reason));

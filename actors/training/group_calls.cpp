@@ -158,8 +158,8 @@ std::string group_calls::overdue() const {
   for (auto& [where, each] : lines_)
     if (!each.under_way.empty() && now >= each.due)
       return fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
-                         duration_text(static_cast<uint64_t>(2 * settings_.limit.count())),
-                         counted(each.under_way.size(), "operation"), each.communicator);
+                         duration_text(2 * settings_.limit), counted(each.under_way.size(), "operation"),
+                         each.communicator);
   return {};
 }
 

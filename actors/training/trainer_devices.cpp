@@ -116,7 +116,7 @@ void trainer_state::await_devices() {
   if (may_come && !short_since_) {
     short_since_ = now;
     settings_.watcher.note(fmt::format("{}; devices in place of those that are lost are awaited for {}", what,
-                                       duration_text(static_cast<uint64_t>(settings_.patience.count()))));
+                                       duration_text(settings_.patience)));
   }
   if (may_come && now - *short_since_ < settings_.patience) {
     now_ = phase::recovering;

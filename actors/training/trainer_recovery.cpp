@@ -8,14 +8,6 @@
 
 namespace ringmaster::training {
 
-namespace {
-
-std::string text_of(caf::timespan x) {
-  return duration_text(static_cast<uint64_t>(x.count()));
-}
-
-} // namespace
-
 void trainer_state::recover(const std::string& why) {
   now_ = phase::recovering;
   if (!why.empty()) {
@@ -258,12 +250,12 @@ void trainer_state::tick() {
     return on_record(recording_->number,
                      make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the "
                                                              "journal has it",
-                                                             text_of(settings_.operation_limit))));
+                                                             duration_text(settings_.operation_limit))));
   if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
     return recover(why);
   if (now - news_ < settings_.patience)
     return;
-  const auto patience = text_of(settings_.patience);
+  const auto patience = duration_text(settings_.patience);
   if (now_ == phase::gathering) {
     for (auto& each : members_)
       if (!each.ready) {

@@ -75,8 +75,7 @@ caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
                                                        now ? now->asyncerror() : render(now.error())));
     if (ended)
       return calls.error();
-    return now ? make_error(errc::timed_out, fmt::format("{}: it has not ended within {}", who,
-                                                         duration_text(static_cast<uint64_t>(limit.count()))))
+    return now ? make_error(errc::timed_out, fmt::format("{}: it has not ended within {}", who, duration_text(limit)))
                : std::move(now.error());
   }
 }

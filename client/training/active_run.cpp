@@ -133,8 +133,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
       return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
   }
-  return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}",
-                                                 duration_text(static_cast<uint64_t>(find_limit.count()))));
+  return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}", duration_text(find_limit)));
 }
 
 caf::error active_run::play(process_group& group) {

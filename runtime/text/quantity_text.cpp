@@ -47,6 +47,10 @@ std::string duration_text(uint64_t ns) {
   return ns < 1'000'000'000 ? number(value / 1e6) + " ms" : number(value / 1e9) + " s";
 }
 
+std::string duration_text(std::chrono::nanoseconds x) {
+  return duration_text(static_cast<uint64_t>(x.count()));
+}
+
 std::string long_duration_text(double s) {
   if (s < 1)
     return number(s * 1e3) + " ms";

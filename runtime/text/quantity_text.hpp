@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,7 @@ std::string bytes_text(uint64_t bytes);
 std::string size_text(uint64_t bytes);
 /// "870 ns", "12.5 us", "3.21 ms", "1.5 s".
 std::string duration_text(uint64_t ns);
+std::string duration_text(std::chrono::nanoseconds x); ///< Nothing negative.
 /// Of what may last for years: "250 ms", "30 s", "13.6 min", "3.09 h", "54 d". Nothing negative.
 std::string long_duration_text(double s);
 /// "870", "12.5 k", "3.21 M", "1.5 G".

@@ -60,8 +60,7 @@ caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& wh
       return problem;
     if (!std::exchange(told, true))
       fmt::print(err, "ringmaster {}: {} free here, {} wanted: waits {} for the others\n", who,
-                 counted(free_devices(*cluster).size(), "device"), wanted,
-                 duration_text(static_cast<uint64_t>(patience.count())));
+                 counted(free_devices(*cluster).size(), "device"), wanted, duration_text(patience));
   }
 }
 
