@@ -11,6 +11,8 @@ using rank_actor = caf::typed_actor<
   // TRAINER: run a step; what it waited for; give it up.
   caf::reacts_to<step_order>, caf::reacts_to<exchange_ended>, caf::reacts_to<room_wanted>, caf::reacts_to<part_found>,
   caf::replies_to<step_abandoned>::with<uint64_t>,
+  // TRAINER: give your memory back, and end.
+  caf::replies_to<run_over>::with<uint64_t>,
   // TRAINER: for another rank, or for a checkpoint.
   caf::replies_to<part_request>::with<byte_block>,
   // INTERNAL: go on computing, if the step has not been given up meanwhile.

@@ -117,6 +117,9 @@ struct step_abandoned {
   uint64_t attempt = 0;
 };
 
+/// TRAINER -> RANK: give your memory back, and end. The answer, of no meaning, comes when others may have the memory.
+struct run_over {};
+
 // Each crosses the network, field by field.
 
 template <class Inspector>
@@ -237,5 +240,9 @@ typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_abandoned& x) {
   return f(caf::meta::type_name("step_abandoned"), x.attempt);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, run_over&) {
+  return f(caf::meta::type_name("run_over"));
 }
 } // namespace ringmaster::training

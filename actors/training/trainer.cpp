@@ -200,19 +200,37 @@ void trainer_state::end_run(const caf::error& problem) {
   auto over = [this, problem](const caf::error& unended) { // no stream touches the ranks' memory any more
     if (unended)
       settings_.watcher.note(render(unended));
-    for (auto& each : members_) {
-      if (!each.handle)
-        continue;
-      self->demonitor(each.handle.address());
-      self->send_exit(each.handle, caf::exit_reason::user_shutdown);
-    }
-    settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
-    self->quit();
+    let_ranks_go([this, problem] {
+      settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
+      self->quit();
+    });
   };
   if (calls_)
     calls_->end(over);
   else
     over(caf::none);
+}
+
+void trainer_state::let_ranks_go(std::function<void()> then) {
+  auto left = std::make_shared<size_t>(members_.size() + 1);
+  auto one_gone = [left, then] {
+    if (--*left == 0)
+      then();
+  };
+  for (auto& each : members_) {
+    if (!each.handle) {
+      one_gone();
+      continue;
+    }
+    self->demonitor(each.handle.address());
+    self->request(each.handle, ending_limit, run_over{})
+      .then([one_gone](uint64_t) { one_gone(); },
+            [this, one_gone, handle = each.handle](const caf::error&) { // it computes still, or is gone
+              self->send_exit(handle, caf::exit_reason::user_shutdown);
+              one_gone();
+            });
+  }
+  one_gone();
 }
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings) {

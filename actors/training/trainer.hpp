@@ -99,7 +99,7 @@ public:
 
 private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
-  /// For the last image of a run that is told to end.
+  /// For the last image of a run that is told to end, and for ranks to give their memory back.
   static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
   /// So that whoever has failed is known to be lost before the next attempt, or most often.
   static constexpr caf::timespan breath = std::chrono::milliseconds{20};
@@ -133,6 +133,8 @@ private:
   };
 
   void begin_step();
+  /// When they have given their memory back, so that whoever comes next finds it free.
+  void let_ranks_go(std::function<void()> then);
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all.
   void choose_world();
   void arrived(rank_arrival& x);

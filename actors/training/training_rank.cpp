@@ -136,6 +136,26 @@ uint64_t training_rank_state::abandon(uint64_t attempt) {
   return attempt;
 }
 
+caf::result<uint64_t> training_rank_state::leave() {
+  stop();
+  auto promise = self->make_response_promise<uint64_t>();
+  auto freed = [this, promise]() mutable {
+    promise.deliver(uint64_t{0});
+    self->quit(caf::exit_reason::user_shutdown);
+  };
+  if (!store_) {
+    freed();
+    return promise;
+  }
+  gpu_sim::DeviceId id;
+  id.set_value(settings_.device.value);
+  proto::FreeRequest request;
+  request.mutable_address()->set_value(store_->address());
+  self->request(settings_.coordinator, settings_.request_limit, id, request)
+    .then([freed](const proto::FreeResponse&) mutable { freed(); }, [freed](const caf::error&) mutable { freed(); });
+  return promise;
+}
+
 byte_block training_rank_state::part(const part_request& x) const {
   auto found = computation_ ? computation_->part(x.step, x.what) : std::nullopt;
   if (!found)
@@ -294,6 +314,7 @@ rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_ra
           [&state](const room_wanted& x) { state.make_room(x); },
           [&state](const part_found& x) { state.restored(x); },
           [&state](const step_abandoned& x) { return state.abandon(x.attempt); },
+          [&state](const run_over&) { return state.leave(); },
           [&state](const part_request& x) { return state.part(x); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }

@@ -42,6 +42,7 @@ public:
   void make_room(const room_wanted& x);
   void restored(const part_found& x);
   uint64_t abandon(uint64_t attempt);
+  caf::result<uint64_t> leave();
   /// Behind a look at the mailbox.
   void go_on(uint64_t attempt);
   byte_block part(const part_request& x) const;

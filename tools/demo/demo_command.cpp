@@ -108,7 +108,8 @@ class demo_call final : public configured_call {
     if (!right)
       return std::move(right.error());
     if (!joined)
-      fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto)\n", opts.journal.dir);
+      fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto; ./run build makes ringmaster)\n",
+                 opts.journal.dir);
     fmt::print("{}\n", *right ? "Every result was right." : "A result was WRONG.");
     return *right ? exit_ok : exit_failed;
   }

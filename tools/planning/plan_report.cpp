@@ -102,6 +102,8 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
     text += fmt::format(" {} {:.1f}", name, bytes / giga);
   text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga,
                       x.asked.system.room_bytes() / giga);
+  if (not_calibrated(x.asked.system, x.asked.filter.attention).empty())
+    text += "as Megatron Core of today reaches it; other software takes up to 1.6 times as long: docs/cost_models.md\n";
   if (plan.cost.host_bytes > 0)
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
@@ -201,6 +203,7 @@ std::string report_of(const plan_outcome& x) {
     text += fmt::format("not calibrated: {}\n", why);
   if (x.found.best.empty())
     return text + nothing_text(x);
+  text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n";
   text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());
   for (auto& each : x.best)
     text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, x.asked.system.room_bytes()),

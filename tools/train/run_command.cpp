@@ -134,6 +134,9 @@ class run_call final : public configured_call {
       return problem;
     if (auto problem = predicted ? trace(found, predicted->measured_costs) : caf::error{})
       return problem;
+    for (auto& file : {opts_.svg, predicted ? opts_.trace : ""})
+      if (!file.empty() && !opts_.json)
+        fmt::print(to.out, "Wrote {}.\n", file);
     return exit_ok;
   }
 

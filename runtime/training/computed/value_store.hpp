@@ -25,6 +25,8 @@ class value_store {
 public:
   /// The range [address, address + memory.size()) of a device, and where this process has it.
   value_store(std::span<std::byte> memory, uint64_t address);
+  /// On the device, of the range.
+  uint64_t address() const { return address_; }
 
   /// A block, its bytes behind `used` zeroed. Errors: out_of_memory, with what is free.
   caf::expected<block_pointer> make(uint64_t bytes, uint64_t used);

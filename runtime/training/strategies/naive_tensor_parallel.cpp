@@ -55,7 +55,7 @@ strategy run_naive_tensor_parallel(rank& self, const model& m) {
 
 const known_strategy naive_tensor_parallel{
   .name = "tensor-naive",
-  .what = "ranks have columns of each layer and gather what they make (--tensor, --data)",
+  .what = "ranks have columns of each layer and gather what they make (--tensor; the rest is data parallel)",
   .run = run_naive_tensor_parallel,
   .check = check_tensor_parallel,
   .shape = tensor_parallel_shape,

@@ -122,7 +122,7 @@ caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
 
 const known_strategy tensor_parallel{
   .name = "tensor",
-  .what = "tensor parallel: ranks share each layer (--tensor, --data, --sequence-parallel)",
+  .what = "tensor parallel: ranks share each layer (--tensor, --sequence-parallel; the rest is data parallel)",
   .run = run_tensor_parallel,
   .check = check_tensor_parallel,
   .shape = tensor_parallel_shape,

@@ -128,6 +128,19 @@ TEST_CASE("whoever dies while the ranks gather costs the others nothing") {
   CHECK(before_the_first_step > 10);
 }
 
+TEST_CASE("a training begins as soon as another one has ended, and finds the devices' memory free") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{training_devices(2, seed)};
+    simulated_training first{cluster, small_job("ddp", 4, 6, 6), 2, 1}, next{cluster, small_job("ddp", 4, 6, 6), 2, 1};
+    first.start();
+    cluster.run_until([&] { return first.outcome.has_value(); }); // and not a message longer
+    first.handle = nullptr;
+    next.run();
+    CHECK(next.problem() == "");
+  }
+}
+
 TEST_CASE("what all ranks have begun together is called together, and a rank alone calls nothing") {
   constexpr int steps = 3;
   const auto alone = weights_alone(6, steps, 8, "ddp-overlap");
