@@ -177,6 +177,10 @@ void trainer_state::told_to_end() {
   };
   if (std::exchange(ending_, true))
     return end_without(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
+  if (now_ == phase::recovering && image_.step == step_ && !image_.parts.empty()) {
+    show(image_);
+    return end_run(told);
+  }
   if (now_ == phase::recovering)
     return end_without("a rank was lost just then");
   self->delayed_send(self, ending_limit, atom::expire_v);

@@ -153,6 +153,8 @@ private:
   static caf::error without(const std::string& why);
   void add(device_id device);
   void gathered();
+  /// Its process may have ended before it could say a word.
+  void ask_whether_it_comes(device_id device);
   /// It cannot take part: its rank ends, and its process may have another device soon.
   void refuse(std::vector<member>::iterator which, const caf::error& problem);
   void look_for_devices();

@@ -40,7 +40,9 @@ void trainer_state::ready(const rank_ready& x) {
   const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
   if (now_ == phase::over || (found == members_.end() && !comes_anew))
     return;
-  if (comes_anew) { // in place of a device that its process has lost
+  if (comes_anew) { // in place of a device that its process has lost, maybe before it could say so
+    std::erase_if(members_, [&](auto& y) { return !y.ready && y.place == x.place; });
+    found = members_.end();
     found = members_.insert(found, {.device = x.device, .place = x.place});
     may_return_ -= may_return_ > 0 ? 1 : 0;
   }
@@ -59,7 +61,8 @@ void trainer_state::ready(const rank_ready& x) {
 }
 
 void trainer_state::refuse(std::vector<member>::iterator which, const caf::error& problem) {
-  const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+  const auto code = code_of(problem);
+  const bool lost = code == errc::device_lost || code == errc::unknown_device || code == errc::timed_out;
   if (now_ == phase::gathering && !lost && lost_.empty()) // so would any other be
     return end_run(problem);
   settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
@@ -70,6 +73,24 @@ void trainer_state::refuse(std::vector<member>::iterator which, const caf::error
   ++may_return_;
   if (now_ == phase::gathering)
     gathered();
+}
+
+void trainer_state::ask_whether_it_comes(device_id device) {
+  gpu_sim::DeviceId id;
+  id.set_value(device.value);
+  self->request(settings_.coordinator, settings_.operation_limit, id)
+    .then([](const device_handle&) {},
+          [this, device](const caf::error& problem) {
+            const auto found = std::ranges::find(members_, device, &member::device);
+            const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+            if (!lost || now_ != phase::gathering || found == members_.end() || found->handle)
+              return;
+            settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device), render(problem)));
+            lost_.insert(device);
+            members_.erase(found);
+            ++may_return_;
+            gathered();
+          });
 }
 
 void trainer_state::gathered() {

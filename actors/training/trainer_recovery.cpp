@@ -44,8 +44,9 @@ void trainer_state::have_given_up(const member& each) {
   };
   self->request(each.handle, settings_.patience, step_abandoned{attempt_})
     .then([done](uint64_t) { done(); },
-          [this, done, handle = each.handle](const caf::error&) {
-            self->send_exit(handle, without("it did not give up its step in time")); // it hangs, or is gone
+          [this, done, attempt = attempt_, device = each.device](const caf::error& problem) {
+            if (attempt == attempt_ && problem == caf::sec::request_timeout)
+              drop(device, "its rank did not give up its step in time"); // it hangs
             done();
           });
 }
@@ -205,9 +206,8 @@ void trainer_state::part_wanted(const training::part_wanted& x) {
     return;
   news_ = self->clock().now();
   auto sources = parts().sources_of(x.what);
-  if (!sources)
-    return end_run(make_error(errc::aborted,
-                              fmt::format("step {}: nobody has finished the whole of layer {}", step_, x.what.layer)));
+  if (!sources) // who had it is gone, and was of no use in this step: it goes back
+    return recover(fmt::format("nobody has the whole of layer {} as of step {} any more", x.what.layer, step_));
   gather(*sources, [this, x](const caf::expected<found_parts>& found) {
     if (!is_current(x.attempt))
       return;
@@ -253,13 +253,20 @@ void trainer_state::tick() {
                                                              duration_text(settings_.operation_limit))));
   if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
     return recover(why);
+  if (now_ == phase::gathering && !settings_.starts_ranks)
+    for (auto& each : members_)
+      if (!each.handle)
+        ask_whether_it_comes(each.device);
   if (now - news_ < settings_.patience)
     return;
   const auto patience = duration_text(settings_.patience);
   if (now_ == phase::gathering) {
     for (auto& each : members_)
       if (!each.ready) {
-        lost_.insert(each.device);
+        if (settings_.starts_ranks)
+          lost_.insert(each.device);
+        else
+          ++may_return_; // late, or gone
         settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
                                            patience));
       }

@@ -158,7 +158,7 @@ caf::error active_run::play(process_group& group) {
                       fmt::format("rank 0 has the trainer, and is gone, so the run ends: {}. From checkpoints, if it "
                                   "wrote any, another run goes on (--checkpoint DIR --resume)",
                                   render(*trainer_ended)));
-  return mine.problem();
+  return trainer_ended ? caf::error{} : mine.problem(); // the run has come to its end without it
 }
 
 void active_run::follow(const trainer_actor& handle, own_rank* mine) {

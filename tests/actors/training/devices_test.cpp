@@ -22,6 +22,7 @@ struct run_of_processes {
       ids.push_back(id_of(each.metadata()));
     run.settings.starts_ranks = false;
     run.settings.record = numbered_record;
+    run.settings.mirror = true;
     run.start();
   }
 
@@ -73,7 +74,6 @@ TEST_CASE("where all ranks have lost their devices, those that come in their pla
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     run_of_processes x{seed, 2};
-    x.run.settings.mirror = true;
     x.start_ranks();
     x.run.run_steps(1);
     x.run.run_messages(seed * 5);
@@ -126,6 +126,36 @@ TEST_CASE("a rank whose device was lost before it could begin is told so, and jo
     CHECK(told.find("the run goes on without this rank: ") != std::string::npos); // its process looks for another one
     CHECK(x.run.reports.back().ranks == 2);
   }
+}
+
+TEST_CASE("where a process has ended before its rank could say a word the others begin without it") {
+  run_of_processes x{9, 3};
+  const auto before = x.cluster.scheduler.clock().now();
+  x.start_rank(0, 0);
+  x.start_rank(1, 1);
+  x.run.kill(2);
+  x.run.finish();
+  x.check_weights();
+  CHECK(x.run.reports.front().ranks == 2);
+  CHECK(x.cluster.scheduler.clock().now() - before < std::chrono::seconds{10});
+}
+
+TEST_CASE("a rank that comes late joins, and one that comes again before it could begin is there once") {
+  run_of_processes x{11, 2};
+  x.start_rank(0, 0);
+  x.cluster.run_until([&] { return x.run.notes_with("has not become ready within") > 0; });
+  x.start_rank(1, 1);
+  x.run.finish();
+  x.check_weights();
+
+  run_of_processes y{12, 2};
+  y.start_rank(0, 0);
+  const auto before = y.cluster.scheduler.clock().now();
+  y.start_rank(1, 2); // its first device was lost, which nobody has said
+  y.run.finish();
+  y.check_weights();
+  CHECK(y.run.reports.front().ranks == 2);
+  CHECK(y.cluster.scheduler.clock().now() - before < std::chrono::seconds{10});
 }
 
 TEST_CASE("a rank that joins again is the rank that it was, whoever has gone on meanwhile") {
