@@ -153,6 +153,8 @@ private:
   static caf::error without(const std::string& why);
   void add(device_id device);
   void gathered();
+  /// `then` gets how the coordinator lost it; none: it has it, or does not say.
+  void ask_whether_lost(device_id device, std::function<void(const caf::error&)> then);
   /// Its process may have ended before it could say a word.
   void ask_whether_it_comes(device_id device);
   /// It cannot take part: its rank ends, and its process may have another device soon.

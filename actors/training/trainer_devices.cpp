@@ -10,6 +10,15 @@
 
 namespace ringmaster::training {
 
+namespace {
+
+/// Whether the coordinator says of a device that it is gone.
+bool is_loss(const caf::error& problem) {
+  return code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
+}
+
+} // namespace
+
 caf::error trainer_state::without(const std::string& why) {
   return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
 }
@@ -42,8 +51,7 @@ void trainer_state::ready(const rank_ready& x) {
     return;
   if (comes_anew) { // in place of a device that its process has lost, maybe before it could say so
     std::erase_if(members_, [&](auto& y) { return !y.ready && y.place == x.place; });
-    found = members_.end();
-    found = members_.insert(found, {.device = x.device, .place = x.place});
+    found = members_.insert(members_.end(), {.device = x.device, .place = x.place});
     may_return_ -= may_return_ > 0 ? 1 : 0;
   }
   if (!found->handle) { // from another process, maybe
@@ -61,8 +69,7 @@ void trainer_state::ready(const rank_ready& x) {
 }
 
 void trainer_state::refuse(std::vector<member>::iterator which, const caf::error& problem) {
-  const auto code = code_of(problem);
-  const bool lost = code == errc::device_lost || code == errc::unknown_device || code == errc::timed_out;
+  const bool lost = is_loss(problem) || code_of(problem) == errc::timed_out;
   if (now_ == phase::gathering && !lost && lost_.empty()) // so would any other be
     return end_run(problem);
   settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
@@ -75,22 +82,22 @@ void trainer_state::refuse(std::vector<member>::iterator which, const caf::error
     gathered();
 }
 
-void trainer_state::ask_whether_it_comes(device_id device) {
+void trainer_state::ask_whether_lost(device_id device, std::function<void(const caf::error&)> then) {
   gpu_sim::DeviceId id;
   id.set_value(device.value);
   self->request(settings_.coordinator, settings_.operation_limit, id)
-    .then([](const device_handle&) {},
-          [this, device](const caf::error& problem) {
-            const auto found = std::ranges::find(members_, device, &member::device);
-            const bool lost = code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
-            if (!lost || now_ != phase::gathering || found == members_.end() || found->handle)
-              return;
-            settings_.watcher.note(fmt::format("{} is lost: {}", ringmaster::text_of(device), render(problem)));
-            lost_.insert(device);
-            members_.erase(found);
-            ++may_return_;
-            gathered();
-          });
+    .then([then](const device_handle&) { then(caf::none); },
+          [then](const caf::error& problem) { then(is_loss(problem) ? problem : caf::error{}); });
+}
+
+void trainer_state::ask_whether_it_comes(device_id device) {
+  ask_whether_lost(device, [this, device](const caf::error& lost) {
+    const auto found = std::ranges::find(members_, device, &member::device);
+    if (!lost || now_ != phase::gathering || found == members_.end() || found->handle)
+      return;
+    drop(device, render(lost));
+    gathered();
+  });
 }
 
 void trainer_state::gathered() {

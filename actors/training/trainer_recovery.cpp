@@ -53,17 +53,13 @@ void trainer_state::have_given_up(const member& each) {
 
 void trainer_state::ask_after(device_id device) {
   ++abandoning_;
-  gpu_sim::DeviceId id;
-  id.set_value(device.value);
-  auto answered = [this, attempt = attempt_, device](const caf::error& problem) {
+  ask_whether_lost(device, [this, attempt = attempt_, device](const caf::error& lost) {
     if (attempt != attempt_ || now_ != phase::recovering)
       return;
-    if (const auto code = code_of(problem); code == errc::device_lost || code == errc::unknown_device)
-      drop(device, render(problem));
+    if (lost)
+      drop(device, render(lost));
     abandoned();
-  };
-  self->request(settings_.coordinator, settings_.operation_limit, id)
-    .then([answered](const device_handle&) { answered(caf::none); }, answered);
+  });
 }
 
 void trainer_state::drop(device_id device, const std::string& why) {
@@ -74,8 +70,10 @@ void trainer_state::drop(device_id device, const std::string& why) {
   const auto lost = fmt::format("{} is lost: {}", ringmaster::text_of(device),
                                 behind == std::string::npos ? why : why.substr(behind + 2));
   settings_.watcher.note(lost);
-  self->demonitor(found->handle.address());
-  self->send_exit(found->handle, without(lost));
+  if (found->handle) {
+    self->demonitor(found->handle.address());
+    self->send_exit(found->handle, without(lost));
+  }
   lost_.insert(device);
   members_.erase(found);
   ++may_return_; // its process may stand still

@@ -41,11 +41,12 @@ void own_rank::ended(const caf::error& reason) {
 
 void own_rank::look_for_device() {
   constexpr std::chrono::milliseconds look_every{100};
-  if (!leaves_ && clock::now() < look_at_)
+  over_ = leaves_;
+  if (over_ || clock::now() < look_at_)
     return;
   look_at_ = clock::now() + look_every;
-  const auto found = leaves_ ? std::nullopt : group_.device_in_place_of(settings_.device);
-  over_ = !found && (leaves_ || clock::now() >= *device_by_);
+  const auto found = group_.device_in_place_of(settings_.device);
+  over_ = !found && clock::now() >= *device_by_;
   if (!found)
     return;
   spdlog::warn("{} is lost, and this process's rank joins again with {}: {}", text_of(settings_.device),

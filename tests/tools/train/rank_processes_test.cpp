@@ -129,8 +129,8 @@ TEST_CASE("a process whose device dies or hangs joins again with the one that it
   REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
   const auto coordinator = variable_of(ranks_of(run.child.pid()).at(1), "RINGMASTER_COORDINATOR");
   for (uint64_t device : {1, 2, 3}) { // one of each process
-    const auto* how = device == 2 ? "hang" : "kill";
-    launch::launched_program fault{{RINGMASTER_PROGRAM, how, fmt::format("{:#x}", device), "--join", coordinator}};
+    const auto* what = device == 2 ? "hang" : "kill";
+    launch::launched_program fault{{RINGMASTER_PROGRAM, what, fmt::format("{:#x}", device), "--join", coordinator}};
     REQUIRE_MESSAGE(fault.finish() == 0, fault.error);
     REQUIRE_MESSAGE(run.await_output(fmt::format("joins again with device {:#x}", device + 3)),
                     (run.output + run.error));
