@@ -38,7 +38,8 @@ void log_options::add_to(option_table& table) {
     .offers({"success", "failed", "in_progress"});
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
   table.flag("--relative", relative).says("times since the first record shown, not of the day");
-  table.flag("--samples", samples).says("which samples each step of training took, each once an epoch");
+  table.flag("--samples", samples)
+    .says("which samples each step of training took, each once an epoch; both count from 0");
   table.flag("--json", json).says("one JSON object a line");
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
