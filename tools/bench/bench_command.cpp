@@ -94,7 +94,10 @@ caf::error measure_rows(bench& group, const bench_options& x, bench_rows& rows) 
         return problem;
     }
     if (!limit.how.empty())
-      rows.remark(fmt::format("limit: {:.2f} us, {}", limit.time_us, limit.how));
+      rows.remark(
+        fmt::format("limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); a part "
+                    "above 1: caches, or less load than the loop had",
+                    limit.time_us, limit.how));
   }
   return caf::none;
 }

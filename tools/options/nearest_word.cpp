@@ -23,6 +23,15 @@ size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// One that goes on where the other ends: "--data" and "--data-ranks", "--micro" and "--micro-batch".
+bool goes_on(std::string_view a, std::string_view b) {
+  constexpr size_t least = 3;
+  const auto& shorter = a.size() < b.size() ? a : b;
+  const auto& longer = a.size() < b.size() ? b : a;
+  return shorter.find_first_not_of('-') + least <= shorter.size() && longer.starts_with(shorter)
+         && longer.substr(shorter.size()).starts_with('-');
+}
+
 } // namespace
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& words) {
@@ -33,7 +42,12 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
       result = x == nearest ? "" : candidate;
       nearest = x;
     }
-  return result;
+  if (nearest < 3)
+    return result;
+  const auto found = std::ranges::find_if(words, [&](auto& x) { return goes_on(word, x); });
+  return found == words.end() || std::any_of(found + 1, words.end(), [&](auto& x) { return goes_on(word, x); })
+           ? ""
+           : *found;
 }
 
 } // namespace ringmaster

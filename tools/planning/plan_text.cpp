@@ -74,8 +74,8 @@ std::string plan_line(const planned& x) {
   return fmt::format(
     "{:>4} {:>4} {:>4} {:>4} {:>4} {:>6} {:>3}  {:<11} {:<10} {:<4} {:<8} {:>8.3f} s {:>6.2f} % {:>7.1f} GB",
     how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch, how.chunks,
-    name_of(how.schedule), name_of(how.again), how.sequence_parallel ? "yes" : "no", sharding_of(how), x.cost.seconds,
-    100 * x.cost.mfu, x.cost.memory_bytes / giga);
+    how.shape.pipeline > 1 ? name_of(how.schedule) : "-", name_of(how.again), how.sequence_parallel ? "yes" : "no",
+    sharding_of(how), x.cost.seconds, 100 * x.cost.mfu, x.cost.memory_bytes / giga);
 }
 
 std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_estimate& x) {

@@ -77,13 +77,17 @@ TEST_CASE("option table: values stand behind a blank or an equals sign, and fit 
   CHECK(table.help());
 }
 
-TEST_CASE("nearest word: what differs in two characters at most, and only if it is the only one") {
+TEST_CASE("nearest word: two characters differ at most, or there is a part more or less; it is the only one") {
   std::vector<std::string> words{"--bytes", "--ranks", "--root", "--chunk"};
   CHECK(nearest_word("--byte", words) == "--bytes");
   CHECK(nearest_word("--bites", words) == "--bytes");
   CHECK(nearest_word("--rnaks", words) == "--ranks");
   CHECK(nearest_word("--roots", words) == "--root");
   CHECK(nearest_word("--seconds", words) == "");
+  CHECK(nearest_word("--ranks-of-all", words) == "--ranks");
+  CHECK(nearest_word("--micro", {"--macro-batch", "--micro-batch"}) == "--micro-batch");
+  CHECK(nearest_word("--micro", {"--micro-batch", "--micro-ranks"}) == "");
+  CHECK(nearest_word("--by", {"--by-all"}) == "");
   CHECK(nearest_word("--a", {"--b", "--c"}) == "");
 }
 
