@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 namespace ringmaster::training {
 
@@ -26,8 +28,12 @@ void trainer_state::start(trainer_settings settings) {
 // -- a step --
 
 void trainer_state::choose_world() {
-  const auto ready = static_cast<uint32_t>(std::ranges::find(members_, false, &member::ready) - members_.begin());
+  const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
   const auto found = step_world_of(*settings_.job, ready);
+  if (!calls_) { // whoever has nothing of the model is the first to be of no use
+    std::ranges::stable_sort(members_, {}, [](auto& x) { return std::tuple{!x.ready, x.made.empty(), x.place}; });
+    std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
+  }
   world_ = found.ranks;
   if (world_ == 0)
     return;
@@ -47,8 +53,6 @@ void trainer_state::choose_world() {
 
 void trainer_state::begin_step() {
   now_ = phase::stepping;
-  if (!calls_)
-    std::ranges::stable_sort(members_, {}, [](auto& x) { return std::pair{!x.ready, x.place}; });
   choose_world();
   if (world_ == 0)
     return await_devices();

@@ -112,7 +112,7 @@ private:
   };
   struct member {
     device_id device;
-    uint32_t place = 0; ///< Ranks are in this order.
+    uint32_t place = 0; ///< Ranks of a step are in this order.
     rank_actor handle{};
     bool ready = false;
     std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
@@ -135,7 +135,8 @@ private:
   void begin_step();
   /// When they have given their memory back, so that whoever comes next finds it free.
   void let_ranks_go(std::function<void()> then);
-  /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all.
+  /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all. They
+  /// come first in members_.
   void choose_world();
   void arrived(rank_arrival& x);
   void exchange(exchange_desk::exchange all);

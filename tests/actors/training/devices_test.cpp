@@ -1,4 +1,4 @@
-// Ranks whose devices are lost, all at once, and ranks that each process starts by itself.
+// Ranks whose devices are lost, all at once or one by one, and ranks that each process starts by itself.
 #include "actors/training/training_rank.hpp"
 #include "messages/wire_ids.hpp"
 #include "tests/support/training/simulated_training.hpp"
@@ -14,9 +14,8 @@ constexpr uint32_t layers = 4;
 
 /// A run whose ranks are started by others than the trainer; as many devices are to spare.
 struct run_of_processes {
-  explicit run_of_processes(uint64_t seed, uint32_t count)
-    : ranks(count), cluster{journaled_devices(2 * ranks, seed)}, run{cluster, small_job("ddp", layers, batch, batch),
-                                                                     ranks, steps} {
+  explicit run_of_processes(uint64_t seed, uint32_t count, training_job job = small_job("ddp", layers, batch, batch))
+    : ranks(count), cluster{journaled_devices(2 * ranks, seed)}, run{cluster, std::move(job), ranks, steps} {
     const auto info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     for (auto& each : info.devices())
       ids.push_back(id_of(each.metadata()));
@@ -66,6 +65,26 @@ struct run_of_processes {
   std::vector<device_id> ids;
   std::vector<rank_actor> started;
 };
+
+/// Says that it can begin, and nothing else, ever.
+rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_actor of, rank_ready word) {
+  self->send(of, std::move(word));
+  return {[](const step_order&) {},
+          [](const exchange_ended&) {},
+          [](const room_wanted&) {},
+          [](const part_found&) {},
+          [self](const step_abandoned&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
+          [self](const run_over&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
+          [self](const part_request&) -> caf::result<byte_block> { return self->make_response_promise<byte_block>(); },
+          [](atom::resume, uint64_t) {}};
+}
+
+/// Two pairs of tensor-parallel ranks: each part of a layer is there twice.
+training_job two_pairs() {
+  auto result = small_job("tensor", layers, batch, batch);
+  result.shape.tensor = 2;
+  return result;
+}
 
 } // namespace
 
@@ -173,4 +192,77 @@ TEST_CASE("a rank that joins again is the rank that it was, whoever has gone on 
     ranks[lost] = x.ids[3];
     CHECK(x.last_ranks() == ranks);
   }
+}
+
+TEST_CASE("whoever has parts of the model takes part before one that comes anew, where not all are of use") {
+  run_of_processes x{13, 4, two_pairs()};
+  x.start_ranks();
+  x.run.run_steps(1);
+  for (uint32_t lost : {0u, 3u})
+    x.run.kill(lost);
+  x.cluster.run_until([&] { return x.run.notes_with("is given up") > 0; });
+  x.start_rank(0, 4);
+  x.run.finish();
+  x.check_weights();
+  CHECK(x.run.notes_with("from step 1 on 2 ranks train, 2 tensor-parallel; 1 more does nothing") == 1);
+  CHECK(x.last_ranks() == std::vector<device_id>{x.ids[1], x.ids[2]});
+}
+
+TEST_CASE("where the last rank that had a part is lost, and was of no use itself, the step goes back") {
+  uint64_t back = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{training_devices(4, seed)};
+    simulated_training run{cluster, two_pairs(), 4, steps};
+    run.settings.starts_ranks = true;
+    run.start();
+    run.run_steps(2);
+    run.kill(1); // of those left, 0 and 2 have the first part of each layer; 3 alone has the second one
+    cluster.run_until([&] { return run.notes_with("does nothing until others join") > 0 || run.outcome; });
+    run.run_messages(seed * 2);
+    run.kill(3);
+    run.finish();
+    REQUIRE(run.problem() == "");
+    const auto alone = weights_alone(batch, steps, layers);
+    for (uint32_t layer = 0; layer < layers; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+    back += run.notes_with("back to the first weights; to be done again: ");
+  }
+  CHECK(back > 10);
+}
+
+TEST_CASE("a rank that neither works nor gives its step up is left out, within twice the patience") {
+  run_of_processes x{15, 3};
+  x.start_rank(0, 0);
+  x.start_rank(1, 1);
+  x.started.push_back(x.cluster.sys.spawn(silent_rank, x.run.handle, rank_ready{x.ids[2], 2, "", 0}));
+  const auto before = x.cluster.scheduler.clock().now();
+  x.run.finish();
+  x.check_weights();
+  CHECK(x.run.reports.front().ranks == 2);
+  CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
+  CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
+}
+
+TEST_CASE("a run that is told to end while it waits for devices keeps the model that the host has") {
+  run_of_processes x{17, 2, small_job("zero3", layers, batch, batch)};
+  std::optional<model_image> kept;
+  x.cluster.self->send_exit(x.run.handle, caf::exit_reason::kill); // and another, which shows the model
+  x.run.settings.image_every = 100;
+  x.run.settings.watcher.image = [&](const model_image& shown) { kept = shown; };
+  x.run.start();
+  x.start_ranks();
+  x.run.run_steps(2);
+  x.cluster.run_until([&] { return x.run.reports.size() == 3; }); // the host has the model as of step 2 by then
+  for (uint32_t i : {0u, 1u})
+    x.run.kill(i);
+  x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0; });
+  CHECK(!kept);
+  x.cluster.self->send(x.run.handle, atom::expire_v);
+  x.run.finish();
+  CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+  REQUIRE(kept);
+  const auto alone = weights_alone(batch, static_cast<int>(kept->step), layers);
+  for (uint32_t layer = 0; layer < layers; ++layer)
+    CHECK(distance(x.run.weights_in(*kept, layer), alone[layer]) < 1e-12);
 }
