@@ -48,7 +48,8 @@ public:
       std::lock_guard guard{mutex_};
       ends_ = true;
     }
-    loop->wake();
+    if (loop)
+      loop->wake();
     if (thread_.joinable())
       thread_.join();
     for (auto& x : started_)

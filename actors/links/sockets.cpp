@@ -111,10 +111,13 @@ caf::expected<open_socket> listen_at(const endpoint& where) {
   auto [found, reason] = addresses_at(where, AI_PASSIVE);
   for (auto* x = found.get(); x != nullptr; x = x->ai_next) {
     open_socket result{::socket(x->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (result.descriptor < 0) {
+      reason = std::strerror(errno);
+      continue;
+    }
     set_option(result.descriptor, SOL_SOCKET, SO_REUSEADDR, int{1});
     do_not_pace_loopback(result.descriptor, x->ai_addr, x->ai_addrlen); // nor what it accepts
-    if (result.descriptor >= 0 && ::bind(result.descriptor, x->ai_addr, x->ai_addrlen) == 0
-        && ::listen(result.descriptor, SOMAXCONN) == 0)
+    if (::bind(result.descriptor, x->ai_addr, x->ai_addrlen) == 0 && ::listen(result.descriptor, SOMAXCONN) == 0)
       return result;
     reason = std::strerror(errno);
   }

@@ -65,6 +65,7 @@ meeting_file::meeting_file(std::filesystem::path file, std::byte* mapping, uint6
   : file_(std::move(file)), mapping_(mapping), bytes_(bytes), guard_(mapping, bytes) {}
 
 meeting_file::~meeting_file() {
+  guard_.end();
   ::munmap(mapping_, bytes_);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "tests/actors/links/link_proxy.hpp"
+#include "tests/support/no_descriptors.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -125,6 +126,17 @@ link_place by_way_of(const link_proxy& proxy, const link_place& place) {
 }
 
 } // namespace
+
+TEST_CASE("links: where the process has no descriptors left a hub cannot start, and says so") {
+  caf::error problem;
+  {
+    const no_descriptors none;
+    auto hub = link_hub::start(on_loopback());
+    REQUIRE(!hub);
+    problem = hub.error();
+  }
+  CHECK(contains(render(problem), "Too many open files"));
+}
 
 TEST_CASE("links: blocks of any size come into their place, with checksums and without") {
   linked_owner owner{4 * mib};

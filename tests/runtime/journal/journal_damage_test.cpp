@@ -2,6 +2,7 @@
 #include "runtime/journal/record_bytes.hpp"
 #include "tests/support/file_size_limit.hpp"
 #include "tests/support/journal_directory.hpp"
+#include "tests/support/no_descriptors.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +11,6 @@
 #include <functional>
 #include <random>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace ringmaster;
@@ -166,32 +166,6 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
     check_corrupt(dir.path());
   }
 }
-
-namespace {
-
-/// As long as it lives, nothing in this process gets a descriptor.
-class no_descriptors {
-public:
-  no_descriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    auto fewer = before_;
-    fewer.rlim_cur = 512;
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &fewer) == 0);
-    for (int each; (each = ::dup(STDIN_FILENO)) >= 0;)
-      held_.push_back(each);
-  }
-  ~no_descriptors() {
-    for (auto each : held_)
-      ::close(each);
-    ::setrlimit(RLIMIT_NOFILE, &before_);
-  }
-
-private:
-  rlimit before_{};
-  std::vector<int> held_;
-};
-
-} // namespace
 
 TEST_CASE("journal damage: without descriptors it is not opened again, which ends the process, but tried later") {
   temporary_directory dir;
