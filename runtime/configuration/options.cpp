@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/reduction/datatypes.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -306,6 +307,10 @@ caf::error validate(const options& opts) {
   if (opts.suspicion.late > opts.suspicion.window)
     return refuse("suspicion.late", text_of(uint64_t{opts.suspicion.late}),
                   fmt::format("at most suspicion.window, which is {}", opts.suspicion.window));
+  for (auto [key, bytes] : {std::pair{"transfers.slice-bytes", opts.transfers.slice_bytes},
+                            std::pair{"route.chunk-bytes", opts.route.chunk_bytes}})
+    if (bytes % element_bytes_max != 0) // blocks are cut there, and elements are not
+      return refuse(key, text_of(bytes), fmt::format("a multiple of {}", element_bytes_max));
   if (opts.coordinator.host.empty())
     return refuse("coordinator.host", "empty", "an address such as \"127.0.0.1\"");
   if (opts.node.listen_host.empty())

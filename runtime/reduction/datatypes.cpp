@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <vector>
 
 namespace ringmaster {
@@ -39,8 +40,10 @@ caf::error register_datatype(const known_datatype& added) {
   };
   if (added.name.empty())
     return refused("it has no name");
-  if (added.element_bytes == 0 || added.element_bytes > element_bytes_max)
-    return refused(fmt::format("an element has 1 to {} bytes, not {}", element_bytes_max, added.element_bytes));
+  if (static_cast<int>(added.value) < 0 || static_cast<int>(added.value) > datatype_number_max)
+    return refused(fmt::format("its number is {}, not 0 to {}", static_cast<int>(added.value), datatype_number_max));
+  if (added.element_bytes > element_bytes_max || !std::has_single_bit(added.element_bytes)) // as blocks are cut
+    return refused(fmt::format("an element has 1, 2, 4 or {} bytes, not {}", element_bytes_max, added.element_bytes));
   if (added.store == nullptr || added.operation == nullptr || added.kernels == nullptr)
     return refused("it needs functions that store a number, and that find its loops");
   for (const auto& x : datatypes())

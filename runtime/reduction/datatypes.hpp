@@ -13,7 +13,7 @@ namespace ringmaster {
 struct known_datatype {
   proto::DataType value;
   std::string_view name;    ///< As people write it.
-  size_t element_bytes = 0; ///< At most `element_bytes_max`.
+  size_t element_bytes = 0; ///< 1, 2, 4 or 8.
   /// Sums and products are rounded, so that the order of the operands shows in their bits.
   bool is_float = false;
   int64_t least = 0; ///< Of integers.
@@ -27,6 +27,7 @@ struct known_datatype {
 };
 
 constexpr size_t element_bytes_max = 8;
+constexpr int datatype_number_max = 255; ///< So that a call's fingerprint has room for it.
 
 /// In the order in which they are listed to people.
 std::span<const known_datatype> datatypes();
@@ -36,8 +37,8 @@ const known_datatype* find_datatype(proto::DataType type);
 
 /// Adds a datatype, whose number has no other: what loops a C++ type needs is in runtime/reduction/reduction_loops.hpp.
 /// Its name must stay where it is. Called when a program starts, before anything else looks at datatypes, and by every
-/// process of a cluster alike. Errors: invalid_argument for a name or number that is empty or taken, a size of none or
-/// more than `element_bytes_max`, a missing function.
+/// process of a cluster alike. Errors: invalid_argument for a name or number that is empty, taken or too large, another
+/// size than 1, 2, 4 or 8, a missing function.
 caf::error register_datatype(const known_datatype& added);
 
 /// The table, in the order of the numbers: each one's number, its name, with which its entry begins, and what an

@@ -203,7 +203,13 @@ TEST_CASE("extension: what is there already, or incomplete, is not registered") 
   CHECK(refusal(other).find("there is float32, of number 1") != std::string::npos);
   other.name = "int128";
   other.element_bytes = 16;
-  CHECK(refusal(other).find("an element has 1 to 8 bytes, not 16") != std::string::npos);
+  CHECK(refusal(other).find("an element has 1, 2, 4 or 8 bytes, not 16") != std::string::npos);
+  other.element_bytes = 3;
+  CHECK(refusal(other).find("an element has 1, 2, 4 or 8 bytes, not 3") != std::string::npos);
+  other.element_bytes = 8;
+  other.value = static_cast<proto::DataType>(256);
+  CHECK(refusal(other).find("its number is 256, not 0 to 255") != std::string::npos);
+  other.value = static_cast<proto::DataType>(101);
   other.element_bytes = 8;
   other.store = nullptr;
   CHECK(refusal(other).find("it needs functions") != std::string::npos);

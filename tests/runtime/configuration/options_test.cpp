@@ -88,6 +88,10 @@ TEST_CASE("options: a refusal names the key, the value and what is allowed") {
         == "communicator.policy is \"shirnk\"; it must be \"shrink\", \"replace\" or \"abort\"");
   CHECK(refusal([](options& x) { x.suspicion.late = 6; })
         == "suspicion.late is 6; it must be at most suspicion.window, which is 5");
+  CHECK(refusal([](options& x) { x.transfers.slice_bytes = 1001; })
+        == "transfers.slice-bytes is 1001; it must be a multiple of 8");
+  CHECK(refusal([](options& x) { x.route.chunk_bytes = 100; })
+        == "route.chunk-bytes is 100; it must be a multiple of 8");
   CHECK(refusal([](options& x) { x.node.join = "localhost"; })
         == "node.join is \"localhost\"; it must be \"host:port\" with a port from 1 to 65535, or empty");
   CHECK(refusal([](options& x) { x.coordinator.host = ""; })
