@@ -67,7 +67,8 @@ void coordinator_state::forget_idle_clients() {
   std::erase_if(clients_, [this](auto& entry) {
     if (owned_.owns_anything(entry.second))
       return false;
-    self->demonitor(entry.first);
+    if (std::ranges::none_of(notices, [&](auto& x) { return x.second == entry.first; })) // whose end is told, too
+      self->demonitor(entry.first);
     return true;
   });
 }

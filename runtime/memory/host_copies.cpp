@@ -22,9 +22,11 @@ void host_copies::remember(device_id device, uint64_t address, byte_block block)
   for (auto i = split(known, address); i != last; i = known.erase(i))
     release(i->second, i->first);
   known.emplace_hint(last, address, segment{end, fate::kept, ++last_copy_});
-  if (++holders_[block.data()] == 1)
-    held_bytes_ += block.size();
   const auto bytes = block.size();
+  auto& held = holders_[block.data()];
+  ++held.copies;
+  held_bytes_ += bytes > held.bytes ? bytes - held.bytes : 0; // of a part the whole is held
+  held.bytes = std::max(held.bytes, bytes);
   copies_.emplace_hint(copies_.end(), last_copy_, copy{device, address, std::move(block), bytes});
   while (held_bytes_ > bytes_max_)
     drop_oldest();
@@ -158,10 +160,9 @@ void host_copies::release(const segment& part, uint64_t start) {
   source->second.kept_bytes -= part.end - start;
   if (source->second.kept_bytes != 0)
     return;
-  const auto& block = source->second.block;
-  const auto holder = holders_.find(block.data());
-  if (--holder->second == 0) {
-    held_bytes_ -= block.size();
+  const auto holder = holders_.find(source->second.block.data());
+  if (--holder->second.copies == 0) {
+    held_bytes_ -= holder->second.bytes;
     holders_.erase(holder);
   }
   copies_.erase(source);

@@ -27,8 +27,8 @@ public:
     uint64_t bytes = 0;
   };
 
-  /// `bytes_max`: of the blocks held. A block counts once, however many devices have it, and whole, however little of
-  /// it is still remembered. Beyond the limit the oldest copies are dropped.
+  /// `bytes_max`: of the blocks held. A block counts once, however many devices have it or a part from its
+  /// beginning, and whole, however little of it is still remembered. Beyond the limit the oldest copies are dropped.
   explicit host_copies(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
   /// The host has copied `block` to `address`. Replaces what was known of that range.
@@ -95,8 +95,12 @@ private:
   uint64_t last_under_way_ = 0;
   std::map<uint64_t, target> under_way_;
   std::unordered_map<device_id, segments> devices_;
-  std::map<uint64_t, copy> copies_;                        // by age
-  std::unordered_map<const std::byte*, uint64_t> holders_; // copies that share the block
+  std::map<uint64_t, copy> copies_; // by age
+  /// Copies that share a block, and bytes of the largest.
+  struct holding {
+    uint64_t copies = 0, bytes = 0;
+  };
+  std::unordered_map<const std::byte*, holding> holders_; // by where the block begins
 };
 
 } // namespace ringmaster

@@ -240,3 +240,23 @@ TEST_CASE("clients: whoever is found by a name is so until its end, and is forgo
   CHECK(state_of<coordinator_state>(cluster.host).notices.size() == 1);
   cluster.stop(second);
 }
+
+TEST_CASE("clients: whoever is found by a name is forgotten in the end, also when it had memory in between") {
+  simulated_cluster cluster{{}};
+  auto who = cluster.sys.spawn([host = cluster.host](caf::event_based_actor* self) -> caf::behavior {
+    gpu_sim::DeviceId id;
+    id.set_value(1);
+    self->request(host, caf::infinite, id, of_bytes(4096)).then([=](const proto::AllocateResponse& mine) {
+      proto::FreeRequest give_back;
+      *give_back.mutable_address() = mine.address();
+      self->request(host, caf::infinite, id, give_back).then([](const proto::FreeResponse&) {});
+    });
+    return {[](int) {}};
+  });
+  caf::anon_send(cluster.host, std::string{"a"}, caf::actor_cast<caf::strong_actor_ptr>(who));
+  run_messages(cluster);
+  CHECK(found_by(cluster, "a") == who);
+  cluster.stop(who);
+  run_messages(cluster);
+  CHECK(state_of<coordinator_state>(cluster.host).notices.empty());
+}
