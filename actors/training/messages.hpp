@@ -19,7 +19,8 @@ struct rank_ready {
   device_id device;
   uint32_t place = 0; ///< Where it stands among all ranks when all are there; as rank_settings has it.
   std::string error;
-  uint32_t code = 0; ///< Of the error, as error_from_wire takes it.
+  uint32_t code = 0;             ///< Of the error, as error_from_wire takes it.
+  std::vector<std::string> told; ///< As trainer_settings has it.
 };
 
 /// TRAINER -> RANK: begin this step as that rank of so many.
@@ -184,7 +185,7 @@ typename Inspector::result_type inspect(Inspector& f, event& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
-  return f(caf::meta::type_name("rank_ready"), x.device, x.place, x.error, x.code);
+  return f(caf::meta::type_name("rank_ready"), x.device, x.place, x.error, x.code, x.told);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_order& x) {

@@ -98,8 +98,30 @@ void trainer_state::call_gathered() {
     calls_->flush();
 }
 
+bool trainer_state::is_possible(uint32_t rank, bool what_it_says) {
+  if (rank < world_ && what_it_says)
+    return true;
+  end_run(malformed(fmt::format("step {}: rank {} says what no rank of {} can: its process runs another program, or "
+                                "another version of this one",
+                                step_, rank, world_)));
+  return false;
+}
+
+namespace {
+
+/// Whether a rank of a world like this can come to such a communication.
+bool goes_with(const rank_arrival& x, uint32_t world_size) {
+  if (!is_collective(x.what))
+    return (x.what == op::send || x.what == op::receive) && x.peer < world_size && x.peer != x.rank;
+  const auto& its = x.among;
+  return its.count > 0 && its.stride > 0 && its.last() < world_size && its.contains(x.rank)
+         && (x.what != op::broadcast || its.contains(x.peer));
+}
+
+} // namespace
+
 void trainer_state::arrived(rank_arrival& x) {
-  if (!is_current(x.attempt))
+  if (!is_current(x.attempt) || !is_possible(x.rank, goes_with(x, world_)))
     return;
   news_ = self->clock().now();
   arrival mine;
@@ -131,7 +153,7 @@ void trainer_state::exchange(exchange_desk::exchange all) {
 }
 
 void trainer_state::room_found(const training::room_found& x) {
-  if (!is_current(x.attempt))
+  if (!is_current(x.attempt) || !is_possible(x.rank, rooms_.count({x.rank, x.number}) != 0))
     return;
   news_ = self->clock().now();
   auto id = rooms_.extract({x.rank, x.number}).mapped();
@@ -210,7 +232,7 @@ void trainer_state::end_run(const caf::error& problem) {
       settings_.watcher.note(render(unended));
     let_ranks_go([this, problem] {
       settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
-      self->quit();
+      self->quit(problem); // ranks of other processes are told why
     });
   };
   if (calls_)

@@ -61,6 +61,7 @@ struct trainer_settings {
   /// On free devices, too, in place of those that were lost. false: each device's process starts its own, which then
   /// says that it is ready.
   bool starts_ranks = true;
+  std::vector<std::string> told; ///< What ranks of other processes must have alike, a phrase each.
   std::function<proto::TrainingStep(uint64_t step)> record; ///< For the journal: which samples a step is of.
   training_watcher watcher;
 };
@@ -139,6 +140,8 @@ private:
   /// come first in members_.
   void choose_world();
   void arrived(rank_arrival& x);
+  /// Ends the run where no rank of this step can say that: who does is of another program. `rank`: as it calls itself.
+  bool is_possible(uint32_t rank, bool what_it_says);
   void exchange(exchange_desk::exchange all);
   void run(exchange_desk::exchange all);
   /// What one message has brought about goes together.
@@ -228,8 +231,8 @@ private:
   std::chrono::steady_clock::time_point begun_;
   caf::actor_clock::time_point news_, ticked_;
   std::set<device_id> lost_;
-  size_t abandoning_ = 0;        ///< Answers to come before the next attempt, beside
-  std::set<device_id> gives_up_; ///< those of these ranks.
+  size_t abandoning_ = 0;        ///< Answers that `recover` waits for: the coordinator's, and of calls_.
+  std::set<device_id> gives_up_; ///< Of these ranks, too: they have not given up their step yet.
   std::string latest_problem_;
   model_image image_;                  ///< The latest. Where it is of the step, what ranks miss may come from it.
   uint64_t shown_ = 0;                 ///< The step of the latest that the watcher has, or had.

@@ -10,7 +10,9 @@
 namespace ringmaster::training {
 
 void trainer_state::ended(const rank_ended& x) {
-  if (!is_current(x.attempt))
+  const auto layers = settings_.job->layers.size();
+  if (!is_current(x.attempt)
+      || !is_possible(x.rank, std::ranges::all_of(x.made, [&](auto& part) { return part.layer < layers; })))
     return;
   news_ = self->clock().now();
   report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);

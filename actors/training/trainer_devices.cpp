@@ -17,6 +17,17 @@ bool is_loss(const caf::error& problem) {
   return code_of(problem) == errc::device_lost || code_of(problem) == errc::unknown_device;
 }
 
+/// Whether a rank's process was told something else than this one.
+caf::error differing(const rank_ready& x, const std::vector<std::string>& ours) {
+  const auto [a, b] = std::ranges::mismatch(x.told, ours);
+  if (a == x.told.end() && b == ours.end())
+    return caf::none;
+  return make_error(errc::invalid_argument,
+                    fmt::format("the process of {} trains with {}, rank 0's with {}: all need the same settings",
+                                ringmaster::text_of(x.device), a == x.told.end() ? "less" : *a,
+                                b == ours.end() ? "less" : *b));
+}
+
 } // namespace
 
 caf::error trainer_state::without(const std::string& why) {
@@ -36,6 +47,7 @@ void trainer_state::add(device_id device) {
   its.device = device;
   its.place = place;
   its.memory_bytes = settings_.memory_bytes;
+  its.told = settings_.told;
   member added{.device = device, .place = place};
   added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));
@@ -44,7 +56,7 @@ void trainer_state::add(device_id device) {
 }
 
 void trainer_state::ready(const rank_ready& x) {
-  const auto problem = x.error.empty() ? caf::error{} : error_from_wire(x.code, x.error);
+  auto problem = x.error.empty() ? differing(x, settings_.told) : error_from_wire(x.code, x.error);
   auto found = std::ranges::find(members_, x.device, &member::device);
   const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
   if (now_ == phase::over || (found == members_.end() && !comes_anew))

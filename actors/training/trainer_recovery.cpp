@@ -179,6 +179,8 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
   gather(*all, [this, then, step = step_](const caf::expected<found_parts>& x) {
     if (!x)
       return then(x.error());
+    if (step > step_)
+      return then(make_error(errc::aborted, fmt::format("the run has gone back behind step {}", step)));
     image_ = {step, *x};
     then(image_);
   });
@@ -200,7 +202,7 @@ void trainer_state::finish() {
 }
 
 void trainer_state::part_wanted(const training::part_wanted& x) {
-  if (!is_current(x.attempt))
+  if (!is_current(x.attempt) || !is_possible(x.rank, x.what.layer < settings_.job->layers.size()))
     return;
   news_ = self->clock().now();
   auto sources = parts().sources_of(x.what);
@@ -261,10 +263,13 @@ void trainer_state::tick() {
   if (now_ == phase::gathering) {
     for (auto& each : members_)
       if (!each.ready) {
-        if (settings_.starts_ranks)
+        if (each.handle) {
           lost_.insert(each.device);
-        else
-          ++may_return_; // late, or gone
+          self->demonitor(each.handle.address());
+          self->send_exit(each.handle, without("it was not ready in time"));
+        } else {
+          ++may_return_; // its process is late, or gone
+        }
         settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
                                            patience));
       }

@@ -78,7 +78,7 @@ void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) 
 
 void training_rank_state::ready(const caf::error& problem) {
   self->send(settings_.trainer, rank_ready{settings_.device, settings_.place, problem ? render(problem) : std::string{},
-                                           problem ? wire_code(problem) : 0});
+                                           problem ? wire_code(problem) : 0, settings_.told});
 }
 
 // -- a step --

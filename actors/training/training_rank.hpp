@@ -21,8 +21,9 @@ struct rank_settings {
   coordinator_actor coordinator;
   trainer_actor trainer;
   device_id device;
-  uint32_t place = 0;        ///< Where it stands among all ranks when all are there.
-  uint64_t memory_bytes = 0; ///< Of the device, for values; 0: all of it.
+  uint32_t place = 0;            ///< Where it stands among all ranks when all are there.
+  uint64_t memory_bytes = 0;     ///< Of the device, for values; 0: all of it.
+  std::vector<std::string> told; ///< As trainer_settings has it.
   caf::timespan request_limit = std::chrono::seconds{10};
 };
 

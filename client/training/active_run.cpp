@@ -3,6 +3,7 @@
 #include "actors/scheduling/awaited_end.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
+#include "client/training/told_settings.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
 
@@ -48,6 +49,7 @@ caf::error active_run::prepare(bool leads) {
   job.labels_each = settings_.data.training->labels_each();
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
+  told_ = told_settings(*job_, *settings_.data.training);
   return settings_.checkpoints.empty() ? caf::none : begin_in_folder(leads);
 }
 
@@ -117,13 +119,16 @@ rank_settings active_run::rank_with(trainer_actor with) const {
   its.coordinator = coordinator_;
   its.trainer = std::move(with);
   its.memory_bytes = settings_.memory_bytes;
+  its.told = told_;
   return its;
 }
 
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
   caf::scoped_actor self{system_};
   const auto by = notice_of(group);
-  for (auto give_up = clock::now() + find_limit; clock::now() < give_up && !watcher_.stops();) {
+  for (auto give_up = clock::now() + find_limit; clock::now() < give_up;) {
+    if (watcher_.stops())
+      return make_error(errc::aborted, "the run was told to end");
     caf::strong_actor_ptr found;
     self->request(coordinator_, std::chrono::seconds{10}, by)
       .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
@@ -144,15 +149,22 @@ caf::error active_run::play(process_group& group) {
   self->monitor(*with);
   own_rank mine{system_, group, rank_with(*with)};
   std::optional<caf::error> trainer_ended;
+  auto hear = [&](caf::timespan limit) {
+    self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(limit) >> [] {});
+  };
   std::optional<clock::time_point> leave_at;
   while (!mine.over()) {
     mine.look(std::chrono::milliseconds{100});
-    self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(caf::timespan{0}) >> [] {});
+    hear(caf::timespan{0});
     if (!leave_at && watcher_.stops())
       leave_at = clock::now() + leave_limit;
     if (trainer_ended || (leave_at && clock::now() >= *leave_at))
       mine.leave();
   }
+  if (!trainer_ended && !mine.problem() && !leave_at)
+    hear(leave_limit); // all ranks are let go first, then it says why
+  if (trainer_ended && code_of(*trainer_ended) != errc::ok)
+    return make_error(code_of(*trainer_ended), fmt::format("the run has ended: {}", render(*trainer_ended)));
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
     return make_error(errc::device_lost,
                       fmt::format("rank 0 has the trainer, and is gone, so the run ends: {}. From checkpoints, if it "
@@ -218,6 +230,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, true); };
   its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
   its.starts_ranks = group == nullptr;
+  its.told = told_;
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;

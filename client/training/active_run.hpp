@@ -56,6 +56,7 @@ private:
   const run_watcher& watcher_;
   checkpoint_directory directory_;
   std::shared_ptr<const training_job> job_;
+  std::vector<std::string> told_; ///< told_settings.
   model_image from_;
   std::vector<device_id> devices_; ///< That it began with.
   run_outcome outcome_;

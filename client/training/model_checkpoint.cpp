@@ -1,7 +1,7 @@
 #include "client/training/model_checkpoint.hpp"
 
+#include "client/training/told_settings.hpp"
 #include "messages/errc.hpp"
-#include "runtime/links/link_checksum.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -43,41 +43,12 @@ std::vector<uint64_t> shape_of(const parameter& x) {
   return x.rows == 1 ? std::vector{x.columns} : std::vector{x.rows, x.columns};
 }
 
-/// The model's layers in their order.
-std::string described(const training_job& job) {
-  std::string result;
-  for (auto& each : job.layers)
-    result += (result.empty() ? "" : ", ") + each->name();
-  return result;
-}
-
-/// Of some samples all over the set; one that cannot be read counts as zeros.
-uint64_t fingerprint_of(const data_set& x) {
-  constexpr uint32_t samples_max = 16;
-  const auto count = std::min(samples_max, x.count());
-  std::vector<float> inputs(count * x.shape().elements());
-  std::vector<uint32_t> labels(count * x.labels_each());
-  for (uint32_t i = 0; i < count; ++i) {
-    const auto sample = static_cast<uint32_t>(uint64_t{i} * x.count() / count);
-    [[maybe_unused]] auto unread = x.fill({&sample, 1},
-                                          std::span{inputs}.subspan(i * x.shape().elements(), x.shape().elements()),
-                                          std::span{labels}.subspan(i * x.labels_each(), x.labels_each()));
-  }
-  const uint64_t both[] = {link_checksum(std::as_bytes(std::span{inputs})),
-                           link_checksum(std::as_bytes(std::span{labels}))};
-  return link_checksum(std::as_bytes(std::span{both}));
-}
-
-std::string described(const data_set& x) {
-  return fmt::format("{} of {}, fingerprint {:016x}", counted(x.count(), "sample"), x.name(), fingerprint_of(x));
-}
-
 /// What a step's samples, and what comes of them, follow from, beside the model: by its name in the metadata.
 tensor_metadata circumstances_of(const training_job& job, const data_set& data) {
   return {{"optimizer", std::string{name_of(job.update.kind)}},
           {"seed", std::to_string(job.seed)},
           {"global_batch", std::to_string(job.shape.global_batch)},
-          {"data", described(data)}};
+          {"data", data_text(data)}};
 }
 
 } // namespace
@@ -103,7 +74,7 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
   });
   auto said = circumstances_of(job, data);
   said["step"] = std::to_string(x.step);
-  said["model"] = described(job);
+  said["model"] = layers_text(job);
   return to.save(x.step, std::move(tensors), said);
 }
 
@@ -117,8 +88,8 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   auto& content = (*newest)->content;
   const auto file = from.file_of((*newest)->step).string();
   auto said = content.metadata().find("model");
-  if (said != content.metadata().end() && said->second != described(job))
-    return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, described(job)));
+  if (said != content.metadata().end() && said->second != layers_text(job))
+    return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, layers_text(job)));
   if (auto its = content.metadata().find("step");
       its != content.metadata().end() && its->second != std::to_string((*newest)->step))
     return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",

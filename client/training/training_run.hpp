@@ -81,8 +81,9 @@ struct run_outcome {
 caf::error check(const run_settings& x);
 
 /// The same by the processes of a group, each of which plays one rank where its device is: all of them call it with the
-/// same settings, whose `ranks` is the group's size. Rank 0's process returns what has come of it, the others nothing
-/// when their rank has ended. The configuration needs the messages of actors/training/type_ids.hpp.
+/// same settings (told_settings.hpp; a rank with others is refused), whose `ranks` is the group's size. Rank 0's
+/// process returns what has come of it, the others nothing when their rank has ended. The configuration needs the
+/// messages of actors/training/type_ids.hpp.
 caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,
                                                          run_settings settings, const run_watcher& watcher = {});
 

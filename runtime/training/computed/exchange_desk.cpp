@@ -1,6 +1,7 @@
 #include "runtime/training/computed/exchange_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/collective_rules.hpp"
 
 #include <fmt/format.h>
@@ -72,6 +73,11 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
     all.push_back(std::move(each.front()));
     each.pop_front();
   }
+  for (auto& each : all) // of a broadcast its root alone knows
+    if (each.about.what != op::broadcast && each.count != all.front().count)
+      return invalid(fmt::format("the ranks' models do not match: the {} has {} at rank {}, and {} at rank {}",
+                                 text_of(each.about.argument), counted(all.front().count, "element"),
+                                 all.front().about.rank, each.count, each.about.rank));
   std::vector<pending*> abouts;
   for (auto& each : all)
     abouts.push_back(&each.about);

@@ -32,8 +32,8 @@ public:
   /// results' tags are set.
   using exchange = std::vector<arrival>;
 
-  /// What can take place now. Errors: invalid_argument, for ranks that call different collectives and for what they
-  /// may not add up or gather; `collective_rules` says which.
+  /// What can take place now. Errors: invalid_argument, for ranks that call different collectives, or have
+  /// different numbers of elements, and for what they may not add up or gather; `collective_rules` says which.
   caf::expected<std::optional<exchange>> arrive(arrival x);
 
   /// "rank 2 has not called all_reduce of the ..., for which ranks 0 and 1 wait"; empty: nobody waits for anybody.

@@ -12,6 +12,22 @@ namespace {
 constexpr uint64_t steps = 4, batch = 6;
 constexpr uint32_t layers = 4;
 
+using begin_function = std::function<void(const step_order&, rank_actor::pointer)>;
+
+/// Says that it can begin, and nothing else, ever, but for what `begin` does.
+rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_actor of, rank_ready word,
+                                      begin_function begin) {
+  self->send(of, std::move(word));
+  return {[self, begin](const step_order& x) { begin(x, self); },
+          [](const exchange_ended&) {},
+          [](const room_wanted&) {},
+          [](const part_found&) {},
+          [self](const step_abandoned&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
+          [self](const run_over&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
+          [self](const part_request&) -> caf::result<byte_block> { return self->make_response_promise<byte_block>(); },
+          [](atom::resume, uint64_t) {}};
+}
+
 /// A run whose ranks are started by others than the trainer; as many devices are to spare.
 struct run_of_processes {
   explicit run_of_processes(uint64_t seed, uint32_t count, training_job job = small_job("ddp", layers, batch, batch))
@@ -26,14 +42,18 @@ struct run_of_processes {
   }
 
   /// The device may be lost.
-  void start_rank(uint32_t place, uint32_t device) {
+  void start_rank(uint32_t place, uint32_t device, std::vector<std::string> told = {}) {
     rank_settings its;
     its.job = run.job;
     its.coordinator = cluster.host;
     its.trainer = run.handle;
     its.device = ids[device];
     its.place = place;
+    its.told = std::move(told);
     started.push_back(cluster.sys.spawn(training_rank, its));
+  }
+  void start_silent(uint32_t place, begin_function begin) {
+    started.push_back(cluster.sys.spawn(silent_rank, run.handle, rank_ready{ids[place], place, "", 0, {}}, begin));
   }
   void start_ranks() {
     for (uint32_t i = 0; i < ranks; ++i)
@@ -65,19 +85,6 @@ struct run_of_processes {
   std::vector<device_id> ids;
   std::vector<rank_actor> started;
 };
-
-/// Says that it can begin, and nothing else, ever.
-rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_actor of, rank_ready word) {
-  self->send(of, std::move(word));
-  return {[](const step_order&) {},
-          [](const exchange_ended&) {},
-          [](const room_wanted&) {},
-          [](const part_found&) {},
-          [self](const step_abandoned&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
-          [self](const run_over&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
-          [self](const part_request&) -> caf::result<byte_block> { return self->make_response_promise<byte_block>(); },
-          [](atom::resume, uint64_t) {}};
-}
 
 /// Two pairs of tensor-parallel ranks: each part of a layer is there twice.
 training_job two_pairs() {
@@ -235,7 +242,7 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   run_of_processes x{15, 3};
   x.start_rank(0, 0);
   x.start_rank(1, 1);
-  x.started.push_back(x.cluster.sys.spawn(silent_rank, x.run.handle, rank_ready{x.ids[2], 2, "", 0}));
+  x.start_silent(2, [](auto&, auto*) {});
   const auto before = x.cluster.scheduler.clock().now();
   x.run.finish();
   x.check_weights();
@@ -265,4 +272,65 @@ TEST_CASE("a run that is told to end while it waits for devices keeps the model 
   const auto alone = weights_alone(batch, static_cast<int>(kept->step), layers);
   for (uint32_t layer = 0; layer < layers; ++layer)
     CHECK(distance(x.run.weights_in(*kept, layer), alone[layer]) < 1e-12);
+}
+
+TEST_CASE("a rank whose process was told other settings ends the run before the first step, and joins none later") {
+  run_of_processes x{19, 2};
+  x.cluster.self->monitor(x.run.handle);
+  x.start_rank(0, 0);
+  x.start_rank(1, 1, {"seed 2"});
+  x.run.finish();
+  CHECK(x.run.problem()
+        == fmt::format("the process of {} trains with seed 2, rank 0's with less: all need the same settings",
+                       ringmaster::text_of(x.ids[1])));
+  x.cluster.self->receive([&](const caf::down_msg& down) { CHECK(render(down.reason) == x.run.problem()); });
+
+  run_of_processes y{20, 2};
+  y.start_ranks();
+  y.run.run_steps(1);
+  y.run.kill(1);
+  y.cluster.run_until([&] { return y.run.notes_with("is given up") > 0; });
+  y.start_rank(1, 2, {"seed 2"});
+  y.run.finish();
+  y.check_weights();
+  CHECK(y.run.notes_with("cannot join: the process of ") == 1);
+}
+
+TEST_CASE("what no rank of a step can say ends the run with a sentence") {
+  const auto answers = [](auto word) {
+    return [word](const step_order& x, rank_actor::pointer self) mutable {
+      word.attempt = x.attempt;
+      if constexpr (std::is_same_v<decltype(word), rank_arrival>)
+        self->send(caf::actor_cast<trainer_actor>(self->current_sender()), std::vector{word});
+      else
+        self->send(caf::actor_cast<trainer_actor>(self->current_sender()), word);
+    };
+  };
+  rank_arrival of_nobody, to_nobody, without_stride, not_in_it;
+  of_nobody.rank = 7;
+  of_nobody.what = to_nobody.what = op::send;
+  to_nobody.rank = 1;
+  to_nobody.peer = 7;
+  without_stride.what = not_in_it.what = op::all_reduce;
+  without_stride.rank = not_in_it.rank = 1;
+  without_stride.among = {0, 2, 0};
+  not_in_it.among = {0, 1, 1};
+  rank_ended without_layer, of_none;
+  without_layer.rank = 1;
+  without_layer.made = {{value_kind::weight, 99, {}, {}}};
+  of_none.rank = 7;
+  room_found unasked;
+  unasked.rank = 1;
+  part_wanted unknown;
+  unknown.rank = 1;
+  unknown.what.layer = 99;
+  for (const auto& say :
+       std::vector<begin_function>{answers(of_nobody), answers(to_nobody), answers(without_stride), answers(not_in_it),
+                                   answers(without_layer), answers(of_none), answers(unasked), answers(unknown)}) {
+    run_of_processes x{21, 2};
+    x.start_rank(0, 0);
+    x.start_silent(1, say);
+    x.run.finish();
+    CHECK(x.run.problem().find("says what no rank of 2 can: its process runs another program") != std::string::npos);
+  }
 }

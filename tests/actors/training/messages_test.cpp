@@ -37,6 +37,9 @@ TEST_CASE("messages of a training run: where an output strays, how ranks lie and
   order.forget = true;
   CHECK(across(order).sides == told_sides{2, 3, 4});
   CHECK(across(order).forget);
+  rank_ready ready;
+  ready.told = {"seed 1", "strategy ddp"};
+  CHECK(across(ready).told == ready.told);
   rank_arrival arrival;
   arrival.what = op::reduce_scatter;
   arrival.asked = form::columns;

@@ -167,6 +167,7 @@ TEST_CASE("of processes, too, the layer is named that gave no number first, and 
   CHECK(strays.finish() != 0);
   CHECK_MESSAGE(strays.error.find("is no number: the first layer that gave none is ") != std::string::npos,
                 strays.error);
+  CHECK(strays.error.find("ringmaster train: the run has ended: the loss of ") != std::string::npos); // ranks 1 and 2
   launch::launched_program profiled{training_of(three_processes, {"--epochs", "2", "--profile"})};
   CHECK(profiled.finish() == 0);
   CHECK_MESSAGE(profiled.output.find("among ranks of one process, which these are not: it gives no prediction\n")
@@ -239,6 +240,17 @@ TEST_CASE("a number of ranks that is not the launcher's is refused") {
   CHECK(run.finish() == 2);
   CHECK_MESSAGE(run.error.find("--ranks 2: caf-run has started 3 ranks: leave it away") != std::string::npos,
                 run.error);
+}
+
+TEST_CASE("processes that were told different settings do not train, and each says why") {
+  const auto line = fmt::format("exec {} train --epochs 2 --seed $((RINGMASTER_RANK + 1))", RINGMASTER_PROGRAM);
+  launch::launched_program run{{RINGMASTER_CAF_RUN, "--ranks", "2", "--", "sh", "-c", line}};
+  CHECK(run.finish() == 2);
+  const std::string why = " trains with seed 2, rank 0's with seed 1: all need the same settings";
+  CHECK_MESSAGE(run.error.find("ringmaster train: the process of device ") != std::string::npos, run.error);
+  CHECK_MESSAGE(run.error.find("ringmaster train: the run has ended: the process of device ") != std::string::npos,
+                run.error);
+  CHECK(run.error.find(why) != run.error.rfind(why));
 }
 
 TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {
