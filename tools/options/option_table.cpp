@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "tools/options/nearest_word.hpp"
+#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

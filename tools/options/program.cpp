@@ -1,11 +1,11 @@
 #include "tools/options/program.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/version_text.hpp"
 #include "tools/options/bash_completion.hpp"
 #include "tools/options/help_text.hpp"
 #include "tools/options/man_page.hpp"
-#include "tools/options/nearest_word.hpp"
 
 #include <fmt/format.h>
 

@@ -35,6 +35,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     .member("sequence_parallel", how.sequence_parallel)
     .member("sharding", sharding_of(how))
     .member("time_s", x.cost.seconds)
+    .member("rates_by", seconds == x.cost.seconds ? "time_s" : "simulated_time_s")
     .member("mfu_percent", 100 * figures.mfu)
     .member("tokens_per_s", figures.tokens_a_second)
     .member("tflops_per_gpu", figures.flops / 1e12);
@@ -111,6 +112,8 @@ std::string json_of(const plan_outcome& x) {
       json.value(each);
     json.end();
   }
+  if (x.fewer.devices > 0)
+    json.object("fewer_gpus").member("gpus", x.fewer.devices).member("time_s", x.fewer.seconds).end();
   if (x.failures) {
     json.key("failures");
     write_json(json, *x.failures);

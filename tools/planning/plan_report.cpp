@@ -80,6 +80,27 @@ double goodput_of(const plan_outcome& x) {
   return x.failures ? x.failures->best_goodput() : 1;
 }
 
+/// That stand by: they are rented, too.
+uint32_t spare_gpus(const plan_outcome& x) {
+  return x.failures ? x.failures->asked.spares * x.failures->asked.gpus_per_host : 0;
+}
+
+/// What the best takes for granted of where GPUs lie, and which other number of them would do more.
+std::string advice_text(const plan_outcome& x) {
+  const auto& how = x.best.front().plan.how;
+  std::string text;
+  if (const auto filled = filled_of_domain(how, x.asked.system); filled > 0)
+    text += fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, of "
+                        "which no group lies in two\n",
+                        x.asked.system.devices_per_host, filled, (x.asked.devices + filled - 1) / filled);
+  if (x.fewer.devices > 0)
+    text += fmt::format(
+      "fewer GPUs are faster: {} of them take {:.3f} s, as they divide heads, experts, layers and the "
+      "batch better; so might another --global-batch\n",
+      x.fewer.devices, x.fewer.seconds);
+  return text;
+}
+
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
 std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   const auto& plan = first.plan;
@@ -107,11 +128,13 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   if (plan.cost.host_bytes > 0)
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
+  text += advice_text(x);
   if (figures.joules > 0)
     text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)
-    text += fmt::format("run:    {} tokens in {:.1f} days, {} GPU-hours{}{}\n", amount_text(*x.run.tokens),
+    text += fmt::format("run:    {} tokens in {:.1f} days, {} GPU-hours{}{}{}\n", amount_text(*x.run.tokens),
                         figures.days, grouped_text(figures.gpu_hours),
+                        spare_gpus(x) > 0 ? fmt::format(" with {} that stand by", counted(spare_gpus(x), "GPU")) : "",
                         x.run.price ? ", cost " + grouped_text(figures.cost) : "",
                         x.failures ? fmt::format(", with the failures below ({}: {:.2f} % goodput)",
                                                  x.failures->best_way(), 100 * goodput_of(x))
@@ -182,7 +205,7 @@ plan_figures figures_of(const plan_outcome& x, const planned& plan, double secon
   if (x.run.tokens && goodput_of(x) >= next_to_nothing) {
     const auto seconds = *x.run.tokens / result.tokens_a_second / goodput_of(x);
     result.days = seconds / day;
-    result.gpu_hours = seconds / hour * x.asked.devices;
+    result.gpu_hours = seconds / hour * (x.asked.devices + spare_gpus(x));
     result.cost = result.gpu_hours * x.run.price.value_or(0);
   }
   return result;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/transformer/plans/planner.hpp"
+#include "runtime/training/transformer/plans/plan_advice.hpp"
 #include "tools/planning/failure_report.hpp"
 
 #include <optional>
@@ -40,6 +40,7 @@ struct plan_outcome {
   std::optional<uint32_t> least_devices;    ///< Where none fits; 0: none does, nothing: that was not found out.
   std::optional<failure_findings> failures; ///< Where they are asked for.
   training::near_questions near;            ///< Where nothing divides.
+  training::fewer_devices fewer;            ///< Which take less time.
 };
 
 /// What an iteration of a plan comes to.

@@ -1,8 +1,8 @@
 #include "tools/training/strategy_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/options/nearest_word.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

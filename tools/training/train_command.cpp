@@ -36,7 +36,12 @@ caf::expected<training_outcome> simulated(const train_options& x, const std::fun
 }
 
 train_run about(const train_options& x) {
-  return {x.which->name, x.trained, x.ranks, x.costs, !x.micro_batch && x.which->cut != batch_cut::always};
+  return {x.which->name,
+          x.trained,
+          x.ranks,
+          x.costs,
+          x.trained.layers - x.places_beside,
+          !x.micro_batch && x.which->cut != batch_cut::always};
 }
 
 /// All strategies with the same options, one after the other: for people side by side, as JSON a list.

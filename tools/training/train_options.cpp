@@ -70,6 +70,7 @@ caf::error choose_costs(train_options& x) {
   if (!trained)
     return std::move(trained.error());
   x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
+  x.places_beside = 0;
   if (auto problem = x.which->check(x.trained, x.ranks))
     return problem;
   if (auto problem = x.choose())
@@ -97,9 +98,12 @@ caf::error choose_costs(train_options& x) {
   how.chunks = x.trained.chunks;
   if (x.which->all_sides && how.chunks > 1)
     how.schedule = pipeline_schedule::interleaved_1f1b;
-  if (shape.pipeline == 1 && shape.tensor == 1) // what is shared, and when, is the strategy's
+  how.as_simulated = shape.pipeline == 1 && shape.tensor == 1;
+  how.overlapped = !how.as_simulated && how.zero <= 1; // as `plan` has it
+  if (how.as_simulated && !x.which->keeps_sums)
     how.shard = shape.data;
   if (const auto places = places_of(*trained, how); places != x.trained.layers) { // embedding and logits have some
+    x.places_beside = places - trained->layers;
     x.trained.layers = places;
     if (auto problem = x.which->check(x.trained, x.ranks))
       return problem;

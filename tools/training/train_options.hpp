@@ -17,6 +17,7 @@ struct train_options : strategy_options {
   const training::cost_model* costs = nullptr;
   std::shared_ptr<const training::cost_model> own_costs;
   std::optional<uint32_t> layers;
+  uint32_t places_beside = 0; ///< Of trained.layers, those that are none: for the embedding, the logits, or nothing.
   transformer_options transformer;
   bool json = false;
   std::string trace;

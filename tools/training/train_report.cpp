@@ -58,6 +58,13 @@ std::string axes_text(const mesh& shape, const model& trained) {
                      trained.zero > 0 ? fmt::format(", ZeRO stage {}", trained.zero) : "");
 }
 
+std::string layers_text(const train_run& x) {
+  const auto beside = x.trained.layers - x.layers;
+  return beside == 0 ? counted(x.layers, "layer")
+                     : fmt::format("{} in {} places, with the embedding and the logits", counted(x.layers, "layer"),
+                                   x.trained.layers);
+}
+
 } // namespace
 
 std::string report_of(const train_run& x, const training_outcome& found) {
@@ -65,7 +72,7 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   auto& peak = found.ranks[found.peak_rank];
   auto* which = strategy_of(x.strategy);
   auto text = fmt::format("{} on {}: {}, a global batch of {}{}, cost model {}\n", x.strategy, counted(x.ranks, "rank"),
-                          counted(x.trained.layers, "layer"), x.trained.global_batch,
+                          layers_text(x), x.trained.global_batch,
                           x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
   if (which != nullptr)
     text += axes_text(which->shape(x.trained, x.ranks), x.trained);
@@ -95,7 +102,8 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("strategy", x.strategy)
     .member("cost_model", x.costs->name())
     .member("world_size", x.ranks)
-    .member("layers", x.trained.layers)
+    .member("layers", x.layers)
+    .member("places", x.trained.layers)
     .member("global_batch", x.trained.global_batch)
     .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
     .member("tensor", shape.tensor)

@@ -12,7 +12,8 @@ struct train_run {
   training::model trained;
   uint32_t ranks = 0;
   const training::cost_model* costs = nullptr;
-  bool uncut = false; ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
+  uint32_t layers = 0; ///< The model's; trained.layers may have places for the embedding and the logits, too.
+  bool uncut = false;  ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
 };
 
 } // namespace ringmaster

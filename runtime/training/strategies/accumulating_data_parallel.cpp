@@ -15,6 +15,7 @@ const known_strategy accumulating_data_parallel{
       return run_data_parallel(self, m, {.summed = data_parallel_plan::sum::in_the_end, .adds_first = true});
     },
   .check = check_data_parallel,
-  .plain = true};
+  .plain = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

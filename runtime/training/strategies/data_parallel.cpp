@@ -123,6 +123,7 @@ const known_strategy data_parallel{
   .run = [](rank& self, const model& m) { return run_data_parallel(self, m, {}); },
   .check = check_data_parallel,
   .cut = batch_cut::when_told,
-  .of_another = true};
+  .of_another = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

@@ -81,6 +81,7 @@ const known_strategy ordered_data_parallel{
   .cut = batch_cut::never,
   .orders_parts = true,
   .hides_sums = true, // they hop from rank to rank: no bound counts that
-  .of_another = true};
+  .of_another = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

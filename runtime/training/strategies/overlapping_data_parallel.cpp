@@ -56,6 +56,7 @@ const known_strategy overlapping_data_parallel{
   .run = run_overlapping_data_parallel,
   .check = check_data_parallel,
   .chunks = chunk_use::buckets,
-  .hides_sums = true};
+  .hides_sums = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

@@ -68,6 +68,7 @@ const known_strategy overlapping_zero_1{
   .cut = batch_cut::when_told,
   .chunks = chunk_use::buckets,
   .gathers = sharded::the_model,
-  .hides_sums = true};
+  .hides_sums = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

@@ -75,6 +75,8 @@ struct known_strategy {
   bool hides_sums = false;       ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
   bool of_another = false;       ///< With all its choices made it is another strategy: a search leaves it to that one.
   bool plain = false;            ///< The one that others are compared with.
+  bool keeps_sums
+    = false; ///< Gradients of whole weights are added up until a step's end: there is room for all of them.
 };
 
 /// In the order in which they are listed to people. A reference to the table; see `register_strategy`.

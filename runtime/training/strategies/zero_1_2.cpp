@@ -21,7 +21,8 @@ const known_strategy zero_1{
     },
   .check = check_data_parallel,
   .cut = batch_cut::when_told,
-  .gathers = sharded::the_model};
+  .gathers = sharded::the_model,
+  .keeps_sums = true};
 const known_strategy zero_2{
   .name = "zero2",
   .what = "ZeRO stage 2: optimizer states and gradients sharded",

@@ -296,3 +296,18 @@ TEST_CASE("model files: what has a slash, ends in .json or is there is a file; e
   CHECK(code_of(model_from(file).error()) == errc::corrupt);
   CHECK(refusal(file).starts_with(file + ": line 1, column 16: model, \"model_type\": must be one of \"llama\""));
 }
+
+TEST_CASE("model files: groups of experts count where some are chosen, and experts divide among them") {
+  auto groups = [](const std::string& count, const std::string& chosen) {
+    const auto x = model_in(changed(changed(deepseek_v3_config, "\"n_group\": 8", "\"n_group\": " + count),
+                                    "\"topk_group\": 4", "\"topk_group\": " + chosen));
+    return std::pair{x.experts.groups, x.experts.groups_chosen};
+  };
+  CHECK(groups("8", "4") == std::pair{8u, 4u});
+  CHECK(groups("1", "1") == std::pair{0u, 0u}); // Moonlight's, and Kimi K2's: no groups
+  CHECK(groups("8", "8") == std::pair{0u, 0u});
+  CHECK(groups("8", "null") == std::pair{0u, 0u});
+  CHECK(refusal_of_model(changed(deepseek_v3_config, "\"n_group\": 8", "\"n_group\": 7"))
+          .find("must be a number of groups among which 256 experts divide")
+        != std::string::npos);
+}

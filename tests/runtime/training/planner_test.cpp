@@ -1,5 +1,5 @@
 // Which plans are candidates.
-#include "runtime/training/transformer/plans/planner.hpp"
+#include "runtime/training/transformer/plans/plan_advice.hpp"
 #include "runtime/training/transformer/plans/transformer_costs.hpp"
 
 #include "messages/errc.hpp"
@@ -217,4 +217,44 @@ TEST_CASE("planner: ZeRO 2 and 3 are candidates without a pipeline, within one o
   CHECK_FALSE(some(2));
   asked.filter.only = {"zero3"};
   CHECK(some(2));
+}
+
+TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the logits for layers") {
+  plan_question asked{*model_of("llama3.1-405b"), *system_of("h100-80g"), 1024, 512};
+  asked.filter.tensor = {4, 4};
+  asked.filter.context = {1, 1};
+  asked.filter.pipeline = {64, 64};
+  asked.filter.only = {"zb-v"};
+  CHECK(plan_transformer(asked).fitting > 0); // 126 layers in 128 places
+  asked.trained.layers = 125;
+  CHECK(plan_transformer(asked).evaluated == 0);
+}
+
+TEST_CASE("planner: fewer GPUs are named where they are faster, and are") {
+  plan_question asked{*model_of("deepseek-v3"), *system_of("h100-80g"), 320, 6144};
+  const auto found = plan_transformer(asked, 1);
+  const auto fewer = faster_on_fewer(asked, found);
+  CHECK(fewer.devices == 256);
+  asked.devices = 256;
+  const auto best = plan_transformer(asked, 1);
+  REQUIRE(!best.best.empty());
+  CHECK(fewer.seconds == best.best.front().cost.seconds);
+  CHECK(fewer.seconds < found.best.front().cost.seconds);
+  CHECK(faster_on_fewer(asked, best).devices == 0);
+}
+
+TEST_CASE("planner: domains that groups do not fill are named, where there are several") {
+  const auto rack = *system_of("gb200-nvl72"), host = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {1, 64, 9};
+  how.expert = 64;
+  CHECK(filled_of_domain(how, rack) == 64);
+  how.expert = 8;
+  CHECK(filled_of_domain(how, rack) == 0);
+  how.shape = {16, 4, 9};
+  CHECK(filled_of_domain(how, rack) == 64);
+  CHECK(filled_of_domain(how, host) == 0); // 16 lie in two
+  how.shape = {16, 4, 1};
+  how.expert = 64;
+  CHECK(filled_of_domain(how, rack) == 0); // one domain has all
 }

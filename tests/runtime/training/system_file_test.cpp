@@ -35,6 +35,8 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
   CHECK(refusal("{}") == "line 1, column 1: \"like\" is missing: the known system whose other constants are taken");
   CHECK(refusal(R"({"like": "a100"})").find("there is no system \"a100\"; there are: a100-80g") != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
+  CHECK(refusal(R"({"like": "a100-80g", "peak_flop": 1})")
+        == "line 1, column 22: a system has no \"peak_flop\"; did you mean \"peak_flops\"?");
   CHECK(refusal(R"({"like": "a100-80g", "watts": "700W"})") == "line 1, column 31: \"watts\" must be a number");
   CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")
         == "line 1, column 36: peak_flops is 0; it must be more than 0");
@@ -46,6 +48,7 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
 
 TEST_CASE("system file: a known system may be named by its beginning, where only one begins so") {
   CHECK(system_of("h100")->name == "h100-80g");
+  CHECK(parse_system(R"({"like": "h100"})")->constants_of == "h100-80g");
   for (auto several : {"a100", "b", "gb"})
     CHECK(render(system_of(several).error()).find("systems are: a100-80g, a100-40g") != std::string::npos);
 }

@@ -1,6 +1,7 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
@@ -12,7 +13,6 @@
 #include "tools/demo/demo_options.hpp"
 #include "tools/journal/log_options.hpp"
 #include "tools/options/collective_options.hpp"
-#include "tools/options/nearest_word.hpp"
 
 #include <doctest/doctest.h>
 

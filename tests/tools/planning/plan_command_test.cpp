@@ -97,6 +97,18 @@ TEST_CASE("plan: a run takes as long as it does with the spares that there are")
   CHECK(plan(args).out.find("with the failures below (restart, no spare: go on smaller: ") != std::string::npos);
   args.push_back("--spares=2");
   CHECK(plan(args).out.find("with the failures below (restart, 2 spares: ") != std::string::npos);
+  CHECK(plan(args).out.find(" GPU-hours with 16 GPUs that stand by, ") != std::string::npos);
+  auto hours = [&](const char* spares) {
+    args.back() = spares;
+    args.push_back("--json");
+    const auto text = plan(args).out;
+    args.pop_back();
+    const std::string days = "\"days\":", all = "\"gpu_hours\":";
+    return std::stod(text.substr(text.find(all) + all.size()))
+           / (24 * std::stod(text.substr(text.find(days) + days.size())));
+  };
+  CHECK(hours("--spares=0") == doctest::Approx(64));
+  CHECK(hours("--spares=2") == doctest::Approx(80)); // who stands by is rented, too
 }
 
 TEST_CASE("plan: under the lab's costs every strategy is searched, and plain data parallel stands beside the best") {

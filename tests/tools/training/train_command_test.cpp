@@ -1,3 +1,4 @@
+#include "tools/planning/plan_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include "runtime/text/json/json_value.hpp"
@@ -29,6 +30,13 @@ std::string train_refusal(const std::vector<std::string>& args) {
   return result.err;
 }
 
+/// Of the first member of that name.
+double number_in(const std::string& json, const std::string& name) {
+  const auto text = "\"" + name + "\":";
+  REQUIRE_MESSAGE(json.find(text) != std::string::npos, json);
+  return std::stod(json.substr(json.find(text) + text.size()));
+}
+
 } // namespace
 
 TEST_CASE("simulate train: the text and the object have the same step") {
@@ -53,6 +61,35 @@ TEST_CASE("simulate train: the text names each axis that ranks lie along") {
        "2 tensor x 2 context x 2 data x 2 pipeline parallel ranks, 4 of a stage share experts");
   says({"--strategy=tensor", "--ranks=2", "--layers=2", "--global-batch=8", "--sequence-parallel"},
        "2 tensor x 1 data x 1 pipeline parallel ranks, sequence parallel");
+}
+
+TEST_CASE("simulate train: a plan takes as long, and as much memory, as `plan` says it does") {
+  struct same {
+    std::vector<std::string> simulated, planned;
+  };
+  const std::vector<std::string> both{"--model=llama3-8b", "--system=h100-80g", "--global-batch=64", "--micro-batch=1"};
+  for (auto& x :
+       {same{{"--strategy=1f1b", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16"},
+             {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=1f1b,zero1", "--gpus=16"}},
+        same{{"--strategy=interleaved", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16",
+              "--chunks=4"},
+             {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=interleaved,zero1", "--chunks=4", "--gpus=16"}},
+        same{{"--strategy=zero2", "--ranks=8"},
+             {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=1f1b,zero2", "--gpus=8"}},
+        same{{"--strategy=fsdp", "--ranks=8"},
+             {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=fsdp", "--gpus=8"}}}) {
+    auto simulated = x.simulated, planned = x.planned;
+    CAPTURE(simulated.front());
+    simulated.insert(simulated.end(), {"--cost-model=transformer", "--json"});
+    simulated.insert(simulated.end(), both.begin(), both.end());
+    planned.insert(planned.end(), {"--context=1", "--recompute=none", "--csv"});
+    planned.insert(planned.end(), both.begin(), both.end());
+    const auto one = train(simulated).out, lines = run_command(plan_command(), planned).out;
+    const auto memory = lines.rfind(',', lines.find('\n', lines.find('\n') + 1)), time = lines.rfind(',', memory - 1);
+    REQUIRE(memory != std::string::npos);
+    CHECK(number_in(one, "end_s") == doctest::Approx(std::stod(lines.substr(time + 1))).epsilon(0.01));
+    CHECK(number_in(one, "peak_memory") == doctest::Approx(std::stod(lines.substr(memory + 1))).epsilon(0.01));
+  }
 }
 
 TEST_CASE("simulate train: a trace has every event, and an arrow from each send to its receive") {

@@ -64,19 +64,30 @@ double context_exchange_time(double bytes, double hops, uint32_t devices, const 
   return hops * (on.hop_latency_s + bytes / hop_bandwidth_of(on, devices));
 }
 
-double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t domains_max, uint32_t ranks,
-                     const gpu_system& on) {
+double other_domains(const expert_layers& x, double domains) {
+  const auto anywhere = destinations(domains, x.chosen);
+  if (x.groups == 0)
+    return anywhere;
+  const double groups = x.groups, some = x.groups_chosen, others = (domains - 1) / domains;
+  if (domains < groups) { // each has several groups: those of which one at least is chosen
+    auto none = 1.0;
+    for (double i = 0; i < some; ++i)
+      none *= std::max(0.0, groups - groups / domains - i) / (groups - i);
+    return std::min(anywhere, domains * (1 - none) * others);
+  }
+  const auto of_a_group = domains / groups, choices = std::max(1.0, x.chosen / some);
+  return std::min(anywhere, some * of_a_group * (1 - std::pow(1 - 1 / of_a_group, choices)) * others);
+}
+
+double dispatch_time(double rows, double row_bytes, const expert_layers& x, uint32_t ranks, const gpu_system& on) {
   if (ranks == 1)
     return 0;
   const double n = ranks, inside = neighbours(ranks, std::min(n, on.devices_per_host)), domains = n / inside;
-  const auto within = destinations(n, chosen) * rows * row_bytes / on.host_bandwidth;
+  const auto within = destinations(n, x.chosen) * rows * row_bytes / on.host_bandwidth;
   if (domains <= 1)
     return on.host_latency_s + within;
-  auto others = destinations(domains, chosen);
-  if (domains_max > 0)
-    others = std::min(others, domains_max * (domains - 1) / domains);
   const auto card = network_of(on, n) / on.devices_per_host * on.dispatch_efficiency;
-  return on.host_latency_s + on.hop_latency_s + std::max(within, others * rows * row_bytes / card);
+  return on.host_latency_s + on.hop_latency_s + std::max(within, other_domains(x, domains) * rows * row_bytes / card);
 }
 
 double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {

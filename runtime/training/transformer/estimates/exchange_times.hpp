@@ -11,11 +11,13 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
 /// Keys and values, `bytes` of a rank, so many hops along the context's ranks, which lie among `devices`.
 double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on);
 
-/// An all_to_all over `ranks` neighbours: each has `rows` positions of `row_bytes`, which go to `chosen` experts each,
-/// once to a rank that has several of them, and once over the network to a domain, of which there may be a limit
-/// (`domains_max`, 0: none; as DeepEP's, DeepSeek-AI 2025).
-double dispatch_time(double rows, double row_bytes, uint32_t chosen, uint32_t domains_max, uint32_t ranks,
-                     const gpu_system& on);
+/// Of `domains` equal ones that share the experts, those beside its own that a position's choices lie in: the mean.
+double other_domains(const expert_layers& x, double domains);
+
+/// An all_to_all over `ranks` neighbours: each has `rows` positions of `row_bytes`, which go to the experts that they
+/// have chosen, once to a rank that has several of them, and once over the network to a domain (as DeepEP's,
+/// DeepSeek-AI 2025).
+double dispatch_time(double rows, double row_bytes, const expert_layers& x, uint32_t ranks, const gpu_system& on);
 
 /// Of so many ranks, those that share a domain that has room for `room` of them, if all domains have as many.
 uint32_t neighbours(uint32_t ranks, double room);

@@ -161,14 +161,16 @@ double unevenness(const language_model& m, const parallel_setting& how, const mi
 
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
 /// starts its ranks one after the other; its bubble is fitted to what the simulator finds where F, I and W differ.
+/// `plain`: what all other stages take together, which may be less each.
 double bubble_of(const parallel_setting& how, const slowest_stages& slowest, double plain) {
   const double p = how.shape.pipeline;
   const auto& stage = slowest.layers;
+  const auto others = std::min(p - 1, plain / (stage.forward + stage.backward)); // in such stages
   const auto forward = stage.forward, by_weight = stage.by_weight, by_input = stage.backward - by_weight;
   switch (how.schedule) {
     case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
-    case pipeline_schedule::zb_h1: return (p - 1) * std::max(forward, forward + by_input - by_weight);
-    case pipeline_schedule::zb_h2: return (p - 1) * std::max(forward, forward + by_input - 2 * by_weight);
+    case pipeline_schedule::zb_h1: return others * std::max(forward, forward + by_input - by_weight);
+    case pipeline_schedule::zb_h2: return others * std::max(forward, forward + by_input - 2 * by_weight);
     case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
       return plain + (how.micro_batches() - 1) * (slowest.forward + slowest.backward - slowest.with_ends.sum());
     default: return plain;
@@ -249,8 +251,9 @@ last_of_step last_of(const language_model& m, const gpu_system& on, const parall
 }
 
 /// What the host link takes longer than the stage's work beside it, of what a micro-batch's layers keep, there and
-/// back.
-double offload_time(const language_model& m, const gpu_system& on, const parallel_setting& how, double body) {
+/// back: in a pipeline forwards and backwards take turns beside both, else each way goes beside its own.
+double offload_time(const language_model& m, const gpu_system& on, const parallel_setting& how, double forward,
+                    double backward) {
   if (!how.offloads_activations)
     return 0;
   const auto bytes = largest_of_stages(m, how, [&](uint32_t stage) {
@@ -258,7 +261,9 @@ double offload_time(const language_model& m, const gpu_system& on, const paralle
     return has.dense * activation_bytes(m, how.micro_batch, how, {false, false})
            + has.experts * activation_bytes(m, how.micro_batch, how, {true, false});
   });
-  return std::max(0.0, 2 * bytes / on.host_link_bandwidth - body);
+  const auto way = bytes / on.host_link_bandwidth;
+  return how.shape.pipeline > 1 ? std::max(0.0, 2 * way - forward - backward)
+                                : std::max(0.0, way - forward) + std::max(0.0, way - backward);
 }
 
 } // namespace
@@ -327,7 +332,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.exposed.gradients = shared.exposed + mirrored_time(m, on, how, parameters);
   result.hidden.gradients = shared.hidden;
   result.update = last.update;
-  result.offload = count * offload_time(m, on, how, slowest.forward + slowest.backward);
+  result.offload = count * offload_time(m, on, how, slowest.forward, slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
                    + result.update + result.offload + on.iteration_s;
   const auto memory = memory_of(m, how);

@@ -66,8 +66,11 @@ private:
   void attention_products() {
     const double h = m_.hidden, heads = m_.heads / tensor_;
     if (auto& x = m_.latent; x.key_value_rank > 0) {
-      product(rows_, x.query_rank + x.key_value_rank + x.rotary_size, h);
-      product(rows_, heads * (m_.head_size + x.rotary_size), x.query_rank);
+      const auto queries = heads * (m_.head_size + x.rotary_size),
+                 keys = static_cast<double>(x.key_value_rank + x.rotary_size);
+      product(rows_, x.query_rank > 0 ? x.query_rank + keys : queries + keys, h); // queries are latent, or are not
+      if (x.query_rank > 0)
+        product(rows_, queries, x.query_rank);
       product(rows_, heads * (m_.head_size + x.value_size), x.key_value_rank);
       product(rows_, h, heads * x.value_size);
       return;
@@ -157,9 +160,8 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
   set(&exchange_parts::tensor, reduced,
       within ? std::max(reduced * on.exposed_tensor, reduced - work.products) : reduced);
   if (kind.experts) {
-    const auto moved = 2 * m.experts.imbalance
-                       * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts.chosen, m.experts.domains_max,
-                                       how.expert, on);
+    const auto moved = 2 * m.experts.most() // what is dropped is not sent
+                       * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts, how.expert, on);
     const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
     set(&exchange_parts::experts, moved,
         how.hides_dispatch() ? std::max(moved * on.exposed_expert, moved - beside) : moved);

@@ -61,6 +61,7 @@ struct parallel_setting {
   bool offloads_states = false;      ///< They are in the host's memory.
   bool offloads_activations = false; ///< The same of what layers keep, but for two of them.
   bool overlapped = false;           ///< Gradients are reduced, and weights gathered, behind other work.
+  bool as_simulated = false; ///< What is reduced and gathered when, and behind what, is a strategy's: no closed form.
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
 

@@ -1,8 +1,10 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -61,7 +63,8 @@ language_model deepseek_v3() {
   auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840);
   x.key_value_heads = 128;
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
-  x.experts = {.count = 256, .chosen = 8, .shared = 1, .width = 2048, .dense_first = 3, .domains_max = 4};
+  x.experts = {
+    .count = 256, .chosen = 8, .shared = 1, .width = 2048, .dense_first = 3, .groups = 8, .groups_chosen = 4};
   return x;
 }
 
@@ -86,16 +89,18 @@ std::span<const language_model> known_models() {
 }
 
 caf::expected<language_model> model_of(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (auto& x : known_models()) {
     if (x.name == name)
       return x;
-    names += (names.empty() ? "" : ", ") + x.name;
+    names.push_back(x.name);
   }
+  const auto meant = nearest_word(name, names);
   return make_error(errc::invalid_argument,
-                    fmt::format("there is no model \"{}\"; there are: {}; or a configuration file "
+                    fmt::format("there is no model \"{}\"{}; there are: {}; or a configuration file "
                                 "of Hugging Face's (config.json)",
-                                name, names));
+                                name, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant),
+                                fmt::join(names, ", ")));
 }
 
 } // namespace ringmaster::training

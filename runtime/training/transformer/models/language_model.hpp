@@ -22,10 +22,11 @@ struct expert_layers {
   uint32_t chosen = 0; ///< A position.
   uint32_t shared = 0; ///< More, which every position takes.
   uint32_t width = 0;
-  uint32_t dense_first = 0; ///< Layers at the begin that have none.
-  double capacity = 0;      ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
-  uint32_t domains_max = 0; ///< Groups of experts, on as many domains, that a position's choices lie in; 0: all.
-  double imbalance = 1;     ///< What the rank with the most positions is sent, of the mean.
+  uint32_t dense_first = 0;   ///< Layers at the begin that have none.
+  double capacity = 0;        ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
+  uint32_t groups = 0;        ///< Of neighbouring experts, where a position's choices lie in some only; 0: anywhere.
+  uint32_t groups_chosen = 0; ///< So many of them (DeepSeek-V2 2024, 2.2.2).
+  double imbalance = 1;       ///< What the rank with the most positions is sent, of the mean.
 
   /// What that rank computes, of the mean.
   double most() const { return capacity > 0 ? std::min(capacity, imbalance) : imbalance; }

@@ -109,7 +109,14 @@ void read_experts(config_members& file, const model_family& family, language_mod
   e.shared = file.size("n_shared_experts", {.most = shared_max, .least = 0, .absent = 0});
   e.width = file.size(family.expert_width);
   e.dense_first = file.size("first_k_dense_replace", {.most = layers_max, .least = 0, .absent = 0});
-  e.domains_max = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
+  const auto groups = file.size("n_group", {.most = e.count, .least = 0, .absent = 0});
+  const auto groups_chosen = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
+  if (groups > 1 && e.count % groups != 0)
+    file.refuse("n_group", fmt::format("a number of groups among which {} experts divide", e.count));
+  if (groups_chosen > 0 && groups_chosen < groups) { // else all are
+    e.groups = groups;
+    e.groups_chosen = groups_chosen;
+  }
   if (e.dense_first > x.layers)
     file.refuse("first_k_dense_replace", fmt::format("at most all {} layers", x.layers));
   file.must_be_one("decoder_sparse_step");

@@ -163,7 +163,7 @@ private:
       try_sharding(zb_h1, 1);
     if (count >= 2 * p - 1)
       try_sharding(zb_h2, 1);
-    if (m_.layers >= 2 * p && count >= 2 * p - 1)
+    if (m_.layers + 2 >= 2 * p && count >= 2 * p - 1)
       try_sharding(zb_v, 2);
     if (p % 2 == 0 && count % 2 == 0 && count >= 2 * p)
       try_hiding(dualpipe, 2);
@@ -315,9 +315,6 @@ transformer_plans plan_transformer(const plan_question& asked, size_t count, con
   return result;
 }
 
-namespace {
-
-/// Whether there is any plan, or any that fits.
 bool any_plan(const plan_question& asked, bool that_fits) {
   search all{asked, 1};
   for (auto& shape : shapes_of(asked)) {
@@ -326,80 +323,6 @@ bool any_plan(const plan_question& asked, bool that_fits) {
       return true;
   }
   return false;
-}
-
-} // namespace
-
-std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch) {
-  constexpr uint32_t devices_max = 65536, between = 256, powers = 17;
-  uint32_t tried = 0;
-  bool interrupted = false;
-  auto fits = [&](uint32_t devices) {
-    auto other = asked;
-    other.devices = devices;
-    if (other.filter.micro_batches.empty())
-      other.filter.micro_batches = {1}; // no other takes less memory
-    const bool found = any_plan(other, true);
-    interrupted = watch && !watch(static_cast<double>(++tried) / (powers + between));
-    return found;
-  };
-  for (uint32_t power = 1; power <= devices_max && !interrupted; power *= 2) {
-    if (!fits(power))
-      continue;
-    const auto step = std::max(1u, power / 2 / between);
-    for (auto less = power / 2 + step; less < power && !interrupted; less += step)
-      if (fits(less))
-        return less;
-    return power;
-  }
-  return interrupted ? std::nullopt : std::optional{0u};
-}
-
-namespace {
-
-/// Parts of the filter without which anything divides.
-std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
-  using part = std::pair<std::string_view, void (*)(plan_filter&)>;
-  static constexpr std::array<part, 10> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
-                                              {"context", [](plan_filter& x) { x.context = {}; }},
-                                              {"expert", [](plan_filter& x) { x.expert = {}; }},
-                                              {"data", [](plan_filter& x) { x.data = {}; }},
-                                              {"pipeline", [](plan_filter& x) { x.pipeline = {}; }},
-                                              {"chunks", [](plan_filter& x) { x.chunks = {}; }},
-                                              {"micro-batch", [](plan_filter& x) { x.micro_batches.clear(); }},
-                                              {"schedule", [](plan_filter& x) { x.only.clear(); }},
-                                              {"exclude", [](plan_filter& x) { x.excluded.clear(); }},
-                                              {"recompute", [](plan_filter& x) { x.recomputations.clear(); }}};
-  std::vector<std::string_view> result;
-  for (auto& [name, leave_out] : parts) {
-    auto other = asked;
-    leave_out(other.filter);
-    if (any_plan(other, false))
-      result.push_back(name);
-  }
-  return result;
-}
-
-} // namespace
-
-near_questions near_questions_that_divide(const plan_question& asked) {
-  constexpr size_t shown = 4;
-  constexpr uint32_t tried = 256;
-  near_questions result;
-  result.filters = filters_in_the_way(asked);
-  auto divides = [](const plan_question& x) { return any_plan(x, false); };
-  for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
-    for (bool less : {true, false}) {
-      auto other = [&](uint32_t x) { return less ? (x > off ? x - off : 0) : x + off; };
-      auto devices = asked, batch = asked;
-      devices.devices = other(asked.devices);
-      batch.global_batch = other(asked.global_batch);
-      if (devices.devices > 0 && result.devices.size() < shown && divides(devices))
-        result.devices.push_back(devices.devices);
-      if (batch.global_batch > 0 && result.batches.size() < shown && divides(batch))
-        result.batches.push_back(batch.global_batch);
-    }
-  return result;
 }
 
 } // namespace ringmaster::training

@@ -4,8 +4,6 @@
 #include "runtime/training/transformer/plans/plan_filter.hpp"
 
 #include <functional>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 namespace ringmaster::training {
@@ -49,17 +47,7 @@ struct plan_question {
 transformer_plans plan_transformer(const plan_question& asked, size_t count = 10,
                                    const std::function<bool(double)>& watch = {});
 
-/// The least number of devices on which a plan fits: the first power of two, or the first count between the one before
-/// and it; above 512 those counts are tried that are multiples of a 512th of it. 0: none up to 65,536. Nothing:
-/// `watch`, as above, ended the search before any was found.
-std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch = {});
-
-/// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
-/// most four each. And what of the filter is in the way by itself: "tensor", "schedule", ...
-struct near_questions {
-  std::vector<uint32_t> devices, batches;
-  std::vector<std::string_view> filters;
-};
-near_questions near_questions_that_divide(const plan_question& asked);
+/// Whether there is any plan, or any that fits.
+bool any_plan(const plan_question& asked, bool that_fits);
 
 } // namespace ringmaster::training

@@ -23,7 +23,7 @@ public:
     : model_(trained), on_(on), how_(how), simulated_(simulated),
       shards_stand_for_all_(some_stand_for_all && how.shard > 0),
       ends_apart_(places_of(trained, how) != trained.layers),
-      gradients_exposed_(how.shard > 0 ? 1 : exposed_gradients(trained, on, how)) {}
+      gradients_exposed_(how.shard > 0 || how.as_simulated ? 1 : exposed_gradients(trained, on, how)) {}
 
   std::string_view name() const override { return "transformer"; }
   std::string about() const override {
@@ -101,6 +101,7 @@ private:
     return how;
   }
   double collective_time(const pending& x) const;
+  double columns_time(const pending& x) const;
   double gradient_time(const rank_parameters& held, double bytes) const;
   /// Of a parameter, in one of these.
   double moved_bytes(op what) const {
@@ -161,10 +162,25 @@ const end_times& transformer::ends_of(uint64_t samples) const {
   return x;
 }
 
+/// Naive tensor parallelism: the columns of each product's output are gathered, and the gradients by each product's
+/// input reduced and scattered, behind nothing.
+double transformer::columns_time(const pending& x) const {
+  if (!is_layer(x.argument.layer - (x.what == op::all_gather ? 1 : 0)))
+    return 0;
+  const double h = model_.hidden, heads = model_.heads * model_.head_size;
+  const double keys = 2.0 * model_.key_value_heads * model_.head_size, up = model_.gated ? 2 : 1;
+  const auto elements = x.what == op::all_gather ? heads + keys + h + up * model_.width + h
+                                                 : h + heads + h + model_.width;
+  const auto rows = static_cast<double>(x.argument.samples.count()) * model_.sequence / how_.context;
+  return tensor_all_reduce_time(bf16_bytes * rows * elements, how_.shape.tensor, on_) / 2;
+}
+
 double transformer::collective_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
   if (of_activation(tag.kind)) {
+    if (tag.has == form::columns || x.results[0].has == form::columns)
+      return columns_time(x);
     const bool behind_last = tag.layer == (ends_apart_ ? places_of(model_, how_) : model_.layers);
     if (!is_layer(tag.layer) || (x.what == op::all_gather && behind_last)) // what the loss needs is in its time
       return 0;
@@ -182,7 +198,7 @@ double transformer::collective_time(const pending& x) const {
     return x.what == op::all_reduce
              ? groups_all_reduce_time(parameters(tag).dense, on_, how_)
              : halves * gradient_time(held, moved_bytes(x.what)) + shard_latency(held.experts > 0, on_, how_);
-  if (how_.shard > 0) // as the strategy has its groups
+  if (how_.shard > 0 || how_.as_simulated) // as the strategy has its groups
     return halves * gradients_exposed_
              * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
                                x.among.count, x.among.stride, how_.devices())

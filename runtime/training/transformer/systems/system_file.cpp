@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/systems/system_members.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +81,7 @@ private:
         return refused(document_, value.offset, fmt::format("\"{}\" must be a text", key.name));
       if (key.name == "name")
         name = value.text;
-      else if (like_ = known(value.text); like_ == nullptr)
+      else if (like_ = known(value.text) ? known(value.text) : beginning_so(value.text); like_ == nullptr)
         return refused(document_, value.offset,
                        fmt::format("there is no system \"{}\"; there are: {}", value.text, names_of_systems()));
     }
@@ -94,6 +95,15 @@ private:
     return caf::none;
   }
 
+  /// Which member it may have been.
+  static std::string meant(const std::string& name) {
+    std::vector<std::string> names{"like", "name"};
+    for (auto& each : system_constants())
+      names.emplace_back(each.name);
+    const auto nearest = nearest_word(name, names);
+    return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+  }
+
   caf::error read_members() {
     for (size_t i = 0; i < object_.entries.size(); ++i) {
       auto& key = object_.keys[i];
@@ -103,7 +113,7 @@ private:
       auto all = system_constants();
       auto found = std::ranges::find(all, std::string_view{key.name}, &system_constant::name);
       if (found == all.end())
-        return refused(document_, key.offset, fmt::format("a system has no \"{}\"", key.name));
+        return refused(document_, key.offset, fmt::format("a system has no \"{}\"{}", key.name, meant(key.name)));
       auto number = system_member_of(key.name, value);
       if (!number)
         return refused(document_, value.offset, render(number.error()));

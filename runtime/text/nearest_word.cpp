@@ -1,4 +1,4 @@
-#include "tools/options/nearest_word.hpp"
+#include "runtime/text/nearest_word.hpp"
 
 #include <algorithm>
 #include <numeric>

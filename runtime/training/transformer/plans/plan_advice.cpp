@@ -1,0 +1,112 @@
+#include "runtime/training/transformer/plans/plan_advice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace ringmaster::training {
+
+std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch) {
+  constexpr uint32_t devices_max = 65536, between = 256, powers = 17;
+  uint32_t tried = 0;
+  bool interrupted = false;
+  auto fits = [&](uint32_t devices) {
+    auto other = asked;
+    other.devices = devices;
+    if (other.filter.micro_batches.empty())
+      other.filter.micro_batches = {1}; // no other takes less memory
+    const bool found = any_plan(other, true);
+    interrupted = watch && !watch(static_cast<double>(++tried) / (powers + between));
+    return found;
+  };
+  for (uint32_t power = 1; power <= devices_max && !interrupted; power *= 2) {
+    if (!fits(power))
+      continue;
+    const auto step = std::max(1u, power / 2 / between);
+    for (auto less = power / 2 + step; less < power && !interrupted; less += step)
+      if (fits(less))
+        return less;
+    return power;
+  }
+  return interrupted ? std::nullopt : std::optional{0u};
+}
+
+namespace {
+
+/// Parts of the filter without which anything divides.
+std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
+  using part = std::pair<std::string_view, void (*)(plan_filter&)>;
+  static constexpr std::array<part, 10> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
+                                              {"context", [](plan_filter& x) { x.context = {}; }},
+                                              {"expert", [](plan_filter& x) { x.expert = {}; }},
+                                              {"data", [](plan_filter& x) { x.data = {}; }},
+                                              {"pipeline", [](plan_filter& x) { x.pipeline = {}; }},
+                                              {"chunks", [](plan_filter& x) { x.chunks = {}; }},
+                                              {"micro-batch", [](plan_filter& x) { x.micro_batches.clear(); }},
+                                              {"schedule", [](plan_filter& x) { x.only.clear(); }},
+                                              {"exclude", [](plan_filter& x) { x.excluded.clear(); }},
+                                              {"recompute", [](plan_filter& x) { x.recomputations.clear(); }}};
+  std::vector<std::string_view> result;
+  for (auto& [name, leave_out] : parts) {
+    auto other = asked;
+    leave_out(other.filter);
+    if (any_plan(other, false))
+      result.push_back(name);
+  }
+  return result;
+}
+
+} // namespace
+
+near_questions near_questions_that_divide(const plan_question& asked) {
+  constexpr size_t shown = 4;
+  constexpr uint32_t tried = 256;
+  near_questions result;
+  result.filters = filters_in_the_way(asked);
+  auto divides = [](const plan_question& x) { return any_plan(x, false); };
+  for (uint32_t off = 1; off < tried && (result.devices.size() < shown || result.batches.size() < shown); ++off)
+    for (bool less : {true, false}) {
+      auto other = [&](uint32_t x) { return less ? (x > off ? x - off : 0) : x + off; };
+      auto devices = asked, batch = asked;
+      devices.devices = other(asked.devices);
+      batch.global_batch = other(asked.global_batch);
+      if (devices.devices > 0 && result.devices.size() < shown && divides(devices))
+        result.devices.push_back(devices.devices);
+      if (batch.global_batch > 0 && result.batches.size() < shown && divides(batch))
+        result.batches.push_back(batch.global_batch);
+    }
+  return result;
+}
+
+fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found) {
+  constexpr uint64_t evaluated_max = 400'000; // a second, at worst
+  constexpr double worth_a_word = 0.99;
+  fewer_devices result;
+  auto divides_well = [](uint32_t x) { return std::has_single_bit(x) || (x % 3 == 0 && std::has_single_bit(x / 3)); };
+  if (found.interrupted || found.best.empty() || found.evaluated > evaluated_max || divides_well(asked.devices))
+    return result;
+  auto limit = worth_a_word * found.best.front().cost.seconds;
+  for (const auto power : {std::bit_floor(asked.devices), std::bit_floor(asked.devices / 3) * 3}) {
+    auto other = asked;
+    other.devices = power;
+    const auto best = plan_transformer(other, 1).best;
+    if (!best.empty() && best.front().cost.seconds < limit) {
+      limit = best.front().cost.seconds;
+      result = {power, limit};
+    }
+  }
+  return result;
+}
+
+uint32_t filled_of_domain(const parallel_setting& how, const gpu_system& on) {
+  const auto domain = static_cast<uint32_t>(on.devices_per_host);
+  if (how.devices() <= domain)
+    return 0;
+  uint32_t largest = 1;
+  for (auto group : {how.shape.tensor, how.shape.tensor * how.context, how.expert})
+    if (group <= domain && domain % group != 0)
+      largest = std::max(largest, group);
+  return largest == 1 ? 0 : domain / largest * largest;
+}
+
+} // namespace ringmaster::training

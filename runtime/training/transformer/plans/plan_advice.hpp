@@ -1,0 +1,40 @@
+#pragma once
+
+#include "runtime/training/transformer/plans/planner.hpp"
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+// What else could be asked, where there is no plan or a poor one.
+
+namespace ringmaster::training {
+
+/// The least number of devices on which a plan fits: the first power of two, or the first count between the one before
+/// and it; above 512 those counts are tried that are multiples of a 512th of it. 0: none up to 65,536. Nothing:
+/// `watch`, as above, ended the search before any was found.
+std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch = {});
+
+/// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
+/// most four each. And what of the filter is in the way by itself: "tensor", "schedule", ...
+struct near_questions {
+  std::vector<uint32_t> devices, batches;
+  std::vector<std::string_view> filters;
+};
+near_questions near_questions_that_divide(const plan_question& asked);
+
+/// Fewer devices that take less time for the same batch, by closed forms, where they divide what there is better.
+struct fewer_devices {
+  uint32_t devices = 0; ///< 0: there are none among those that were tried.
+  double seconds = 0;   ///< Of an iteration.
+};
+/// Tries powers of two, and three times these, from half of what was asked for, if that is none of them itself and
+/// `found` took no long search.
+fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found);
+
+/// Neighbours of which closed forms take it that they share a domain: devices that one domain has room for, as many as
+/// it can be filled with. 0: domains are full, as their size divides.
+uint32_t filled_of_domain(const parallel_setting& how, const gpu_system& on);
+
+} // namespace ringmaster::training
