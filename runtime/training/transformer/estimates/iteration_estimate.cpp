@@ -237,9 +237,10 @@ last_of_step last_of(const language_model& m, const gpu_system& on, const parall
     return of(most_parameters(m, how));
   const auto chunks = how.chunks_of_stage();
   const auto first = times_of_stage(stage_layers_of(m, how, 0), how, times).backward / chunks;
+  const part_parameters parts{m, how};
   last_of_step result;
   for (auto index : stages_that_count(m, how)) {
-    auto x = of(parameters_on_rank(m, how, index));
+    auto x = of(parts.of(stage_layers_of(m, how, index), how));
     const auto earlier = index == 0 ? 0 : first + (index - 1) * stages.layers.backward / chunks;
     const auto done = std::min(earlier, x.shared.exposed);
     x.shared.exposed -= done;

@@ -151,12 +151,15 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
   return held_by(how, 0).activations * m.layers / how.shape.pipeline;
 }
 
-memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage) {
+namespace {
+
+memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage,
+                       const part_parameters& parts) {
   const double t = how.shape.tensor;
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
   const auto hidden_bytes = bf16_bytes * rows * m.hidden / (how.sequence_parallel ? t : 1);
-  const auto parameters = parameters_on_rank(m, how, stage);
   const auto has = stage_layers_of(m, how, stage);
+  const auto parameters = parts.of(has, how);
   const auto held = held_by(how, stage);
   memory_parts x;
   add_states(x, how.copies() * parameters.dense, how.replicas(), how);
@@ -198,8 +201,15 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   return how.shard > 0 ? largest_moment(m, how, x, has.dense > 0 ? dense : sparse, gradients + again + gathered) : x;
 }
 
+} // namespace
+
+memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage) {
+  return memory_of(m, how, stage, {m, how});
+}
+
 memory_parts memory_of(const language_model& m, const parallel_setting& how) {
-  auto of = [&](uint32_t stage) { return memory_of(m, how, stage); };
+  const part_parameters parts{m, how};
+  auto of = [&](uint32_t stage) { return memory_of(m, how, stage, parts); };
   auto result = largest_of_stages(m, how, of, &memory_parts::total);
   if (how.offloads_states || how.offloads_activations) // another stage may be the one that off-loads the most
     result.host = largest_of_stages(m, how, of, &memory_parts::host).host;

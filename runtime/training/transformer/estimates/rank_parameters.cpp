@@ -1,16 +1,29 @@
 #include "runtime/training/transformer/estimates/rank_parameters.hpp"
 
 #include "runtime/training/transformer/estimates/layer_times.hpp"
-#include "runtime/training/transformer/estimates/stage_layers.hpp"
 
 namespace ringmaster::training {
 
-rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, bool experts) {
-  const auto x = parameter_counts_of(m);
+namespace {
+
+rank_parameters layer_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how,
+                                 bool experts) {
   const double t = how.shape.tensor;
   if (!experts)
     return {(x.attention + x.dense) / t, 0};
   return {(x.attention + x.router + x.one_expert * m.experts.shared) / t, x.one_expert * m.experts.count / how.expert};
+}
+
+rank_parameters output_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how) {
+  const bool own_table = !m.tied || how.shape.pipeline > 1;
+  rank_parameters result{(own_table ? table_parameters(m, how) : 0) + x.multi_token / how.shape.tensor, 0};
+  return result += m.multi_token * layer_parameters(x, m, how, m.experts.count > 0);
+}
+
+} // namespace
+
+rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, bool experts) {
+  return layer_parameters(parameter_counts_of(m), m, how, experts);
 }
 
 double table_parameters(const language_model& m, const parallel_setting& how) {
@@ -18,27 +31,32 @@ double table_parameters(const language_model& m, const parallel_setting& how) {
 }
 
 rank_parameters output_parameters(const language_model& m, const parallel_setting& how) {
-  const auto x = parameter_counts_of(m);
-  const bool own_table = !m.tied || how.shape.pipeline > 1;
-  rank_parameters result{(own_table ? table_parameters(m, how) : 0) + x.multi_token / how.shape.tensor, 0};
-  return result += m.multi_token * layer_parameters(m, how, m.experts.count > 0);
+  return output_parameters(parameter_counts_of(m), m, how);
 }
 
-rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage) {
-  const auto has = stage_layers_of(m, how, stage);
-  auto result = has.dense * layer_parameters(m, how, false);
-  result += has.experts * layer_parameters(m, how, true);
+part_parameters::part_parameters(const language_model& m, const parallel_setting& how) {
+  const auto x = parameter_counts_of(m);
+  dense = layer_parameters(x, m, how, false);
+  experts = layer_parameters(x, m, how, true);
+  table = table_parameters(m, how);
+  output = output_parameters(x, m, how);
+}
+
+rank_parameters part_parameters::of(const stage_layers& has, const parallel_setting& how) const {
+  auto result = has.dense * dense;
+  result += has.experts * experts;
   // DualPipe's rank of both ends has each once, though its layers are there twice
   if (has.embedding)
-    result += {table_parameters(m, how) / how.copies(), 0};
+    result += {table / how.copies(), 0};
   if (has.logits)
-    result += 1.0 / how.copies() * output_parameters(m, how);
+    result += 1.0 / how.copies() * output;
   return result;
 }
 
 rank_parameters most_parameters(const language_model& m, const parallel_setting& how) {
+  const part_parameters parts{m, how};
   return largest_of_stages(
-    m, how, [&](uint32_t stage) { return parameters_on_rank(m, how, stage); }, &rank_parameters::sum);
+    m, how, [&](uint32_t stage) { return parts.of(stage_layers_of(m, how, stage), how); }, &rank_parameters::sum);
 }
 
 } // namespace ringmaster::training

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/transformer/estimates/parallel_setting.hpp"
+#include "runtime/training/transformer/estimates/stage_layers.hpp"
 
 namespace ringmaster::training {
 
@@ -27,8 +27,16 @@ double table_parameters(const language_model& m, const parallel_setting& how);
 /// that predict further tokens, each with a layer as the last ones are.
 rank_parameters output_parameters(const language_model& m, const parallel_setting& how);
 
-/// Of a rank of a stage; DualPipe's: of one of its two copies, the mean.
-rank_parameters parameters_on_rank(const language_model& m, const parallel_setting& how, uint32_t stage);
+/// Of each part of the model, on a rank that has it.
+struct part_parameters {
+  part_parameters(const language_model& m, const parallel_setting& how);
+
+  rank_parameters dense, experts; ///< A layer's.
+  double table = 0;               ///< The embedding's.
+  rank_parameters output;
+  /// Of a rank of the stage that has these; DualPipe's: of one of its two copies, the mean.
+  rank_parameters of(const stage_layers& has, const parallel_setting& how) const;
+};
 /// Of the stage that has the most.
 rank_parameters most_parameters(const language_model& m, const parallel_setting& how);
 
