@@ -237,14 +237,18 @@ caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
   return error_from(ask<proto::FaultResponse>(to_wire(device), fault));
 }
 
+caf::expected<gpu_sim::CommInitResponse> client::comm_init(gpu_sim::CommInitRequest request) {
+  request.set_outlivesclient(let_stay_);
+  return ask<gpu_sim::CommInitResponse>(std::move(request));
+}
+
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, std::optional<bool> deterministic) {
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_defaultpolicy(true);
-  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
-  return ask<gpu_sim::CommInitResponse>(std::move(request));
+  return comm_init(std::move(request));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto::FailurePolicy policy,
@@ -252,10 +256,9 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(uint32_t ranks, proto
   gpu_sim::CommInitRequest request;
   request.set_numdevices(ranks);
   request.set_policy(policy);
-  request.set_outlivesclient(let_stay_);
   if (deterministic)
     request.set_deterministic(*deterministic);
-  return ask<gpu_sim::CommInitResponse>(std::move(request));
+  return comm_init(std::move(request));
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<device_id>& devices) {
@@ -263,8 +266,7 @@ caf::expected<gpu_sim::CommInitResponse> client::comm_init(const std::vector<dev
   for (auto id : devices)
     request.add_deviceids(id.value);
   request.set_defaultpolicy(true);
-  request.set_outlivesclient(let_stay_);
-  return ask<gpu_sim::CommInitResponse>(std::move(request));
+  return comm_init(std::move(request));
 }
 
 caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(

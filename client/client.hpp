@@ -65,6 +65,8 @@ public:
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, std::optional<bool> deterministic = {});
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
                                                      std::optional<bool> deterministic = {});
+  /// As the request has it, but for `outlivesClient`: a name, devices and a policy at once.
+  caf::expected<gpu_sim::CommInitResponse> comm_init(gpu_sim::CommInitRequest request);
   /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
   caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<device_id>& devices);
   /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go

@@ -19,6 +19,7 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   created.set_comm_id(options.id.value);
   created.set_policy(options.policy);
   created.set_deterministic(options.deterministic);
+  created.set_name(options.name);
   std::vector<rank_device> ranks;
   std::vector<device_id> ids;
   for (size_t rank = 0; rank < devices.size(); ++rank) {

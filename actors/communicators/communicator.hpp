@@ -28,6 +28,7 @@ struct communicator_options {
   communicator_id id;
   proto::FailurePolicy policy = proto::SHRINK;
   bool deterministic = false; ///< Reductions add in rank order: runtime/rank_order/rank_order.hpp.
+  std::string name;           ///< For the journal.
   suspicion::options suspect;
   caf::timespan operation_limit = std::chrono::seconds{30}; ///< Without any progress, an operation fails.
   caf::timespan spare_limit = std::chrono::seconds{5};      ///< How long a lost member's place waits for a free device.

@@ -128,6 +128,36 @@ void coordinator_state::on_down(const caf::down_msg& x) {
     client_gone(client.mapped(), x.reason ? render(x.reason) : "it has ended");
 }
 
+void coordinator_state::notice(const std::string& name_of_it, const caf::strong_actor_ptr& who) {
+  if (!who)
+    return;
+  notices[name_of_it] = who->address();
+  self->monitor(caf::actor_cast<caf::actor>(who));
+}
+
+caf::strong_actor_ptr coordinator_state::noticed(const std::string& name_of_it) const {
+  auto found = notices.find(name_of_it);
+  return found == notices.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(found->second);
+}
+
+caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> coordinator_state::let_in(
+  const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+  auto promise = self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
+  promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(options.journal));
+  introduce_nodes(); // it has been let in by then
+  return promise;
+}
+
+proto::DeviceJoinResponse coordinator_state::new_device(const proto::DeviceJoinRequest& x) {
+  proto::DeviceJoinResponse answer;
+  mark_ids();
+  answer.set_device_id(options.ids->new_device(device_id{x.wanted_id()}).value);
+  if (x.wanted_id() != 0 && answer.device_id() != x.wanted_id())
+    spdlog::warn("the id 0x{:x} that is wished for a device was given before, and none is given twice: it is 0x{:x}",
+                 x.wanted_id(), answer.device_id());
+  return answer;
+}
+
 void coordinator_state::expire(uint64_t number) {
   if (spares_.has(number))
     return act(number, spares_.expired(number, spare_wanted(number)));
@@ -195,17 +225,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       *record.mutable_training_step() = std::move(x);
       state.journal(std::move(record));
     },
-    [&state, self](const std::string& name_of_it, const caf::strong_actor_ptr& who) {
-      if (!who)
-        return;
-      state.notices[name_of_it] = who->address();
-      self->monitor(caf::actor_cast<caf::actor>(who));
-    },
-    [&state](const std::string& name_of_it) {
-      auto found = state.notices.find(name_of_it);
-      return found == state.notices.end() ? caf::strong_actor_ptr{}
-                                          : caf::actor_cast<caf::strong_actor_ptr>(found->second);
-    },
+    [&state](const std::string& name_of_it, const caf::strong_actor_ptr& who) { state.notice(name_of_it, who); },
+    [&state](const std::string& name_of_it) { return state.noticed(name_of_it); },
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {
@@ -233,23 +254,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x,
                                               std::min<caf::timespan>(soon, state.options.request_limit));
     },
-    [&state](const proto::NodeJoinRequest& x,
-             const caf::strong_actor_ptr& node) -> caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> {
-      auto promise = state.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
-      promise.deliver(state.node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(state.options.journal));
-      state.introduce_nodes(); // it has been let in by then
-      return promise;
-    },
-    [&state](const proto::DeviceJoinRequest& x) {
-      proto::DeviceJoinResponse answer;
-      state.mark_ids();
-      answer.set_device_id(state.options.ids->new_device(device_id{x.wanted_id()}).value);
-      if (x.wanted_id() != 0 && answer.device_id() != x.wanted_id())
-        spdlog::warn(
-          "the id 0x{:x} that is wished for a device was given before, and none is given twice: it is 0x{:x}",
-          x.wanted_id(), answer.device_id());
-      return answer;
-    },
+    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) { return state.let_in(x, node); },
+    [&state](const proto::DeviceJoinRequest& x) { return state.new_device(x); },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
     [&state](const proto::NodeApart& x) { state.nodes_apart(x); },
     [&state](const proto::MemberLost& x) { state.member_lost(x); },

@@ -59,6 +59,15 @@ public:
   /// To be called before ids are given: tells the journal how far they may go.
   void mark_ids();
 
+  /// Who is found by that name from now on.
+  void notice(const std::string& name_of_it, const caf::strong_actor_ptr& who);
+  /// Null: nobody is there yet, or any more.
+  caf::strong_actor_ptr noticed(const std::string& name_of_it) const;
+  /// A node that comes is answered before others hear of it.
+  caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> let_in(const proto::NodeJoinRequest& x,
+                                                                     const caf::strong_actor_ptr& node);
+  proto::DeviceJoinResponse new_device(const proto::DeviceJoinRequest& x);
+
   // -- nodes and devices (coordinator_devices.cpp) --
   proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
   /// Tells every node where the others are.

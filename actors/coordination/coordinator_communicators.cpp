@@ -68,6 +68,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   opts.id = communicators.new_id();
   opts.policy = like.policy;
   opts.deterministic = like.deterministic;
+  opts.name = like.name;
   opts.coordinator = self;
   gpu_sim::CommInitResponse response;
   std::vector<gpu_sim::DeviceMetadata> metadata;
@@ -138,6 +139,7 @@ proto::CommDeriveResponse coordinator_state::derive_from(
       return no(problem);
   auto like = *parent;
   like.outlives_client = !owner;
+  like.name.clear(); // that is the whole one's
   proto::CommDeriveResponse result;
   for (auto& [color, members_of_it] : *wanted) {
     auto& part = *result.add_parts();

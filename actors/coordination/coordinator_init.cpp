@@ -5,11 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
+
+constexpr size_t comm_name_bytes_max = 64;
+
+bool is_control(unsigned char x) {
+  return std::iscntrl(x) != 0;
+}
 
 /// What makes no sense in the request, whoever is there.
 caf::error senseless(const gpu_sim::CommInitRequest& x) {
@@ -20,6 +27,9 @@ caf::error senseless(const gpu_sim::CommInitRequest& x) {
     text = fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size());
   else if (x.deviceids().empty() && x.numdevices() == 0)
     text = "CommInit asks for 0 devices; a communicator has at least 1";
+  else if (x.name().size() > comm_name_bytes_max || std::ranges::any_of(x.name(), is_control))
+    text = fmt::format("a communicator's name is one line of {} bytes at most, without control characters",
+                       comm_name_bytes_max);
   return text.empty() ? caf::error{} : make_error(errc::invalid_argument, std::move(text));
 }
 
@@ -49,6 +59,7 @@ gpu_sim::CommInitResponse coordinator_state::init_of(const gpu_sim::CommInitRequ
   like.policy = x.defaultpolicy() ? options.communicators.policy : x.policy();
   like.deterministic = x.has_deterministic() ? x.deterministic() : options.communicators.deterministic;
   like.outlives_client = x.outlivesclient();
+  like.name = x.name();
   return make_communicator(ranks, std::move(like));
 }
 

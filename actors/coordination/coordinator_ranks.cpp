@@ -26,6 +26,7 @@ caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto
     request.add_deviceids(device.value);
   request.set_defaultpolicy(true);
   request.set_outlivesclient(true); // the death of one rank's process must not take it
+  request.set_name((*all)->name);
   auto made = init_at_once(request);
   auto problem = error_in(made);
   auto waiters = ranks_.formed((*all)->name, problem ? caf::expected<communicator_id>{problem} : id_of(made));

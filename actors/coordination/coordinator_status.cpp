@@ -33,7 +33,8 @@ void ask_communicator(coordinator_state& state, communicator_id id, const known_
     state, id, proto::CommunicatorStatusRequest{}, communicator_limit,
     [all, index](proto::CommunicatorStatus& x) {
       auto& told = *all->answer.mutable_communicators(index);
-      x.set_outlives_client(told.outlives_client()); // these three it does not know
+      x.set_outlives_client(told.outlives_client()); // these four it does not know
+      x.set_name(told.name());
       x.set_operations_met(told.operations_met());
       x.set_met_quiet_ns(told.met_quiet_ns());
       told = std::move(x);

@@ -27,6 +27,7 @@ void describe(About& about, communicator_id id, const known_communicator& known)
   about.set_policy(known.policy);
   about.set_deterministic(known.deterministic);
   about.set_outlives_client(known.outlives_client);
+  about.set_name(known.name);
 }
 
 } // namespace ringmaster

@@ -90,6 +90,7 @@ void group_calls::open(line& to, group among) {
   request.set_numdevices(among.count);
   request.set_policy(proto::ABORT);
   request.set_deterministic(settings_.deterministic);
+  request.set_name(settings_.name);
   self_->request(settings_.coordinator, settings_.limit, request)
     .then(
       [this, keep = shared_from_this(), &to](const gpu_sim::CommInitResponse& y) {

@@ -15,6 +15,7 @@ namespace ringmaster::training {
 struct group_call_settings {
   coordinator_actor coordinator;
   std::vector<device_id> devices; ///< By rank.
+  std::string name;               ///< Of its communicators.
   precision as = precision::float32;
   bool deterministic = false;
   caf::timespan limit = std::chrono::seconds{30}; ///< For an operation.

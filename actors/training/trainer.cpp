@@ -66,6 +66,7 @@ void trainer_state::begin_step() {
     its.coordinator = settings_.coordinator;
     for (uint32_t i = 0; i < world_; ++i)
       its.devices.push_back(members_[i].device);
+    its.name = fmt::format("training by {}", settings_.job->strategy->name);
     its.as = settings_.job->as;
     its.deterministic = settings_.deterministic;
     its.limit = settings_.operation_limit;

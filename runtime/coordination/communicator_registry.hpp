@@ -20,6 +20,7 @@ struct known_communicator {
   proto::FailurePolicy policy = proto::SHRINK;
   bool deterministic = false;
   bool outlives_client = false;
+  std::string name;            ///< For people; empty: it has none.
   uint64_t operations_met = 0; ///< That its ranks have done on their page, as far as they have said.
   uint64_t met_ended_ns = 0;   ///< Wall clock, of the latest of these.
   std::set<device_id>

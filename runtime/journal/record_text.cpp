@@ -83,7 +83,8 @@ std::string text(const proto::DeviceDied& x) {
 }
 
 std::string text(const proto::CommunicatorCreated& x) {
-  return fmt::format("communicator {} created, {}, policy {}{}", x.comm_id(), ranks(x.device_ids()),
+  return fmt::format("communicator {}{} created, {}, policy {}{}", x.comm_id(),
+                     x.name().empty() ? "" : fmt::format(" ({})", x.name()), ranks(x.device_ids()),
                      lower(proto::FailurePolicy_Name(x.policy())), x.deterministic() ? ", deterministic" : "");
 }
 

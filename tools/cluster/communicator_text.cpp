@@ -54,7 +54,7 @@ std::string state_text(const CommunicatorStatus& x) {
 }
 
 std::string head_text(const CommunicatorStatus& x) {
-  auto result = fmt::format("communicator {}: {}, policy {}{}, epoch {}, {}; ", x.comm_id(),
+  auto result = fmt::format("{}: {}, policy {}{}, epoch {}, {}; ", named_communicator(x.comm_id(), x.name()),
                             counted(static_cast<uint64_t>(x.ranks_size()), "rank"), policy_text(x.policy()),
                             x.deterministic() ? ", deterministic" : "", x.epoch(), state_text(x));
   if (x.operations_in_flight() > 0)
@@ -228,9 +228,10 @@ std::vector<uint32_t> waited_for(const CommunicatorStatus& x) {
 
 void tell_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, std::vector<status_line>& out) {
   if (!x.silent().empty()) {
-    out.push_back({tone::bad, fmt::format("communicator {}: {}, policy {}; it does not say more: {}", x.comm_id(),
-                                          counted(static_cast<uint64_t>(x.ranks_size()), "rank"),
-                                          policy_text(x.policy()), x.silent())});
+    out.push_back({tone::bad,
+                   fmt::format("{}: {}, policy {}; it does not say more: {}", named_communicator(x.comm_id(), x.name()),
+                               counted(static_cast<uint64_t>(x.ranks_size()), "rank"), policy_text(x.policy()),
+                               x.silent())});
     return;
   }
   auto ended = x.state() == CommunicatorStatus::ENDING || x.state() == CommunicatorStatus::ENDED;

@@ -65,6 +65,10 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
   return result + devices;
 }
 
+std::string name_text(const ClusterInfo::Communicator& x) {
+  return named_communicator(x.comm_id(), x.name());
+}
+
 bool has_ended(const ClusterInfo::Communicator& x) {
   return x.async_error().find(" has ended") != std::string::npos;
 }
@@ -78,8 +82,7 @@ std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicat
       left.push_back(device_id{number});
   auto devices = left.empty() ? "none of its devices is left"
                               : fmt::format("it still has 0x{:x}", fmt::join(left, " 0x"));
-  return fmt::format("communicator {}: ended in epoch {}, {}; {}\n  {}\n", x.comm_id(), x.epoch(), devices, kind,
-                     x.async_error());
+  return fmt::format("{}: ended in epoch {}, {}; {}\n  {}\n", name_text(x), x.epoch(), devices, kind, x.async_error());
 }
 
 std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x) {
@@ -88,10 +91,10 @@ std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Com
   auto kind = fmt::format("policy {}{}, {}", policy_text(x.policy()), x.deterministic() ? ", deterministic" : "",
                           x.outlives_client() ? "stays until it is destroyed" : "goes with its client");
   if (!x.silent().empty())
-    return fmt::format("communicator {}: {}, {}; it does not say more: {}\n", x.comm_id(), ranks, kind, x.silent());
+    return fmt::format("{}: {}, {}; it does not say more: {}\n", name_text(x), ranks, kind, x.silent());
   if (has_ended(x))
     return ended_text(cluster, x, kind);
-  auto result = fmt::format("communicator {}: epoch {}, {}, {} in flight; {}\n", x.comm_id(), x.epoch(), ranks,
+  auto result = fmt::format("{}: epoch {}, {}, {} in flight; {}\n", name_text(x), x.epoch(), ranks,
                             counted(x.operations_in_flight(), "operation"), kind);
   if (!x.async_error().empty())
     result += fmt::format("  {}\n", x.async_error());
@@ -121,6 +124,10 @@ std::string state_without(const ClusterInfo& cluster, communicator_id id, const 
 }
 
 } // namespace
+
+std::string named_communicator(uint64_t id, const std::string& name) {
+  return name.empty() ? fmt::format("communicator {}", id) : fmt::format("communicator {} ({})", id, name);
+}
 
 std::string policy_text(proto::FailurePolicy x) {
   auto text = proto::FailurePolicy_Name(x);

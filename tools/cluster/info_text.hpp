@@ -19,6 +19,8 @@ std::set<communicator_id> communicators_of(const proto::ClusterInfo& cluster);
 
 // Words that several commands say of a cluster.
 
+/// "communicator 2 (training by ddp)"; without its name where it has none.
+std::string named_communicator(uint64_t id, const std::string& name);
 /// "shrink"
 std::string policy_text(proto::FailurePolicy x);
 /// "01:04:00"

@@ -172,3 +172,43 @@ TEST_CASE("coordinator: its communicators end with it, whatever they wait for") 
   cluster.self->receive([&](const caf::down_msg& x) { down = x.source == handle.address(); });
   CHECK(down);
 }
+
+TEST_CASE("coordinator: a communicator's name is told wherever it is, and not of those that are derived from it") {
+  simulation_options how;
+  how.journaled = true;
+  simulated_cluster cluster{how};
+  gpu_sim::CommInitRequest request;
+  request.set_numdevices(2);
+  request.set_name("training by ddp");
+  auto made = cluster.ask_coordinator<gpu_sim::CommInitResponse>(request);
+  REQUIRE(made.error() == "");
+  proto::CommDeriveRequest halves;
+  halves.set_comm_id(made.commid());
+  for (int color : {0, 1}) {
+    halves.mutable_split()->add_colors(color);
+    halves.mutable_split()->add_keys(0);
+  }
+  REQUIRE(cluster.ask_coordinator<proto::CommDeriveResponse>(halves).error() == "");
+  proto::ClusterInfoRequest with_communicators;
+  with_communicators.set_communicators(true);
+  const auto info = cluster.ask_coordinator<proto::ClusterInfo>(with_communicators);
+  const auto status = cluster.ask_coordinator<proto::ClusterStatus>(proto::ClusterStatusRequest{});
+  REQUIRE(info.communicators_size() == 3);
+  REQUIRE(status.communicators_size() == 3);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(info.communicators(i).name() == (i == 0 ? "training by ddp" : ""));
+    CHECK(status.communicators(i).name() == (i == 0 ? "training by ddp" : ""));
+  }
+  int named = 0;
+  const auto records = cluster.log->read();
+  REQUIRE(records);
+  for (auto& record : *records)
+    named += record.communicator_created().name() == "training by ddp" ? 1 : 0;
+  CHECK(named == 1);
+  for (auto& name : {std::string(65, 'x'), std::string{"two\nlines"}}) {
+    request.set_name(name);
+    const auto refused = cluster.ask_coordinator<gpu_sim::CommInitResponse>(request);
+    CHECK(refused.error() == "a communicator's name is one line of 64 bytes at most, without control characters");
+    CHECK(refused.code() == static_cast<uint32_t>(errc::invalid_argument));
+  }
+}
