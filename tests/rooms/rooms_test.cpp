@@ -1,3 +1,4 @@
+#include "tests/rooms/house_files.hpp"
 #include "tests/rooms/room_order.hpp"
 
 #include <doctest/doctest.h>
@@ -14,29 +15,8 @@ using namespace ringmaster::test;
 
 namespace {
 
-const std::filesystem::path root = RINGMASTER_SOURCE_DIR;
-
-/// Every file of the tree, as its path from the root; nothing that is built, and nothing hidden.
-std::vector<std::string> files() {
-  std::vector<std::string> result;
-  for (std::filesystem::recursive_directory_iterator i{root}, end; i != end; ++i) {
-    auto name = i->path().filename().string();
-    if (name.front() == '.' || (i.depth() == 0 && name == "build"))
-      i.disable_recursion_pending();
-    else if (i->is_regular_file())
-      result.push_back(i->path().lexically_relative(root).string());
-  }
-  std::sort(result.begin(), result.end());
-  return result;
-}
-
-bool is_source(const std::string& path) {
-  auto extension = std::filesystem::path{path}.extension();
-  return extension == ".cpp" || extension == ".hpp";
-}
-
 room_order house() {
-  std::ifstream architecture{root / "docs/ARCHITECTURE.md"};
+  std::ifstream architecture{house_root / "docs/ARCHITECTURE.md"};
   return room_order::of(architecture);
 }
 
@@ -58,9 +38,9 @@ TEST_CASE("rooms: every include goes to the file's own room or to one above it i
   const auto order = house();
   REQUIRE(order.rooms().size() > 30);
   std::vector<std::string> found;
-  for (auto& path : files())
+  for (auto& path : house_files())
     if (is_source(path)) {
-      std::ifstream text{root / path};
+      std::ifstream text{house_root / path};
       auto complaints = order.complaints(path, text);
       found.insert(found.end(), complaints.begin(), complaints.end());
     }
@@ -69,7 +49,7 @@ TEST_CASE("rooms: every include goes to the file's own room or to one above it i
 
 TEST_CASE("rooms: each of the table's rows has a folder with sources") {
   std::set<std::string> folders;
-  for (auto& path : files())
+  for (auto& path : house_files())
     if (is_source(path))
       folders.insert(folder_of(path));
   const auto order = house();
@@ -81,7 +61,7 @@ TEST_CASE("rooms: each of the table's rows has a folder with sources") {
 TEST_CASE("rooms: no folder is so full that nobody finds anything") {
   constexpr size_t about_25 = 28;
   std::map<std::string, size_t> count;
-  for (auto& path : files())
+  for (auto& path : house_files())
     ++count[folder_of(path)];
   for (auto& [folder, number] : count)
     CHECK_MESSAGE(number <= about_25, fmt::format("{} has {} files: divide it", folder, number));
@@ -89,9 +69,9 @@ TEST_CASE("rooms: no folder is so full that nobody finds anything") {
 
 TEST_CASE("rooms: lists of sources are sorted") {
   std::vector<std::string> found;
-  for (auto& path : files())
+  for (auto& path : house_files())
     if (std::filesystem::path{path}.filename() == "CMakeLists.txt") {
-      std::ifstream text{root / path};
+      std::ifstream text{house_root / path};
       auto complaints = unsorted_sources(path, text);
       found.insert(found.end(), complaints.begin(), complaints.end());
     }
