@@ -149,9 +149,12 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
 }
 
 void node_state::connect_again(const proto::NodePeers::Peer& peer) {
-  auto known = peers_.find(peer.name());
-  if (known != peers_.end() && self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
-    known->second.not_before = {}; // the other end has told it that it knows, too
+  if (auto known = peers_.find(peer.name()); known != peers_.end()) {
+    if (self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
+      known->second.not_before = {}; // the other end has told it that it knows, too
+    else
+      known->second.tries_again = false;
+  }
   connect(peer);
 }
 
@@ -214,7 +217,8 @@ void node_state::not_met(known_peer& peer, const std::string& why, bool half_mad
     peer.half_made_until = now + loss_limit();
   else if (peer.half_made_until && now >= *peer.half_made_until)
     tell_again(peer, why);
-  self->delayed_send(self, try_again, peer.where);
+  if (!std::exchange(peer.tries_again, true))
+    self->delayed_send(self, try_again, peer.where);
 }
 
 void node_state::tell_again(known_peer& peer, const std::string& why) {

@@ -199,3 +199,34 @@ TEST_CASE("node: one of another protocol is not let in, and hears both") {
   CHECK(answer_to(protocol_version).error() == "");
   CHECK(x.info().nodes_size() == 1);
 }
+
+TEST_CASE("node: one that cannot be reached is tried each five seconds, however often the others are told") {
+  simulated_cluster cluster{without_devices(3)};
+  uint32_t tried = 0;
+  node_options options;
+  options.name = "one";
+  options.device = cluster.device_settings;
+  options.reach = [&](const node_actor& us, const proto::NodePeers::Peer& there) {
+    ++tried;
+    proto::NodeApart answer;
+    answer.set_peer(there.name());
+    answer.set_why("nobody listens there");
+    caf::anon_send(us, std::move(answer), caf::strong_actor_ptr{});
+  };
+  cluster.host_node = cluster.sys.spawn(node, options);
+  proto::NodePeers all;
+  for (auto name : {"zero", "one"}) {
+    auto& peer = *all.add_peers();
+    peer.set_name(name);
+    peer.set_host("127.0.0.1");
+    peer.set_port(1);
+  }
+  constexpr uint32_t told = 10;
+  for (uint32_t i = 0; i < told; ++i) { // each time when it was tried in vain
+    caf::anon_send(cluster.host_node, all);
+    cluster.run_until([&] { return tried > i; });
+  }
+  cluster.run_until([&] { return time_of(cluster) > 60s; });
+  CHECK(tried >= 12);
+  CHECK(tried <= told + 13);
+}
