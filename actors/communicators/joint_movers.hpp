@@ -9,9 +9,9 @@
 
 namespace ringmaster {
 
-/// The threads of a process that help its communicators move data. They are no actors: an idle worker of CAF's
-/// scheduler looks for work every 50 us at best, and every 10 ms after a while; these look again and again for a
-/// moment, since one operation seldom comes alone, and sleep when nothing comes. A communicator needs none: it moves
+/// The threads of a process that help its communicators move data. They are no actors: they look again
+/// and again for a moment, since one operation seldom comes alone, and sleep when nothing comes; an actor that did so
+/// would keep a worker of the scheduler from everybody else. A communicator needs none: it moves
 /// what they do not. Thread-safe. Owned by the communicators that share it.
 class joint_movers {
 public:

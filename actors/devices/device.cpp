@@ -179,6 +179,60 @@ void device_state::recorded(event_id event, uint64_t record) {
     events.erase(i);
 }
 
+namespace {
+
+gpu_sim::GetDeviceMetadataResponse tell_metadata(const device_state& state) {
+  if (!state.memory)
+    return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
+  gpu_sim::GetDeviceMetadataResponse result;
+  *result.mutable_metadata() = metadata_of(state);
+  return result;
+}
+
+caf::result<gpu_sim::StreamSendResponse> take_chunk(device_state& state, const gpu_sim::DataChunk& x) {
+  auto i = state.transfers.find(stream_id{x.streamid().value()});
+  if (i == state.transfers.end() || !i->second.runner)
+    return refusal<gpu_sim::StreamSendResponse>(errc::unknown_stream,
+                                                fmt::format("no receive is posted for transfer {} on device 0x{:x}",
+                                                            x.streamid().value(), state.id));
+  return state.self->delegate(i->second.runner, x);
+}
+
+/// That stream answers; 0: the default one.
+template <class Response, class Request>
+caf::result<Response> by_stream(device_state& state, uint64_t stream, const Request& x) {
+  auto target = state.stream_of(stream_id{stream});
+  if (!target)
+    return refusal<Response>(target.error());
+  return state.self->delegate(*target, x);
+}
+
+proto::AllocateResponse allocate(device_state& state, const proto::AllocateRequest& x) {
+  if (!state.memory)
+    return refusal<proto::AllocateResponse>(state.not_joined());
+  auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
+  if (!address)
+    return refusal<proto::AllocateResponse>(address.error());
+  proto::AllocateResponse result;
+  result.mutable_address()->set_value(*address);
+  return result;
+}
+
+proto::StreamCreateResponse create_stream(device_state& state) {
+  if (!state.memory)
+    return refusal<proto::StreamCreateResponse>(state.not_joined());
+  if (state.streams.size() >= state.options.streams_max)
+    return refusal<proto::StreamCreateResponse>(errc::too_many, fmt::format("device 0x{:x} has {} streams, its limit",
+                                                                            state.id, state.streams.size()));
+  stream_id made;
+  state.add_stream(false, made);
+  proto::StreamCreateResponse result;
+  result.mutable_stream_id()->set_value(made.value);
+  return result;
+}
+
+} // namespace
+
 device_actor::behavior_type device(device_pointer self, device_options options) {
   auto& state = self->state;
   state.self = self;
@@ -197,32 +251,15 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
             });
   }
   return {
-    [&state](const gpu_sim::GetDeviceMetadataRequest&) {
-      gpu_sim::GetDeviceMetadataResponse result;
-      if (!state.memory)
-        return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
-      *result.mutable_metadata() = metadata_of(state);
-      return result;
-    },
+    [&state](const gpu_sim::GetDeviceMetadataRequest&) { return tell_metadata(state); },
     [&state](const gpu_sim::BeginSendRequest& x) { return state.begin_send(x); },
     [&state](const gpu_sim::BeginReceiveRequest& x) { return state.begin_receive(x); },
-    [&state](const gpu_sim::DataChunk& x) -> caf::result<gpu_sim::StreamSendResponse> {
-      auto i = state.transfers.find(stream_id{x.streamid().value()});
-      if (i == state.transfers.end() || !i->second.runner)
-        return refusal<gpu_sim::StreamSendResponse>(errc::unknown_stream,
-                                                    fmt::format("no receive is posted for transfer {} on device 0x{:x}",
-                                                                x.streamid().value(), state.id));
-      return state.self->delegate(i->second.runner, x);
-    },
+    [&state](const gpu_sim::DataChunk& x) { return take_chunk(state, x); },
     [&state](const gpu_sim::GetStreamStatusRequest& x) -> caf::result<gpu_sim::GetStreamStatusResponse> {
-      stream_id asked{x.streamid().value()};
-      auto i = state.transfers.find(asked);
-      if (i != state.transfers.end())
-        return i->second.status;
-      auto target = state.stream_of(asked);
-      if (!target)
-        return refusal<gpu_sim::GetStreamStatusResponse>(target.error());
-      return state.self->delegate(*target, x);
+      auto transfer = state.transfers.find(stream_id{x.streamid().value()});
+      return transfer != state.transfers.end()
+               ? caf::result<gpu_sim::GetStreamStatusResponse>{transfer->second.status}
+               : by_stream<gpu_sim::GetStreamStatusResponse>(state, x.streamid().value(), x);
     },
     [&state](const gpu_sim::MemcpyRequest& x,
              const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
@@ -231,44 +268,15 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
         return {refusal<gpu_sim::MemcpyResponse>(target.error()), byte_block{}};
       return state.self->delegate(*target, x, block);
     },
-    [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
-      auto target = state.stream_of(stream_id{x.on_stream().value()});
-      if (!target)
-        return refusal<proto::CopyResponse>(target.error());
-      return state.self->delegate(*target, x);
-    },
-    [&state](const proto::AllocateRequest& x) {
-      if (!state.memory)
-        return refusal<proto::AllocateResponse>(state.not_joined());
-      auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
-      if (!address)
-        return refusal<proto::AllocateResponse>(address.error());
-      proto::AllocateResponse result;
-      result.mutable_address()->set_value(*address);
-      return result;
-    },
+    [&state](const proto::CopyRequest& x) { return by_stream<proto::CopyResponse>(state, x.on_stream().value(), x); },
+    [&state](const proto::AllocateRequest& x) { return allocate(state, x); },
     [&state](const proto::FreeRequest& x) {
-      if (!state.memory)
-        return refusal<proto::FreeResponse>(state.not_joined());
-      return verdict<proto::FreeResponse>(state.memory->free(x.address().value()));
+      return state.memory ? verdict<proto::FreeResponse>(state.memory->free(x.address().value()))
+                          : refusal<proto::FreeResponse>(state.not_joined());
     },
-    [&state](const proto::StreamCreateRequest&) {
-      if (!state.memory)
-        return refusal<proto::StreamCreateResponse>(state.not_joined());
-      if (state.streams.size() >= state.options.streams_max)
-        return refusal<proto::StreamCreateResponse>(
-          errc::too_many, fmt::format("device 0x{:x} has {} streams, its limit", state.id, state.streams.size()));
-      stream_id made;
-      state.add_stream(false, made);
-      proto::StreamCreateResponse result;
-      result.mutable_stream_id()->set_value(made.value);
-      return result;
-    },
-    [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
-      auto target = state.stream_of(stream_id{x.stream_id().value()});
-      if (!target)
-        return refusal<proto::StreamSynchronizeResponse>(target.error());
-      return state.self->delegate(*target, x);
+    [&state](const proto::StreamCreateRequest&) { return create_stream(state); },
+    [&state](const proto::StreamSynchronizeRequest& x) {
+      return by_stream<proto::StreamSynchronizeResponse>(state, x.stream_id().value(), x);
     },
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
     [&state](const proto::EventWaitRequest& x) { return state.wait_event(x); },

@@ -25,7 +25,6 @@ namespace ringmaster {
 class link_fetch {
 public:
   enum class outcome : uint8_t { running, done, gone, damaged, unreachable };
-  static constexpr size_t parts_max = 64;
 
   /// A range of the block, which comes over one connection, in order.
   struct part {

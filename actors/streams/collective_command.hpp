@@ -63,7 +63,9 @@ private:
 
   /// A block that is being read, and the step it is for.
   struct reading {
-    const step* todo = nullptr; ///< nullptr: the commit, or what is done with the input before the walk
+    /// nullptr: of no step, but what is done with the input before the walk, or the commit; `read_some` tells them
+    /// apart.
+    const step* todo = nullptr;
     transfer_key key;
     std::unique_ptr<route> bytes;
     caf::strong_actor_ptr sender; ///< Whose it is; nullptr: our own.

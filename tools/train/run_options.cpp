@@ -87,6 +87,14 @@ void run_options::add_to(option_table& table) {
               "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
               "others begin that again. The models:\n\n"
               + known_model_lines() + "\nThe strategies:\n\n" + known_strategies());
+  add_model_to(table);
+  add_data_to(table);
+  add_learning_to(table);
+  add_results_to(table);
+  table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
+}
+
+void run_options::add_model_to(option_table& table) {
   table
     .parsed("--model", model,
             [](const std::string& text) -> caf::expected<const trained_model*> {
@@ -106,6 +114,9 @@ void run_options::add_to(option_table& table) {
   table.parsed("--sizes", sizes, parse_sizes)
     .says("N-N", "of the layers between input and output, of mlp")
     .otherwise("128");
+}
+
+void run_options::add_data_to(option_table& table) {
   table.file("--data", data)
     .says("DIR", "a folder with MNIST's files or CIFAR-10's; of bytes, with texts")
     .otherwise("digits that a seeded generator draws; this program's sources and documents");
@@ -124,6 +135,9 @@ void run_options::add_to(option_table& table) {
       .says("N", "of a transformer: attention and feed-forward")
       .otherwise(std::to_string(others.blocks));
   }
+}
+
+void run_options::add_learning_to(option_table& table) {
   table.number("--epochs", epochs, 1, 1'000'000).says("E", "how often each sample is learned from");
   table
     .parsed("--optimizer", by.kind,
@@ -144,6 +158,9 @@ void run_options::add_to(option_table& table) {
   table.flag("--mirror", mirror)
     .says("the host keeps the model as of each step where a part of it has one device alone, as under the ZeROs, fsdp, "
           "tensor and pipelines, so that a step at most is lost with it");
+}
+
+void run_options::add_results_to(option_table& table) {
   table.file("--checkpoint", checkpoint)
     .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
   table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
@@ -157,7 +174,6 @@ void run_options::add_to(option_table& table) {
   table.file("--trace", trace)
     .says("FILE", "one of these as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
-  table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
 }
 
 caf::error run_options::check_ranks(const std::optional<launched_process>& started) {

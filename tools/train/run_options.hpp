@@ -32,6 +32,10 @@ struct run_options : strategy_options {
   caf::expected<training::run_settings> settings();
 
 private:
+  void add_model_to(option_table& table);
+  void add_data_to(option_table& table);
+  void add_learning_to(option_table& table);
+  void add_results_to(option_table& table);
   caf::error check_ranks(const std::optional<launched_process>& started);
   /// Options that this model or this data would not go by.
   caf::error unused_option() const;

@@ -18,7 +18,6 @@ struct column_shards {
   /// Of one shard: its columns, and its memory with the padding.
   uint64_t bytes_filled(uint32_t index) const;
   uint64_t bytes_each() const;
-  uint64_t bytes_whole() const { return rows * row_bytes; }
 
   /// From the whole to one shard, or back. The padding is made 0.
   void take(uint32_t index, const std::byte* whole, std::byte* shard) const;

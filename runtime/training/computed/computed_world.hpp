@@ -22,7 +22,6 @@ public:
   uint64_t step() const { return step_; }
   /// A layer's parameter from the shards that ranks keep, as doubles.
   std::vector<double> parameter_of(uint32_t layer, uint32_t parameter) const;
-  uint64_t peak_bytes(uint32_t rank) const { return ranks_[rank]->store.bytes_peak(); }
 
   bool begin(pending& x) override;
   bool await(pending& x) override;

@@ -24,6 +24,10 @@ inline kept_part part_of(const value_tag& x) {
   return {x.kind, x.layer, x.part, x.tensor};
 }
 
+inline value_tag tag_of(const kept_part& x) {
+  return value_tag{.kind = x.kind, .layer = x.layer, .part = x.part, .tensor = x.tensor};
+}
+
 /// For the number of a layer, where there is none.
 inline constexpr uint32_t no_layer = UINT32_MAX;
 

@@ -11,10 +11,6 @@ namespace ringmaster::training {
 
 namespace {
 
-value_tag tag_of(const kept_part& x) {
-  return value_tag{.kind = x.kind, .layer = x.layer, .part = x.part, .tensor = x.tensor};
-}
-
 std::vector<parameter_run> runs_of(const training_job& job, const kept_part& x) {
   auto runs = parameter_runs(*job.layers[x.layer], x.tensor, x.part);
   std::ranges::sort(runs, {}, [](auto& y) { return std::pair{y.parameter, y.global}; });

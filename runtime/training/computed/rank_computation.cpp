@@ -93,12 +93,11 @@ std::optional<std::span<const std::byte>> rank_computation::part(uint64_t step, 
   auto found = all.find(what);
   if (step > kept_.step() + 1 || step < kept_.step() || found == all.end())
     return std::nullopt;
-  const value_tag tag{.kind = what.kind, .layer = what.layer, .part = what.part, .tensor = what.tensor};
-  return std::span{found->second->data, bytes_of(tag)};
+  return std::span{found->second->data, bytes_of(tag_of(what))};
 }
 
 caf::error rank_computation::restore(const kept_part& what, std::span<const std::byte> bytes) {
-  auto room = room_for(value_tag{.kind = what.kind, .layer = what.layer, .part = what.part, .tensor = what.tensor});
+  auto room = room_for(tag_of(what));
   if (!room)
     return room.error();
   std::memcpy((*room)->data, bytes.data(), std::min<size_t>(bytes.size(), (*room)->bytes));

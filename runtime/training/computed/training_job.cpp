@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/schedule/schedule.hpp"
 #include "runtime/training/computed/column_shards.hpp"
+#include "runtime/training/data/mixed_bits.hpp"
 
 #include <fmt/format.h>
 
@@ -12,12 +13,9 @@ namespace ringmaster::training {
 
 namespace {
 
-/// A number that looks random, of a place (Steele, Lea and Flood's SplitMix64, 2014).
+/// A number that looks random, of a place.
 uint64_t mixed(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+  return split_mix{x}.next();
 }
 
 /// In [-1, 1).
