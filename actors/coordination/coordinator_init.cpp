@@ -1,22 +1,16 @@
 // The COORDINATOR's CommInit: who would be the ranks, whether each of them lives, and their communicator.
 #include "actors/coordination/coordinator_requests.hpp"
+#include "runtime/coordination/comm_name.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
-
-constexpr size_t comm_name_bytes_max = 64;
-
-bool is_control(unsigned char x) {
-  return std::iscntrl(x) != 0;
-}
 
 /// What makes no sense in the request, whoever is there.
 caf::error senseless(const gpu_sim::CommInitRequest& x) {
@@ -27,7 +21,7 @@ caf::error senseless(const gpu_sim::CommInitRequest& x) {
     text = fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size());
   else if (x.deviceids().empty() && x.numdevices() == 0)
     text = "CommInit asks for 0 devices; a communicator has at least 1";
-  else if (x.name().size() > comm_name_bytes_max || std::ranges::any_of(x.name(), is_control))
+  else if (!is_comm_name(x.name()))
     text = fmt::format("a communicator's name is one line of {} bytes at most, without control characters",
                        comm_name_bytes_max);
   return text.empty() ? caf::error{} : make_error(errc::invalid_argument, std::move(text));

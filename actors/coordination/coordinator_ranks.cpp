@@ -1,6 +1,7 @@
 // The COORDINATOR's groups of ranks that processes of their own play: how they come together, and how they leave.
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "runtime/coordination/comm_name.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -25,8 +26,8 @@ caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto
   for (auto device : (*all)->devices)
     request.add_deviceids(device.value);
   request.set_defaultpolicy(true);
-  request.set_outlivesclient(true); // the death of one rank's process must not take it
-  request.set_name((*all)->name);
+  request.set_outlivesclient(true);             // the death of one rank's process must not take it
+  request.set_name(as_comm_name((*all)->name)); // launchers have jobs of any name
   auto made = init_at_once(request);
   auto problem = error_in(made);
   auto waiters = ranks_.formed((*all)->name, problem ? caf::expected<communicator_id>{problem} : id_of(made));

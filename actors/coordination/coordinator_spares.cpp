@@ -81,7 +81,7 @@ void coordinator_state::restore(uint64_t number, device_id id) {
       gpu_sim::MemcpyRequest copy;
       copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);
       auto block = piece.block.part(piece.offset, piece.bytes);
-      copies.remember(id, piece.address + moved, block);
+      copies.remember_part(id, piece.address + moved, piece.block, piece.offset, piece.bytes);
       ++pending;
       self->request(handle, options.request_limit, std::move(copy), std::move(block))
         .then(

@@ -1,6 +1,7 @@
 #include "actors/training/trainer.hpp"
 
 #include "actors/training/training_rank.hpp"
+#include "runtime/coordination/comm_name.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -66,7 +67,7 @@ void trainer_state::begin_step() {
     its.coordinator = settings_.coordinator;
     for (uint32_t i = 0; i < world_; ++i)
       its.devices.push_back(members_[i].device);
-    its.name = fmt::format("training by {}", settings_.job->strategy->name);
+    its.name = as_comm_name(fmt::format("training by {}", settings_.job->strategy->name));
     its.as = settings_.job->as;
     its.deterministic = settings_.deterministic;
     its.limit = settings_.operation_limit;

@@ -13,21 +13,25 @@
 namespace ringmaster {
 
 void host_copies::remember(device_id device, uint64_t address, byte_block block) {
-  if (block.size() == 0)
+  const auto bytes = block.size();
+  remember_part(device, address, std::move(block), 0, bytes);
+}
+
+void host_copies::remember_part(device_id device, uint64_t address, byte_block block, uint64_t offset, uint64_t bytes) {
+  if (bytes == 0)
     return;
-  const auto end = address + block.size();
+  const auto end = address + bytes;
   assert(end > address);
   auto& known = devices_[device];
   const auto last = split(known, end);
   for (auto i = split(known, address); i != last; i = known.erase(i))
     release(i->second, i->first);
   known.emplace_hint(last, address, segment{end, fate::kept, ++last_copy_});
-  const auto bytes = block.size();
   auto& held = holders_[block.data()];
   ++held.copies;
-  held_bytes_ += bytes > held.bytes ? bytes - held.bytes : 0; // of a part the whole is held
-  held.bytes = std::max(held.bytes, bytes);
-  copies_.emplace_hint(copies_.end(), last_copy_, copy{device, address, std::move(block), bytes});
+  held_bytes_ += block.size() > held.bytes ? block.size() - held.bytes : 0;
+  held.bytes = std::max<uint64_t>(held.bytes, block.size());
+  copies_.emplace_hint(copies_.end(), last_copy_, copy{device, address, std::move(block), offset, bytes, bytes});
   while (held_bytes_ > bytes_max_)
     drop_oldest();
 }
@@ -97,7 +101,7 @@ caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id devic
     if (part.state != fate::kept)
       return missing(at, until, reason(part.state));
     const auto& source = copies_.at(part.copy);
-    pieces.push_back({at, source.block, at - source.address, until - at});
+    pieces.push_back({at, source.block, source.offset + at - source.address, until - at});
     at = until;
   }
   return pieces;
@@ -172,7 +176,7 @@ void host_copies::drop_oldest() {
   const auto number = copies_.begin()->first;
   const auto& oldest = copies_.begin()->second;
   const auto begin = oldest.address;
-  const auto end = begin + oldest.block.size();
+  const auto end = begin + oldest.bytes;
   auto& known = devices_.at(oldest.device);
   // The last release below ends `oldest`.
   for (auto i = known.lower_bound(begin); i != known.end() && i->first < end; ++i)

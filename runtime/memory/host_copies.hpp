@@ -27,12 +27,14 @@ public:
     uint64_t bytes = 0;
   };
 
-  /// `bytes_max`: of the blocks held. A block counts once, however many devices have it or a part from its
-  /// beginning, and whole, however little of it is still remembered. Beyond the limit the oldest copies are dropped.
+  /// `bytes_max`: of the blocks held. A block counts once, however many devices have it or a part of it,
+  /// and whole, however little of it is still remembered. Beyond the limit the oldest copies are dropped.
   explicit host_copies(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
   /// The host has copied `block` to `address`. Replaces what was known of that range.
   void remember(device_id device, uint64_t address, byte_block block);
+  /// The same of the block's bytes [offset, offset + bytes); the whole block is held.
+  void remember_part(device_id device, uint64_t address, byte_block block, uint64_t offset, uint64_t bytes);
 
   /// The host is about to copy to the range: until the device answers nobody knows what the operations before it have
   /// read. Returns the copy's number, for `copied`.
@@ -73,6 +75,8 @@ private:
     device_id device;
     uint64_t address = 0;
     byte_block block;
+    uint64_t offset = 0; ///< In the block, of what is at `address`.
+    uint64_t bytes = 0;
     uint64_t kept_bytes = 0;
   };
 

@@ -30,9 +30,11 @@ struct rank_processes {
     return cluster.ask_coordinator<proto::MeetingResponse>(x);
   }
 
+  std::string group = "world";
+
   answer_ptr<proto::RendezvousResponse> come(uint32_t rank, caf::timespan limit = 10s) {
     proto::RendezvousRequest x;
-    x.set_group("world");
+    x.set_group(group);
     x.set_rank(rank);
     x.set_world_size(3);
     x.set_device_id(3 - rank); // in another order than they were made
@@ -172,4 +174,12 @@ TEST_CASE("ranks: they do not meet where it is not wanted, nor where a spare may
     == "the ranks of communicator 1 do not meet in memory: its policy is \"replace\", and what a spare is given must "
        "be known here");
   CHECK(replaced.meet(id + 1).code() == static_cast<uint32_t>(errc::unknown_communicator));
+}
+
+TEST_CASE("ranks: a launcher's job may have any name, of which their communicator's has the beginning") {
+  rank_processes x;
+  x.group = "world of " + std::string(100, 'j') + "\n";
+  const auto id = x.all_come();
+  const auto& known = state_of<coordinator_state>(x.cluster.host).communicators.alive().at(communicator_id{id});
+  CHECK(known.name == "world of " + std::string(55, 'j'));
 }

@@ -236,6 +236,19 @@ TEST_CASE("host_copies: a block and a part of it count as the block, whichever g
   }
 }
 
+TEST_CASE("host_copies: a part in the middle of a block holds all of it, and gives its own bytes back") {
+  host_copies copies{20};
+  copies.remember_part(one, 0x100, block_of(16), 4, 8);
+  CHECK(copies.held_bytes() == 16);
+  auto found = copies.find(one, 0x102, 4);
+  REQUIRE(found);
+  CHECK(bytes_of(*found, 0x102, 4) == std::vector<uint8_t>{6, 7, 8, 9});
+  CHECK(contains(missing(copies, one, 0x100, 9), "[0x108, 0x109) was never copied"));
+  copies.remember(two, 0, block_of(20)); // beyond the limit: the part goes
+  CHECK(contains(missing(copies, one, 0x100, 8), "was dropped"));
+  CHECK(copies.held_bytes() == 20);
+}
+
 TEST_CASE("host_copies: holds a block until its last byte is gone") {
   host_copies copies{1000};
   copies.remember(one, 0, block_of(100));

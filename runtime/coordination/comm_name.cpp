@@ -1,0 +1,36 @@
+#include "runtime/coordination/comm_name.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace ringmaster {
+
+namespace {
+
+bool is_control(unsigned char x) {
+  return std::iscntrl(x) != 0;
+}
+
+/// Of a character of several bytes, one behind its first (UTF-8).
+bool is_behind_first(char x) {
+  return (static_cast<unsigned char>(x) & 0xC0) == 0x80;
+}
+
+} // namespace
+
+bool is_comm_name(const std::string& text) {
+  return text.size() <= comm_name_bytes_max && std::ranges::none_of(text, is_control);
+}
+
+std::string as_comm_name(std::string text) {
+  std::erase_if(text, is_control);
+  if (text.size() <= comm_name_bytes_max)
+    return text;
+  auto end = comm_name_bytes_max;
+  while (end > 0 && is_behind_first(text[end]))
+    --end;
+  text.resize(end);
+  return text;
+}
+
+} // namespace ringmaster
