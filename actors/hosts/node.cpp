@@ -149,13 +149,14 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
 }
 
 void node_state::connect_again(const proto::NodePeers::Peer& peer) {
-  if (auto known = peers_.find(peer.name()); known != peers_.end()) {
-    if (self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
-      known->second.not_before = {}; // the other end has told it that it knows, too
-    else
-      known->second.tries_again = false;
-  }
-  connect(peer);
+  auto known = peers_.find(peer.name());
+  if (known == peers_.end())
+    return;
+  if (self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
+    known->second.not_before = {}; // the other end has told it that it knows, too
+  else if (self->clock().now() < known->second.again_at)
+    return; // another message comes then
+  connect(known->second.where);
 }
 
 caf::timespan node_state::loss_limit() const {
@@ -217,8 +218,10 @@ void node_state::not_met(known_peer& peer, const std::string& why, bool half_mad
     peer.half_made_until = now + loss_limit();
   else if (peer.half_made_until && now >= *peer.half_made_until)
     tell_again(peer, why);
-  if (!std::exchange(peer.tries_again, true))
-    self->delayed_send(self, try_again, peer.where);
+  if (now < peer.again_at)
+    return;
+  peer.again_at = now + try_again;
+  self->delayed_send(self, try_again, peer.where);
 }
 
 void node_state::tell_again(known_peer& peer, const std::string& why) {

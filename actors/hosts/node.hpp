@@ -68,9 +68,9 @@ private:
     /// until it knows better, which is at this time.
     std::optional<std::chrono::steady_clock::time_point> half_made_until = {};
     bool trying = false;
-    bool tries_again = false; ///< In a while: a message is on its way.
-    bool apart = false;       ///< As the coordinator was told.
-    bool warned = false;      ///< The log has been.
+    std::chrono::steady_clock::time_point again_at = {}; ///< When it is tried again: until then nobody sends us for it.
+    bool apart = false;                                  ///< As the coordinator was told.
+    bool warned = false;                                 ///< The log has been.
   };
 
   uint64_t unix_ns() const { return options.device.streams_options.clock.unix_ns(self->clock().now()); }

@@ -153,15 +153,17 @@ caf::error active_run::play(process_group& group) {
     self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(limit) >> [] {});
   };
   std::optional<clock::time_point> leave_at;
+  bool leaves = false; // by itself: the run goes on
   while (!mine.over()) {
     mine.look(std::chrono::milliseconds{100});
     hear(caf::timespan{0});
     if (!leave_at && watcher_.stops())
       leave_at = clock::now() + leave_limit;
-    if (trainer_ended || (leave_at && clock::now() >= *leave_at))
+    leaves = leave_at && clock::now() >= *leave_at;
+    if (trainer_ended || leaves)
       mine.leave();
   }
-  if (!trainer_ended && !mine.problem() && !leave_at)
+  if (!trainer_ended && !mine.problem() && !leaves)
     hear(leave_limit); // all ranks are let go first, then it says why
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
     return make_error(code_of(*trainer_ended), fmt::format("the run has ended: {}", render(*trainer_ended)));
