@@ -165,7 +165,10 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
     watched_progress watch{"plan: how many GPUs it takes"};
     result.least_devices = least_devices(result.asked, std::ref(watch));
   }
-  result.fewer = faster_on_fewer(result.asked, result.found);
+  if (!result.best.empty() && !opts.csv) {
+    watched_progress watch{"plan: fewer GPUs"};
+    result.fewer = faster_on_fewer(result.asked, result.found, result.best.front().seconds(), std::ref(watch));
+  }
   if (opts.failures && !result.best.empty()) {
     auto found = failures_of(opts, result.asked, result.best.front());
     if (!found)

@@ -89,10 +89,17 @@ uint32_t spare_gpus(const plan_outcome& x) {
 std::string advice_text(const plan_outcome& x) {
   const auto& how = x.best.front().plan.how;
   std::string text;
-  if (const auto filled = filled_of_domain(how, x.asked.system); filled > 0)
+  const auto filling = filling_of(how, x.asked.system);
+  if (filling.straddles)
+    text += fmt::format(
+      "placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: some lie "
+      "in two domains, and are slower than told here\n",
+      x.asked.system.devices_per_host);
+  else if (filling.devices > 0)
     text += fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, of "
                         "which no group lies in two\n",
-                        x.asked.system.devices_per_host, filled, (x.asked.devices + filled - 1) / filled);
+                        x.asked.system.devices_per_host, filling.devices,
+                        (x.asked.devices + filling.devices - 1) / filling.devices);
   if (x.fewer.devices > 0)
     text += fmt::format(
       "fewer GPUs are faster: {} of them take {:.3f} s, as they divide heads, experts, layers and the "

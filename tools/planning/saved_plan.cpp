@@ -103,10 +103,11 @@ private:
       x_.title += fmt::format(" {}{}", letter, count(plan.at(side)));
     const auto chunks = count(plan.at("chunks"));
     const bool in_sequence = kept(plan.at("sequence_parallel").flag());
-    x_.title += fmt::format(", micro-batch {}, {}{}, recompute {}{}, {}", count(plan.at("micro_batch")),
-                            text(plan.at("schedule")), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
-                            text(plan.at("recompute")), in_sequence ? ", sequence parallel" : "",
-                            text(plan.at("sharding")));
+    const auto schedule = text(plan.at("schedule"));
+    x_.title += fmt::format(", micro-batch {}{}{}, recompute {}{}, {}", count(plan.at("micro_batch")),
+                            count(plan.at("pipeline")) > 1 ? ", " + schedule : "",
+                            chunks > 1 ? fmt::format(" of {} chunks", chunks) : "", text(plan.at("recompute")),
+                            in_sequence ? ", sequence parallel" : "", text(plan.at("sharding")));
     x_.seconds = measured(plan.at("time_s"), seconds_max);
     x_.bytes = measured(plan.at("memory_bytes"), bytes_max);
     x_.tokens_a_second = measured(plan.at("tokens_per_s"), tokens_max);

@@ -307,6 +307,9 @@ TEST_CASE("model files: groups of experts count where some are chosen, and exper
   CHECK(groups("1", "1") == std::pair{0u, 0u}); // Moonlight's, and Kimi K2's: no groups
   CHECK(groups("8", "8") == std::pair{0u, 0u});
   CHECK(groups("8", "null") == std::pair{0u, 0u});
+  CHECK(refusal_of_model(changed(deepseek_v3_config, "\"topk_group\": 4", "\"topk_group\": 9"))
+          .find("\"topk_group\": must be at most \"n_group\", the 8 groups of experts")
+        != std::string::npos);
   CHECK(refusal_of_model(changed(deepseek_v3_config, "\"n_group\": 8", "\"n_group\": 7"))
           .find("must be a number of groups among which 256 experts divide")
         != std::string::npos);

@@ -233,14 +233,15 @@ TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the l
 TEST_CASE("planner: fewer GPUs are named where they are faster, and are") {
   plan_question asked{*model_of("deepseek-v3"), *system_of("h100-80g"), 320, 6144};
   const auto found = plan_transformer(asked, 1);
-  const auto fewer = faster_on_fewer(asked, found);
+  const auto fewer = faster_on_fewer(asked, found, 1e9);
   CHECK(fewer.devices == 256);
+  CHECK(faster_on_fewer(asked, found, fewer.seconds).devices == 0); // simulated, the best may be faster
   asked.devices = 256;
   const auto best = plan_transformer(asked, 1);
   REQUIRE(!best.best.empty());
   CHECK(fewer.seconds == best.best.front().cost.seconds);
   CHECK(fewer.seconds < found.best.front().cost.seconds);
-  CHECK(faster_on_fewer(asked, best).devices == 0);
+  CHECK(faster_on_fewer(asked, best, 1e9).devices == 0);
 }
 
 TEST_CASE("planner: domains that groups do not fill are named, where there are several") {
@@ -248,13 +249,25 @@ TEST_CASE("planner: domains that groups do not fill are named, where there are s
   parallel_setting how;
   how.shape = {1, 64, 9};
   how.expert = 64;
-  CHECK(filled_of_domain(how, rack) == 64);
+  CHECK(filling_of(how, rack).devices == 64);
   how.expert = 8;
-  CHECK(filled_of_domain(how, rack) == 0);
+  CHECK(filling_of(how, rack).devices == 0);
   how.shape = {16, 4, 9};
-  CHECK(filled_of_domain(how, rack) == 64);
-  CHECK(filled_of_domain(how, host) == 0); // 16 lie in two
-  how.shape = {16, 4, 1};
+  CHECK(filling_of(how, rack).devices == 64);
+  CHECK(filling_of(how, host).devices == 0); // 16 lie in two
+  how.expert = 48;
+  CHECK(filling_of(how, rack).devices == 48);
+  how.shape = {1, 64, 9};
   how.expert = 64;
-  CHECK(filled_of_domain(how, rack) == 0); // one domain has all
+  how.shard = 72;
+  CHECK(filling_of(how, rack).devices == 64); // as many share weights as there are replicas
+  how.context = 9;
+  how.expert = 8;
+  CHECK(filling_of(how, rack).devices == 0);
+  how.expert = 64;
+  CHECK(filling_of(how, rack).straddles);
+  how.shard = 0;
+  how.context = 1;
+  how.shape = {16, 4, 1};
+  CHECK(filling_of(how, rack).devices == 0); // one domain has all
 }

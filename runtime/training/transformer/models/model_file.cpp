@@ -113,6 +113,9 @@ void read_experts(config_members& file, const model_family& family, language_mod
   const auto groups_chosen = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
   if (groups > 1 && e.count % groups != 0)
     file.refuse("n_group", fmt::format("a number of groups among which {} experts divide", e.count));
+  if (groups_chosen > std::max(groups, 1u))
+    file.refuse("topk_group", groups == 0 ? "of the groups that \"n_group\" tells, which is missing"
+                                          : fmt::format("at most \"n_group\", the {} groups of experts", groups));
   if (groups_chosen > 0 && groups_chosen < groups) { // else all are
     e.groups = groups;
     e.groups_chosen = groups_chosen;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 
 namespace ringmaster::training {
 
@@ -78,35 +79,42 @@ near_questions near_questions_that_divide(const plan_question& asked) {
   return result;
 }
 
-fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found) {
-  constexpr uint64_t evaluated_max = 400'000; // a second, at worst
+fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found, double seconds,
+                              const std::function<bool(double)>& watch) {
+  constexpr double plans_max = 400'000; // half a second each, about
   constexpr double worth_a_word = 0.99;
   fewer_devices result;
   auto divides_well = [](uint32_t x) { return std::has_single_bit(x) || (x % 3 == 0 && std::has_single_bit(x / 3)); };
-  if (found.interrupted || found.best.empty() || found.evaluated > evaluated_max || divides_well(asked.devices))
+  if (found.interrupted || found.best.empty() || divides_well(asked.devices))
     return result;
-  auto limit = worth_a_word * found.best.front().cost.seconds;
+  auto limit = worth_a_word * std::min(seconds, found.best.front().cost.seconds);
+  const auto plans_a_shape = static_cast<double>(found.evaluated) / static_cast<double>(shapes_tried(asked));
   for (const auto power : {std::bit_floor(asked.devices), std::bit_floor(asked.devices / 3) * 3}) {
     auto other = asked;
     other.devices = power;
-    const auto best = plan_transformer(other, 1).best;
-    if (!best.empty() && best.front().cost.seconds < limit) {
-      limit = best.front().cost.seconds;
+    if (plans_a_shape * static_cast<double>(shapes_tried(other)) > plans_max)
+      continue;
+    const auto plans = plan_transformer(other, 1, watch);
+    if (!plans.interrupted && !plans.best.empty() && plans.best.front().cost.seconds < limit) {
+      limit = plans.best.front().cost.seconds;
       result = {power, limit};
     }
   }
   return result;
 }
 
-uint32_t filled_of_domain(const parallel_setting& how, const gpu_system& on) {
+domain_filling filling_of(const parallel_setting& how, const gpu_system& on) {
   const auto domain = static_cast<uint32_t>(on.devices_per_host);
   if (how.devices() <= domain)
-    return 0;
-  uint32_t largest = 1;
-  for (auto group : {how.shape.tensor, how.shape.tensor * how.context, how.expert})
-    if (group <= domain && domain % group != 0)
-      largest = std::max(largest, group);
-  return largest == 1 ? 0 : domain / largest * largest;
+    return {};
+  uint32_t all = 1;
+  const auto shard = how.shard > 0 ? how.sharers() * how.shape.tensor : 1;
+  for (auto group : {how.shape.tensor, how.shape.tensor * how.context, how.expert, shard})
+    if (group <= domain)
+      all = std::lcm(all, group);
+  if (all > domain)
+    return {0, true};
+  return {domain % all == 0 ? 0 : domain / all * all, false};
 }
 
 } // namespace ringmaster::training

@@ -29,12 +29,16 @@ struct fewer_devices {
   uint32_t devices = 0; ///< 0: there are none among those that were tried.
   double seconds = 0;   ///< Of an iteration.
 };
-/// Tries powers of two, and three times these, from half of what was asked for, if that is none of them itself and
-/// `found` took no long search.
-fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found);
+/// Tries a power of two, and three times one, from half of what was asked for, if that is none of them itself and the
+/// search is no long one. `seconds`: of the best of `found`, as it is known now. `watch`: as of a search.
+fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found, double seconds,
+                              const std::function<bool(double)>& watch = {});
 
-/// Neighbours of which closed forms take it that they share a domain: devices that one domain has room for, as many as
-/// it can be filled with. 0: domains are full, as their size divides.
-uint32_t filled_of_domain(const parallel_setting& how, const gpu_system& on);
+/// Closed forms take it that neighbours who talk much, of whom one domain has room for as many, share one.
+struct domain_filling {
+  uint32_t devices = 0;   ///< Of a domain, that such groups fill; 0: all of them, as its size divides.
+  bool straddles = false; ///< They do not go into each other: some lie in two domains, whatever is left free.
+};
+domain_filling filling_of(const parallel_setting& how, const gpu_system& on);
 
 } // namespace ringmaster::training

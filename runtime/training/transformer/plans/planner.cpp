@@ -315,6 +315,10 @@ transformer_plans plan_transformer(const plan_question& asked, size_t count, con
   return result;
 }
 
+size_t shapes_tried(const plan_question& asked) {
+  return shapes_of(asked).size();
+}
+
 bool any_plan(const plan_question& asked, bool that_fits) {
   search all{asked, 1};
   for (auto& shape : shapes_of(asked)) {

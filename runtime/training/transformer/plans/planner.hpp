@@ -47,6 +47,9 @@ struct plan_question {
 transformer_plans plan_transformer(const plan_question& asked, size_t count = 10,
                                    const std::function<bool(double)>& watch = {});
 
+/// Ways to divide the devices that a search goes through.
+size_t shapes_tried(const plan_question& asked);
+
 /// Whether there is any plan, or any that fits.
 bool any_plan(const plan_question& asked, bool that_fits);
 

@@ -165,12 +165,19 @@ const end_times& transformer::ends_of(uint64_t samples) const {
 /// Naive tensor parallelism: the columns of each product's output are gathered, and the gradients by each product's
 /// input reduced and scattered, behind nothing.
 double transformer::columns_time(const pending& x) const {
-  if (!is_layer(x.argument.layer - (x.what == op::all_gather ? 1 : 0)))
+  const bool gathers = x.what == op::all_gather;
+  const auto place = x.argument.layer - (gathers ? 1 : 0);
+  if (!is_layer(place))
     return 0;
-  const double h = model_.hidden, heads = model_.heads * model_.head_size;
-  const double keys = 2.0 * model_.key_value_heads * model_.head_size, up = model_.gated ? 2 : 1;
-  const auto elements = x.what == op::all_gather ? heads + keys + h + up * model_.width + h
-                                                 : h + heads + h + model_.width;
+  const auto& e = model_.experts;
+  const double h = model_.hidden, up = model_.gated ? 2 : 1;
+  const auto width = kind_of(place).experts ? 1.0 * (e.chosen + e.shared) * e.width : model_.width;
+  auto made = model_.heads * 1.0 * model_.head_size, keys = 2.0 * model_.key_value_heads * model_.head_size;
+  if (const auto& latent = model_.latent; latent.key_value_rank > 0) { // what attention makes of them, whole
+    made = model_.heads * 1.0 * latent.value_size;
+    keys = model_.heads * (2.0 * model_.head_size + 2 * latent.rotary_size);
+  }
+  const auto elements = gathers ? made + keys + h + up * width + h : h + made + h + width;
   const auto rows = static_cast<double>(x.argument.samples.count()) * model_.sequence / how_.context;
   return tensor_all_reduce_time(bf16_bytes * rows * elements, how_.shape.tensor, on_) / 2;
 }
