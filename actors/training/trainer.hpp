@@ -155,6 +155,8 @@ private:
   // trainer_devices.cpp: which devices it has ranks on.
   /// What a rank ends with that takes part no more; its process may have stood still, and says it.
   static caf::error without(const std::string& why);
+  /// Its rank, if it has one, ends, and its device is taken no more.
+  void leave_out(const member& each, const std::string& why);
   void add(device_id device);
   void gathered();
   /// `then` gets how the coordinator lost it; none: it has it, or does not say.

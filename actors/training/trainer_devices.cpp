@@ -34,6 +34,14 @@ caf::error trainer_state::without(const std::string& why) {
   return make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", why));
 }
 
+void trainer_state::leave_out(const member& each, const std::string& why) {
+  if (each.handle) {
+    self->demonitor(each.handle.address());
+    self->send_exit(each.handle, without(why));
+  }
+  lost_.insert(each.device);
+}
+
 void trainer_state::add(device_id device) {
   const auto place = next_place_++;
   if (!settings_.starts_ranks) {
@@ -85,9 +93,7 @@ void trainer_state::refuse(std::vector<member>::iterator which, const caf::error
   if (now_ == phase::gathering && !lost && lost_.empty()) // so would any other be
     return end_run(problem);
   settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
-  self->demonitor(which->handle.address());
-  self->send_exit(which->handle, without(render(problem)));
-  lost_.insert(which->device);
+  leave_out(*which, render(problem));
   members_.erase(which);
   ++may_return_;
   if (now_ == phase::gathering)

@@ -70,11 +70,7 @@ void trainer_state::drop(device_id device, const std::string& why) {
   const auto lost = fmt::format("{} is lost: {}", ringmaster::text_of(device),
                                 behind == std::string::npos ? why : why.substr(behind + 2));
   settings_.watcher.note(lost);
-  if (found->handle) {
-    self->demonitor(found->handle.address());
-    self->send_exit(found->handle, without(lost));
-  }
-  lost_.insert(device);
+  leave_out(*found, lost);
   members_.erase(found);
   ++may_return_; // its process may stand still
   given_up_by(device);
@@ -263,13 +259,10 @@ void trainer_state::tick() {
   if (now_ == phase::gathering) {
     for (auto& each : members_)
       if (!each.ready) {
-        if (each.handle) {
-          lost_.insert(each.device);
-          self->demonitor(each.handle.address());
-          self->send_exit(each.handle, without("it was not ready in time"));
-        } else {
+        if (each.handle)
+          leave_out(each, "it was not ready in time");
+        else
           ++may_return_; // its process is late, or gone
-        }
         settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
                                            patience));
       }
