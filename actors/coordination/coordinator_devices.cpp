@@ -52,6 +52,7 @@ proto::NodePeers::Peer peer_of(const known_node& node) {
   result.set_name(node.about.name());
   result.set_host(node.about.host());
   result.set_port(node.about.port());
+  result.set_link_process(node.about.link_process());
   return result;
 }
 

@@ -30,6 +30,8 @@ void node_state::join(const proto::Adopt& x) {
   request.set_protocol(protocol_version);
   request.set_host_id(options.host_id);
   request.set_plays_rank(options.plays_rank);
+  if (auto& link = options.device.streams_options.link)
+    request.set_link_process(link->place().process);
   request.set_route(options.device.streams_options.route);
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
@@ -108,7 +110,7 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
 void node_state::meet(const proto::NodePeers& x) {
   places_.clear();
   for (auto& peer : x.peers())
-    places_[peer.name()] = {peer.host(), static_cast<uint16_t>(peer.port())};
+    places_[peer.name()] = {{peer.host(), static_cast<uint16_t>(peer.port())}, peer.link_process()};
   std::map<std::string, known_peer> now;
   for (auto& peer : x.peers()) {
     if (peer.name() == options.name)
@@ -246,9 +248,9 @@ void node_state::lost_way(known_peer& peer, const caf::error& why) {
   spdlog::debug("the connection with node {} was lost: {}", peer.where.name(), render(why));
   tell_apart(peer, fmt::format("the connection between {} and {} was lost; where both run, look at cable, switch and "
                                "firewall between them",
-                               text_of(here), text_of(there)));
+                               text_of(here.where), text_of(there.where)));
   if (auto& link = options.device.streams_options.link)
-    link->doubt(there.host);
+    link->doubt(there.link_process);
 }
 
 void node_state::on_down(const caf::down_msg& x) {

@@ -72,6 +72,10 @@ private:
     bool apart = false;                                  ///< As the coordinator was told.
     bool warned = false;                                 ///< The log has been.
   };
+  struct known_place {
+    endpoint where;
+    uint64_t link_process; ///< link_place::process; 0: it has no bulk connections.
+  };
 
   uint64_t unix_ns() const { return options.device.streams_options.clock.unix_ns(self->clock().now()); }
   /// The coordinator's clock said so between that moment and now.
@@ -93,7 +97,7 @@ private:
   bool same_clock_ = false;                    ///< As the coordinator.
   std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
   std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
-  std::map<std::string, endpoint> places_;     ///< Of all nodes, as the coordinator tells them.
+  std::map<std::string, known_place> places_;  ///< Of all nodes, as the coordinator tells them.
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

@@ -96,10 +96,10 @@ public:
     loop->wake();
   }
 
-  void doubt(const std::string& host) {
+  void doubt(uint64_t process) {
     {
       std::lock_guard guard{mutex_};
-      doubted_.push_back(host);
+      doubted_.push_back(process);
     }
     loop->wake();
   }
@@ -164,7 +164,7 @@ private:
   void take_orders() {
     std::vector<order> started;
     std::vector<std::shared_ptr<link_fetch>> cancelled;
-    std::vector<std::string> doubted;
+    std::vector<uint64_t> doubted;
     {
       std::lock_guard guard{mutex_};
       std::swap(started, started_);
@@ -173,8 +173,8 @@ private:
     }
     for (auto& x : doubted) {
       doubtful_[x] = std::chrono::steady_clock::now() + doubts_last;
-      for (auto& peer : peers_)
-        peer.second->doubt(x);
+      if (auto peer = peers_.find(x); peer != peers_.end())
+        peer->second->doubt();
     }
     for (auto& x : started) {
       auto& peer = peers_[x.from.process];
@@ -190,8 +190,8 @@ private:
   std::unique_ptr<link_peer> make_peer(const link_place& there) {
     auto result = std::make_unique<link_peer>(*loop, options, counts, there);
     std::erase_if(doubtful_, [](auto& x) { return x.second < std::chrono::steady_clock::now(); });
-    for (auto& x : doubtful_)
-      result->doubt(x.first);
+    if (doubtful_.contains(there.process))
+      result->doubt();
     return result;
   }
 
@@ -221,11 +221,11 @@ private:
   std::list<std::unique_ptr<link_sender>> senders_;
   std::map<uint64_t, std::unique_ptr<link_peer>> peers_;
   static constexpr std::chrono::minutes doubts_last{1};
-  std::map<std::string, time_point> doubtful_; ///< Hosts, and until when: also for those whom nobody asked yet.
+  std::map<uint64_t, time_point> doubtful_; ///< Processes, and until when: also those of which nobody asked yet.
   std::mutex mutex_;                           ///< For what stands below.
   std::vector<order> started_;
   std::vector<std::shared_ptr<link_fetch>> cancelled_;
-  std::vector<std::string> doubted_; ///< Hosts.
+  std::vector<uint64_t> doubted_;
   bool ends_ = false;
   std::thread thread_;
 };
@@ -280,8 +280,8 @@ std::shared_ptr<link_fetch> link_hub::fetch(const link_place& from, const transf
   return result;
 }
 
-void link_hub::doubt(const std::string& host) {
-  io_->doubt(host);
+void link_hub::doubt(uint64_t process) {
+  io_->doubt(process);
 }
 
 void link_hub::revoke(const std::shared_ptr<link_fetch>& what) {

@@ -48,8 +48,8 @@ public:
                                     const block_sink& sink, uint64_t bytes, std::function<void()> told);
   /// Once it returns nothing is written any more; waits for a slice at most.
   void revoke(const std::shared_ptr<link_fetch>& what);
-  /// Somebody has lost his connection to a process there: ours are made again at once, or fail.
-  void doubt(const std::string& host);
+  /// Somebody has lost his connection to this link_place::process: ours are made again at once, or fail.
+  void doubt(uint64_t process);
 
 private:
   class io_thread;

@@ -54,9 +54,9 @@ void link_peer::cancel(const link_fetch& what) {
     x->cancel(what);
 }
 
-void link_peer::doubt(const std::string& host) {
+void link_peer::doubt() {
   for (auto& x : connections_)
-    x->doubt(host);
+    x->doubt();
 }
 
 void link_peer::on_failed(std::vector<wanted_part> parts, const caf::error& why) {

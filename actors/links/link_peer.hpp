@@ -18,7 +18,7 @@ public:
 
   void fetch(const std::shared_ptr<link_fetch>& what);
   void cancel(const link_fetch& what);
-  void doubt(const std::string& host);
+  void doubt();
   void on_time(time_point now);
   time_point due() const;
   /// Whether nothing would be lost without it.

@@ -112,9 +112,7 @@ link_receiver::duration link_receiver::connect_limit() const {
   return doubted_ ? options_.connect_limit / 3 : options_.connect_limit; // somebody waits, and it has been there before
 }
 
-void link_receiver::doubt(const std::string& host) {
-  if (host != there_.host)
-    return;
+void link_receiver::doubt() {
   doubted_ = true; // also where it is made later: what goes there is not to wait
   if (state_ == state::connecting || state_ == state::greeting)
     deadline_ = std::min(deadline_, std::chrono::steady_clock::now() + connect_limit());

@@ -63,7 +63,7 @@ public:
   void cancel(const link_fetch& fetch);
 
   /// The way to this host may be gone: a connection that was made before is not trusted, nor a new one waited for long.
-  void doubt(const std::string& host);
+  void doubt();
 
   void on_ready(uint32_t events) override;
   void on_time(time_point now);
