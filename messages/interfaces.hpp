@@ -7,8 +7,8 @@
 #include <caf/typed_event_based_actor.hpp>
 
 // Every typed actor of the system, and what it can be told; those of a training are in actors/training/interfaces.hpp.
-// Where bulk data goes with a message it is the message's second element, a byte_block; where handles go with it they are
-// the last.
+// Where bulk data goes with a message it is the message's second element, a byte_block; where handles go with it they
+// are the last.
 
 namespace ringmaster {
 

@@ -222,7 +222,7 @@ private:
   std::map<uint64_t, std::unique_ptr<link_peer>> peers_;
   static constexpr std::chrono::minutes doubts_last{1};
   std::map<uint64_t, time_point> doubtful_; ///< Processes, and until when: also those of which nobody asked yet.
-  std::mutex mutex_;                           ///< For what stands below.
+  std::mutex mutex_;                        ///< For what stands below.
   std::vector<order> started_;
   std::vector<std::shared_ptr<link_fetch>> cancelled_;
   std::vector<uint64_t> doubted_;
