@@ -111,7 +111,8 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
         : "section [costs] has what communications take among ranks of one process, which these are not: it "
           "gives no prediction\n";
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
-                     "memory of a rank: {} at most, simulated {}\n",
+                     "memory of a rank: {} at most, simulated {}; in devices what a step began with stays until its "
+                     "end\n",
                      ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),
                      bytes_text(simulated_bytes_of(by)));
 }
