@@ -97,7 +97,13 @@ void rank_communicator::meet_by(std::shared_ptr<own_device> device, caf::timespa
     auto send = [box = outbox_, to = caller_](proto::RankCall call, std::shared_ptr<work::state> calls) {
       post(*box, to, std::move(call), std::move(calls));
     };
-    auto joined = rank_meeting::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send));
+    auto abort = [to = coordinator_, id = id_](std::string reason) {
+      proto::CommAbortRequest ending;
+      ending.set_comm_id(id.value);
+      ending.set_reason(std::move(reason));
+      caf::anon_send(to, std::move(ending));
+    };
+    auto joined = rank_meeting::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send), std::move(abort));
     if (joined)
       meeting_ = std::move(*joined);
     else

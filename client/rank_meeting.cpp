@@ -62,13 +62,14 @@ meeting_page::fingerprint fingerprint_of(const proto::RankCall::Part& x) {
 
 } // namespace
 
-caf::expected<std::shared_ptr<rank_meeting>> rank_meeting::join(
-  const proto::MeetingResponse& page, const place& where, std::shared_ptr<own_device> device, by_messages otherwise) {
+caf::expected<std::shared_ptr<rank_meeting>> rank_meeting::join(const proto::MeetingResponse& page, const place& where,
+                                                                std::shared_ptr<own_device> device,
+                                                                by_messages otherwise, abort give_up) {
   auto file = meeting_file::reach(page, meeting_page::bytes_of(where.ranks, page.slot_bytes()));
   if (!file)
     return std::move(file.error());
-  std::shared_ptr<rank_meeting> result{
-    new rank_meeting{std::move(*file), where, page.slot_bytes(), std::move(device), std::move(otherwise)}};
+  std::shared_ptr<rank_meeting> result{new rank_meeting{std::move(*file), where, page.slot_bytes(), std::move(device),
+                                                        std::move(otherwise), std::move(give_up)}};
   if (!result->page_.join())
     return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls go by "
                                                 "messages",
@@ -77,9 +78,9 @@ caf::expected<std::shared_ptr<rank_meeting>> rank_meeting::join(
 }
 
 rank_meeting::rank_meeting(std::unique_ptr<meeting_file> file, const place& where, uint64_t slot_bytes,
-                           std::shared_ptr<own_device> device, by_messages otherwise)
+                           std::shared_ptr<own_device> device, by_messages otherwise, abort give_up)
   : where_(where), slot_bytes_(slot_bytes), device_(std::move(device)), otherwise_(std::move(otherwise)),
-    file_(std::move(file)), page_(file_->data(), where.ranks, slot_bytes, where.rank),
+    give_up_(std::move(give_up)), file_(std::move(file)), page_(file_->data(), where.ranks, slot_bytes, where.rank),
     stale_(std::make_shared<std::atomic<bool>>(false)) {}
 
 void rank_meeting::make_way(const std::shared_ptr<own_device>& device, work::state& calls) {
@@ -98,8 +99,7 @@ void rank_meeting::leave() {
 }
 
 bool rank_meeting::can_meet(const proto::RankCall& x, const plan_request& request) const {
-  if (device_->messages_under_way != 0 || stale_->load() || file_->damaged() || x.parts_size() != 1
-      || x.epoch() != where_.epoch.value)
+  if (device_->messages_under_way != 0 || stale_->load() || x.parts_size() != 1 || x.epoch() != where_.epoch.value)
     return false;
   auto& part = x.parts(0);
   auto& what = part.collective();
@@ -135,7 +135,18 @@ bool rank_meeting::bring_input(const proto::RankCall& x, const plan_request& req
     scale(what.datatype(), what.factors(0), input->data(), slot, bytes.input_bytes / element);
   else
     return false;
-  return true;
+  return !device_->memory->damage(); // or zeros would be summed
+}
+
+caf::error rank_meeting::page_lost() {
+  if (!file_->damaged() && page_.intact())
+    return caf::none;
+  auto why = fmt::format("rank {} of communicator {}: the page where its ranks meet was cut, or its disk is full, and "
+                         "which calls the others have met there nobody knows; the communicator is of no use any more",
+                         where_.rank, where_.communicator);
+  if (auto give_up = std::exchange(give_up_, nullptr))
+    give_up(why);
+  return make_error(errc::aborted, std::move(why));
 }
 
 void rank_meeting::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
@@ -144,10 +155,13 @@ void rank_meeting::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
     device_->meets->look_until_settled(clock::time_point::max());
   auto number = ++number_;
   auto request = x.parts_size() == 1 ? request_of(x.parts(0).collective(), where_.ranks, where_.rank) : plan_request{};
-  if (!can_meet(x, request) || !page_.others_are_near(number) || !bring_input(x, request, number)) {
+  auto meets = can_meet(x, request) && page_.others_are_near(number) && bring_input(x, request, number);
+  if (!meets)
     page_.pass(number);
+  if (auto problem = page_lost())
+    return finish(*calls, {}, std::move(problem));
+  if (!meets)
     return send(std::move(x), std::move(calls));
-  }
   auto now = clock::now();
   auto patience = x.timeout_ns() == 0 ? look_every
                                       : std::min<clock::duration>(look_every, request_limit(x.timeout_ns()) / 2);
@@ -181,6 +195,10 @@ bool rank_meeting::settle(meeting_page::outcome how) {
     write_output(x);
     return true;
   }
+  if (auto problem = page_lost()) {
+    finish(*x.calls, {}, std::move(problem));
+    return true;
+  }
   if (auto limit = x.call.timeout_ns(); limit != 0) {
     auto taken = static_cast<uint64_t>(std::chrono::nanoseconds{clock::now() - x.began}.count());
     x.call.set_timeout_ns(std::max(limit, taken + 1) - taken);
@@ -199,12 +217,9 @@ void rank_meeting::write_output(const attempt& x) {
   if (bytes.output_bytes > 0)
     output_of(what.kind(), x.request, combine_ ? &*combine_ : nullptr, size_of(what.datatype()), inputs_,
               device_->memory->at(bytes.output, bytes.output_bytes)->data());
-  caf::error problem;
-  if (file_->damaged())
-    problem = make_error(errc::device_lost,
-                         fmt::format("rank {} of communicator {}: the page where the ranks met was cut, or its disk is "
-                                     "full: the result is not right",
-                                     where_.rank, where_.communicator));
+  auto problem = page_lost();
+  if (!problem)
+    problem = device_->memory->damage();
   ++met_calls_;
   if (where_.rank == 0)
     count(x, bytes.input_bytes);

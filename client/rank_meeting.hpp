@@ -38,6 +38,8 @@ class rank_meeting : public work_driver, public std::enable_shared_from_this<ran
 public:
   /// Makes a call by messages.
   using by_messages = std::function<void(proto::RankCall, std::shared_ptr<work::state>)>;
+  /// Aborts the communicator, since its ranks may not have met the same calls.
+  using abort = std::function<void(std::string reason)>;
   using clock = std::chrono::steady_clock;
 
   static constexpr auto look_every = std::chrono::milliseconds{50};
@@ -52,7 +54,8 @@ public:
 
   /// Errors: unreachable, where the page cannot be mapped here; in_use, where the rank has another handle.
   static caf::expected<std::shared_ptr<rank_meeting>> join(const proto::MeetingResponse& page, const place& where,
-                                                           std::shared_ptr<own_device> device, by_messages otherwise);
+                                                           std::shared_ptr<own_device> device, by_messages otherwise,
+                                                           abort give_up);
   /// Makes the call, one way or the other; its work ends `calls`.
   void call(proto::RankCall x, std::shared_ptr<work::state> calls);
   /// A call of another handle of the device is about to go by messages: settles what is open, and counts it.
@@ -86,12 +89,17 @@ private:
   };
 
   rank_meeting(std::unique_ptr<meeting_file> file, const place& where, uint64_t slot_bytes,
-               std::shared_ptr<own_device> device, by_messages otherwise);
+               std::shared_ptr<own_device> device, by_messages otherwise, abort give_up);
 
   bool can_meet(const proto::RankCall& x, const plan_request& request) const;
-  /// Copies this rank's input into its slot. False: the call is wrong, which messages say better.
+  /// Copies this rank's input into its slot. False: the call is wrong, or the device's memory, which messages say
+  /// better.
   bool bring_input(const proto::RankCall& x, const plan_request& request, uint64_t number);
   void send(proto::RankCall x, std::shared_ptr<work::state> calls);
+  /// The page was cut: what others have met of this rank's call it cannot know, and where it made that again by
+  /// messages, they could take it for their next one. So no call of this handle is made any more, and the communicator
+  /// is aborted. Errors: aborted.
+  caf::error page_lost();
   // All with the device's guard held.
   bool look();
   /// Ends the attempt, unless it is open. Returns whether it has.
@@ -105,6 +113,7 @@ private:
   uint64_t slot_bytes_;
   std::shared_ptr<own_device> device_;
   by_messages otherwise_;
+  abort give_up_; ///< Null once it was called.
   std::unique_ptr<meeting_file> file_;
   meeting_page page_;
   uint64_t number_ = 0; ///< Of the latest call.

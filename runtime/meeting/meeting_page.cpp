@@ -75,6 +75,10 @@ void meeting_page::close() {
   tell_waiters();
 }
 
+bool meeting_page::intact() const {
+  return arrival_of(rank_).joined.load() != 0;
+}
+
 bool meeting_page::others_are_near(uint64_t number) const {
   if (head_->closed.load() != 0 || number - met_in(head_->settled.load()) > behind_max / 2)
     return false;

@@ -46,6 +46,9 @@ public:
   bool join();
   /// Nobody meets here from now on.
   void close();
+  /// Whether this rank is still there: where the file was cut and made longer again, its zeros look as if nobody had
+  /// come.
+  bool intact() const;
 
   /// Whether it makes sense to wait for the others at this call: all have joined, and none is more than a call behind.
   bool others_are_near(uint64_t number) const;

@@ -25,6 +25,7 @@ struct meeting_rank {
   std::shared_ptr<own_device> device = std::make_shared<own_device>();
   std::vector<std::pair<proto::RankCall, std::shared_ptr<work::state>>> messages;
   std::shared_ptr<rank_meeting> meeting;
+  std::vector<std::string> aborts;
 
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) {
     return *device->memory->at(device->memory->min_address() + offset, bytes);
@@ -56,7 +57,8 @@ struct meeting_ranks {
     auto otherwise = [&x](proto::RankCall call, std::shared_ptr<work::state> calls) {
       x.messages.emplace_back(std::move(call), std::move(calls));
     };
-    auto joined = rank_meeting::join(*page, {communicator, epoch_number{1}, rank, 2}, x.device, otherwise);
+    auto joined = rank_meeting::join(*page, {communicator, epoch_number{1}, rank, 2}, x.device, otherwise,
+                                     [&x](std::string why) { x.aborts.push_back(std::move(why)); });
     REQUIRE(joined);
     x.meeting = *joined;
   }
@@ -259,6 +261,58 @@ TEST_CASE("meeting: a handle that goes lets the others go by messages, and rank 
   ranks.all[1]->meeting->leave();
   CHECK(!waits.test());
   CHECK(ranks.all[0]->messages.size() == 1);
+}
+
+TEST_CASE("meeting: where the page is cut no rank is told a sum, and none makes a call by messages for another one") {
+  meeting_ranks ranks{2};
+  auto page = ranks.pages.page_of(whole_world, epoch_number{1}, 2);
+  REQUIRE(page);
+  auto call = [&](uint32_t rank) {
+    auto& x = *ranks.all[rank];
+    *x.floats(0) = 1;
+    return make(x, call_of(x, proto::ALL_REDUCE, 1));
+  };
+  call(0);
+  REQUIRE(call(1).test()); // rank 0 has not looked
+  bool wiped = false;
+  SUBCASE("cut") {}
+  SUBCASE("cut, and made longer again") {
+    wiped = true;
+  }
+  auto bytes = std::filesystem::file_size(page->file());
+  std::filesystem::resize_file(page->file(), 0);
+  if (wiped)
+    std::filesystem::resize_file(page->file(), bytes);
+  for (uint32_t rank : {1u, 0u, 1u, 0u}) {
+    auto made = call(rank);
+    CHECK(made.wait(1s) == errc::aborted);
+    auto& x = *ranks.all[rank];
+    CHECK(x.messages.empty());
+    CHECK(x.aborts.size() == 1);
+    CHECK(x.device->messages_under_way == 0);
+  }
+  CHECK(ranks.all[0]->meeting->calls_met() == 0);
+  CHECK(contains(ranks.all[0]->aborts.front(), "rank 0 of communicator 7: the page where its ranks meet was cut"));
+}
+
+TEST_CASE("meeting: a rank whose device's memory was cut brings no zeros, and is told no success") {
+  meeting_ranks ranks{2};
+  auto& x = *ranks.all[0];
+  auto& other = *ranks.all[1];
+  auto memory = x.device->memory->place()->file;
+  SUBCASE("before its call, which goes by messages") {
+    std::filesystem::resize_file(memory, 0);
+    make(x, call_of(x, proto::ALL_REDUCE, 1));
+    CHECK(x.messages.size() == 1);
+    make(other, call_of(other, proto::ALL_REDUCE, 1));
+    CHECK(other.messages.size() == 1);
+  }
+  SUBCASE("between its input and its output") {
+    auto made = make(x, call_of(x, proto::ALL_REDUCE, 1));
+    std::filesystem::resize_file(memory, 0);
+    CHECK(!make(other, call_of(other, proto::ALL_REDUCE, 1)).wait(1s)); // it was met, and the input was right
+    CHECK(made.wait(1s) == errc::device_lost);
+  }
 }
 
 TEST_CASE("meeting pages: one for each epoch, none once they are closed, and nothing is left behind") {
