@@ -21,6 +21,23 @@ namespace ringmaster {
 
 namespace {
 
+/// Whether it is a loopback address here, as a host's own name is where Debian's installer has made it 127.0.1.1.
+bool is_for_this_host(const std::string& address) {
+  auto own = own_address_towards({address, 9});
+  return own && is_loopback(*own);
+}
+
+/// What an operator of several hosts should know. The coordinator may be elsewhere: its address is none of this host's.
+void warn_if_for_this_host(const std::string& name, const std::string& address, const options& opts) {
+  auto coordinator = parse_endpoint(opts.node.join);
+  auto own = coordinator ? own_address_towards(*coordinator) : caf::expected<std::string>{coordinator.error()};
+  if (own && !is_loopback(*own) && *own != coordinator->host && is_for_this_host(address))
+    spdlog::warn("node {} tells the others that it is at {}, a loopback address here: other hosts do not reach it, and "
+                 "their messages take the way through the coordinator's process; --listen-host auto takes the address "
+                 "that leads to the coordinator, {}",
+                 name, address, *own);
+}
+
 caf::expected<std::string> address_for_others(const options& opts) {
   if (opts.node.listen_host != "auto")
     return opts.node.listen_host;
@@ -46,7 +63,7 @@ caf::expected<std::string> address_for_others(const options& opts) {
 /// the coordinator is on this host and has a name that means so here, then all that the host has.
 caf::expected<std::string> bulk_address(const options& opts) {
   auto& said = opts.node.listen_host;
-  bool told = said != "auto" && said != "0.0.0.0" && said != "::" && said != options{}.node.listen_host;
+  bool told = said != "auto" && said != "0.0.0.0" && said != "::" && !is_for_this_host(said);
   auto coordinator = parse_endpoint(opts.node.join);
   if (told || !coordinator)
     return told ? said : options{}.node.listen_host;
@@ -111,6 +128,7 @@ caf::error own_node::listen(const options& opts) {
   if (!address)
     return std::move(address.error());
   address_ = std::move(*address);
+  warn_if_for_this_host(name_, address_, opts);
   auto port = listen_for(handle_, system_, address_ == opts.node.listen_host ? address_ : any_address(address_),
                          opts.node.listen_port, way_limit);
   if (!port)

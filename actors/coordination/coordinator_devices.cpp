@@ -200,7 +200,7 @@ void coordinator_state::fence(device_id id, const departure& how) {
     if (auto communicator = communicator_of(number))
       self->send(*communicator, lost);
   self->send_exit(caf::actor_cast<caf::actor>(handle.device),
-                  make_error(errc::suspected, "ended on suspicion: " + how.cause));
+                  make_error(errc::suspected, (how.noticed_by == "memory" ? "" : "ended on suspicion: ") + how.cause));
 }
 
 bool coordinator_state::may_replace(device_id id) const {

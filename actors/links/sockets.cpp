@@ -85,7 +85,8 @@ bool is_its_own_peer(int socket) {
 
 std::string connect_advice(int problem) {
   if (problem == ECONNREFUSED)
-    return "nobody listens there: is the process running, and the port right?";
+    return "nobody listens there: is the process running, and the port right? A node listens where its --listen-host "
+           "says";
   if (problem == EMFILE || problem == ENFILE)
     return "raise the limit on open files, ulimit -n";
   if (problem == ENETUNREACH || problem == EAFNOSUPPORT || problem == EACCES)

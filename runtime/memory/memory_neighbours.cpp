@@ -14,8 +14,11 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
   if (known == known_.end()) {
     forget_removed();
     known = known_.emplace(place, mapped_memory::reach(place, access_)).first;
-    if (!known->second && place.host == this_host() && place.host != 0)
-      spdlog::warn("{}: its blocks take another way, unless route.use is \"memory\"", render(known->second.error()));
+    if (!known->second && place.host == this_host() && place.host != 0
+        && told_.insert(std::filesystem::path{place.file}.parent_path()).second)
+      spdlog::warn("{}: its blocks, and those of its process's other devices, take another way, unless route.use is "
+                   "\"memory\"",
+                   render(known->second.error()));
   }
   if (known->second)
     if (auto damage = (*known->second)->damage())

@@ -98,6 +98,22 @@ TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other di
   CHECK(run.output.find("no direct way") == std::string::npos);
 }
 
+TEST_CASE(
+  "hosts: nodes that listen where their own names mean, 127.0.1.1, say so; their blocks go straight all the same") {
+  auto story = R"("$0" info --devices 8 > /dev/null &&
+         "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 4M -e 4M)";
+  run_between_hosts run{"[route]\nuse=\"link\"\n", {"sh", "-c", story, RINGMASTER_PROGRAM}, "HOSTS_BY_NAME=1"};
+  CAPTURE(run.output);
+  CAPTURE(run.error);
+  if (run.is_skipped())
+    return;
+  CHECK(run.status == 0);
+  CHECK(run.output.find("# every result was right") != std::string::npos);
+  CHECK(run.error.find("node n1 tells the others that it is at n1, a loopback address here: ") != std::string::npos);
+  CHECK(run.error.find("--listen-host auto takes the address that leads to the coordinator, 10.9.0.2")
+        != std::string::npos);
+}
+
 TEST_CASE("hosts: a large copy over a link of 100 MB/s lets other calls and signs of life over the same link pass") {
   run_between_hosts run{
     "[device]\nmemory-bytes=\"256 MiB\"\n", {RINGMASTER_NODE_FAULT, "large-copy", "160"}, "HOSTS_RATE=800mbit"};

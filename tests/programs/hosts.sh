@@ -7,6 +7,7 @@
 # All of it goes with its first process. In the environment:
 #   HOSTS_DEVICES  how many n1 and n2 have each: 4
 #   HOSTS_ON_C     how many c has: none
+#   HOSTS_BY_NAME  nodes listen where their own names mean, which is 127.0.1.1: where auto says
 #   HOSTS_RATE     of each wire, as in 800mbit: as fast as it goes
 #   unshare -rnmpf --kill-child --mount-proc sh hosts.sh RINGMASTER CONFIGURATION COMMAND...
 program=$1 configuration=$2
@@ -73,7 +74,9 @@ become c "$program" coordinator --host 0.0.0.0 --port 7077 --conf /run/configura
 coordinator=$!
 until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
 start_node() { # HOST DEVICES
-  become "$1" "$program" node --join c:7077 --listen-host auto --devices "$2" --name "$1" --conf /run/configuration &
+  listen=auto
+  [ -z "$HOSTS_BY_NAME" ] || listen=$1
+  become "$1" "$program" node --join c:7077 --listen-host "$listen" --devices "$2" --name "$1" --conf /run/configuration &
   nodes="$nodes $!"
 }
 if [ -n "$HOSTS_ON_C" ]; then start_node c "$HOSTS_ON_C"; fi

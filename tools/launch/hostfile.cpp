@@ -153,7 +153,7 @@ caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::ve
   if (places.size() < ranks)
     return make_error(errc::invalid_argument,
                       fmt::format("--ranks {}, but the hosts have {} slots: give slots= in the hostfile, or "
-                                  "--devices-per-node",
+                                  "--devices-per-node; in an allocation of SLURM's, --ntasks-per-node",
                                   ranks, slots));
   return places;
 }
