@@ -83,6 +83,20 @@ TEST_CASE("process_group: one that is killed while they meet is lost, and the ot
         == lines{"rank 0: 2 of 3 ranks, met in memory", "rank 1: 2 of 3 ranks, met in memory"});
 }
 
+TEST_CASE(
+  "process_group: where somebody cuts the page on which they meet no rank is told a wrong sum, and all say why") {
+  launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "cut"})};
+  run.finish();
+  CAPTURE(run.error);
+  const auto said = sorted_lines(run.output);
+  CHECK(said.size() == 3);
+  for (auto& line : said) {
+    CHECK(contains(line, ": all sums are right until "));
+    CHECK(contains(line, "the page where its ranks meet was cut, or its disk is full"));
+  }
+  CHECK(!contains(run.error, "rank_program: "));
+}
+
 TEST_CASE("process_group: a process that ends is a rank that is lost, and its status is that of all") {
   launched_program run{under_caf_run({"--ranks", "3", "--tag-output", RINGMASTER_RANK_PROGRAM, "exit-3"})};
   CHECK(run.finish() == 3);

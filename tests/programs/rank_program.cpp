@@ -2,8 +2,9 @@
 //   rank_program sum       everybody adds up the ranks, and says what came
 //   rank_program exit-3    the last rank ends with status 3 in the middle; the others go on
 //   rank_program no-show   rank 1 never comes
-//   rank_program many      everybody adds up many times, alone, with pauses and over halves, and counts what met in
-//   memory rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
+//   rank_program many      everybody adds up many times, alone and over halves, and says how the ranks met
+//   rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
+//   rank_program cut       everybody adds up another number each time, until rank 0 cuts the page where they meet
 //   rank_program early     rank 0 returns at once, without a word; the others work on without it
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
@@ -12,6 +13,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <vector>
 
 using namespace ringmaster;
 using namespace std::chrono_literals;
@@ -110,6 +113,50 @@ caf::error add_up_for(process_group& world, client& host, int rounds, bool one_d
   return caf::none;
 }
 
+/// Sums of other numbers each time, which tell one call from the next; in the middle rank 0 cuts the page. Until then,
+/// all that was told to have ended well must be right.
+caf::error add_up_until_cut(process_group& world, client& host) {
+  constexpr uint64_t calls = 4000, cut_at = 2000;
+  auto& rank = world.ranks().front();
+  auto device = id_of(rank.device());
+  proto::MeetingRequest where;
+  where.set_comm_id(rank.id().value);
+  where.set_epoch(rank.epoch().value);
+  where.set_world_size(rank.size());
+  auto page = host.ask_within<proto::MeetingResponse>(10s, std::move(where));
+  auto memory = page ? host.allocate(device, calls * sizeof(float)) : page.error();
+  if (!memory)
+    return std::move(memory.error());
+  auto input = [](uint32_t of, uint64_t call) { return static_cast<float>(call * 10 + of + 1); };
+  std::vector<float> inputs(calls);
+  for (uint64_t i = 0; i < calls; ++i)
+    inputs[i] = input(rank.rank(), i);
+  if (auto problem = host.copy_to_device(device, *memory, byte_block::of(inputs)))
+    return problem;
+  uint64_t done = 0;
+  caf::error why;
+  for (; done < calls && !why; ++done) {
+    if (done == cut_at && rank.rank() == 0)
+      std::filesystem::resize_file(page->file(), 0);
+    why = rank.all_reduce(rank_buffers::at(*memory + done * sizeof(float)), 1, proto::FLOAT32).wait(30s);
+  }
+  if (!why)
+    return make_error(errc::corrupt, "the page was cut, and nobody has noticed");
+  auto sums = host.copy_to_host(device, *memory, calls * sizeof(float));
+  if (!sums)
+    return std::move(sums.error());
+  for (uint64_t i = 0; i + 1 < done; ++i) {
+    float right = 0;
+    for (uint32_t of = 0; of < rank.size(); ++of)
+      right += input(of, i);
+    if (sums->as<float>()[i] != right)
+      return make_error(errc::corrupt,
+                        fmt::format("call {} has ended well with {}, not {}", i, sums->as<float>()[i], right));
+  }
+  fmt::print("rank {}: all sums are right until {}\n", rank.rank(), render(why));
+  return caf::none;
+}
+
 caf::error run(caf::actor_system& system, const options& opts, const std::string& what) {
   auto rank = process_environment()("RINGMASTER_RANK");
   if (what == "no-show" && rank == "1")
@@ -127,6 +174,8 @@ caf::error run(caf::actor_system& system, const options& opts, const std::string
   if (what == "early" || what == "exit-3") // until the one that is going is gone
     for (auto there = host.devices(); there && there->devices_size() == static_cast<int>((*world)->size());)
       there = host.devices();
+  if (what == "cut")
+    return add_up_until_cut(**world, host);
   bool often = what == "many" || what == "dies";
   if (auto problem = often ? add_up_for(**world, host, 50, what == "dies") : add_up(**world, host))
     return problem;
