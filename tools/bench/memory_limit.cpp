@@ -19,7 +19,8 @@ namespace ringmaster {
 namespace {
 
 constexpr uint64_t page_bytes = 4096;
-constexpr uint64_t cached_max = 8u << 20; ///< So much stays in the caches for the next operation.
+constexpr std::chrono::milliseconds sample_max{100}; ///< More operations say nothing more.
+constexpr uint64_t cached_max = 8u << 20;            ///< So much stays in the caches for the next operation.
 const uint32_t crew_size = std::max(1u, std::thread::hardware_concurrency());
 
 /// Runs work(part, parts) for all parts, on all cores, over and over. Its threads spin: what is measured is memory, not
@@ -71,11 +72,14 @@ double median_us(const std::vector<plain_transfer>& work, uint32_t parts, bool p
   crew all{parts, [&](uint32_t part, uint32_t of) { run_part(work, part, of, past_caches); }};
   std::vector<double> times;
   for (uint32_t i = 0; i < samples; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    for (uint32_t k = 0; k < operations; ++k)
+    const auto start = std::chrono::steady_clock::now();
+    auto now = start;
+    uint32_t done = 0;
+    for (; done < operations && now - start < sample_max; ++done) {
       all.run();
-    auto time = std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start};
-    times.push_back(time.count() / operations);
+      now = std::chrono::steady_clock::now();
+    }
+    times.push_back(std::chrono::duration<double, std::micro>{now - start}.count() / done);
   }
   auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());

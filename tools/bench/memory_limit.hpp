@@ -24,7 +24,7 @@ struct memory_limit {
 /// What the hardware allows where all ranks lie in one memory: the plain loop of tools/bench/plain_loop.hpp on as many
 /// spinning threads as there are cores, in the best of several ways: in files as the devices have them or in anonymous
 /// huge pages, with stores into the caches or past them. Of each way it takes `samples` samples of `operations`
-/// operations back to back; the way whose median is lowest counts.
+/// operations back to back, or of those of 100 ms; the way whose median is lowest counts.
 /// Errors: io_error, where there is no memory of either kind.
 caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations);
 
