@@ -38,6 +38,19 @@ TEST_CASE("progress_desk: reports once for all, when the last has spoken") {
   CHECK_FALSE(desk.on_limit(request));
 }
 
+TEST_CASE("progress_desk: a node of 256 devices says in one message what each of them does") {
+  progress_desk desk;
+  std::set<device_id> devices;
+  for (uint64_t id = 1; id <= 256; ++id)
+    devices.insert(device_id{id});
+  desk.ask(request, devices);
+  for (uint64_t id = 1; id < 256; ++id)
+    CHECK_FALSE(desk.on_progress(from(id)));
+  auto report = desk.on_progress(from(256));
+  REQUIRE(report);
+  CHECK(report->devices_size() == 256);
+}
+
 TEST_CASE("progress_desk: at the limit it reports those who have spoken, and then each that comes late") {
   progress_desk desk;
   desk.ask(request, three());

@@ -223,3 +223,34 @@ TEST_CASE("watch: where the observer stood still itself, no process has been sil
   for (int i = 0; i < 20; ++i)
     CHECK(x.tick().suspects.empty());
 }
+
+TEST_CASE("watch: of 1,024 devices of four processes one that hangs is given up when it would be of eight") {
+  const auto until_given_up = [](uint32_t count) {
+    watch of{{.interval = 100ms, .late_after = 500ms, .pause_max = 2500ms, .late = 3, .window = 5}, 30s};
+    std::vector<device_id> devices;
+    for (uint32_t i = 0; i < count; ++i) {
+      devices.push_back(device_id{i + 1});
+      of.add(devices.back(), i / (count / 4));
+    }
+    const auto start = watch::time_point{} + 1h;
+    for (auto now = start; now - start < 20s;) {
+      now += 100ms;
+      if (auto found = of.look(devices, now); !found.suspects.empty()) {
+        CHECK(found.suspects.size() == 1);
+        CHECK(found.suspects[0].first == devices.back());
+        return now - start;
+      }
+      proto::Progress answer;
+      answer.set_number(of.on_request(devices, now));
+      for (uint32_t process = 0; process < 4; ++process)
+        of.on_report(process, now);
+      for (size_t i = 0; i + 1 < devices.size(); ++i) {
+        answer.set_device_id(devices[i].value);
+        of.on_answer(answer, now);
+      }
+    }
+    return watch::duration::max();
+  };
+  CHECK(until_given_up(8) < 1s);
+  CHECK(until_given_up(1024) == until_given_up(8));
+}
