@@ -83,6 +83,16 @@ TEST_CASE("process_group: one that is killed while they meet is lost, and the ot
         == lines{"rank 0: 2 of 3 ranks, met in memory", "rank 1: 2 of 3 ranks, met in memory"});
 }
 
+TEST_CASE("process_group: one whose process stands still for a second is waited for, and nothing is lost") {
+  launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "pauses"})};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output)
+        == lines{"rank 0: 3 of 3 ranks, met in memory", "rank 1: 3 of 3 ranks, met in memory",
+                 "rank 2: 3 of 3 ranks, met in memory"});
+  CHECK(!contains(run.error, "epoch 2"));
+}
+
 TEST_CASE(
   "process_group: where somebody cuts the page on which they meet no rank is told a wrong sum, and all say why") {
   launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "cut"})};

@@ -4,6 +4,7 @@
 //   rank_program no-show   rank 1 never comes
 //   rank_program many      everybody adds up many times, alone and over halves, and says how the ranks met
 //   rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
+//   rank_program pauses    the same as many, while the last rank's process is stopped for a second in the middle
 //   rank_program cut       everybody adds up another number each time, until rank 0 cuts the page where they meet
 //   rank_program early     rank 0 returns at once, without a word; the others work on without it
 #include "actors/configuration/configuration.hpp"
@@ -13,7 +14,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <unistd.h>
 #include <vector>
 
 using namespace ringmaster;
@@ -89,8 +92,20 @@ caf::error add_up_often(number_on_device& number, rank_communicator& over) {
   return caf::none;
 }
 
+/// Stops this process, until its child lets it go on.
+void stand_still_for_a_second() {
+  if (::fork() == 0) {
+    timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+    ::kill(::getppid(), SIGCONT);
+    ::_exit(0);
+  }
+  ::raise(SIGSTOP);
+}
+
 /// Until the last rank is gone, or for so many rounds.
-caf::error add_up_for(process_group& world, client& host, int rounds, bool one_dies) {
+caf::error add_up_for(process_group& world, client& host, int rounds, const std::string& what) {
+  const bool one_dies = what == "dies";
   auto& rank = world.ranks().front();
   auto size = world.size();
   number_on_device number{host, rank};
@@ -100,8 +115,12 @@ caf::error add_up_for(process_group& world, client& host, int rounds, bool one_d
   if (!half)
     return std::move(half.error());
   for (int i = 0; i < rounds; ++i) {
-    if (one_dies && i == rounds / 2 && rank.rank() + 1 == size)
-      ::raise(SIGKILL);
+    if (i == rounds / 2 && rank.rank() + 1 == size) {
+      if (one_dies)
+        ::raise(SIGKILL);
+      if (what == "pauses")
+        stand_still_for_a_second();
+    }
     if (auto problem = add_up_often(number, rank))
       return problem;
     if (!one_dies)
@@ -176,8 +195,8 @@ caf::error run(caf::actor_system& system, const options& opts, const std::string
       there = host.devices();
   if (what == "cut")
     return add_up_until_cut(**world, host);
-  bool often = what == "many" || what == "dies";
-  if (auto problem = often ? add_up_for(**world, host, 50, what == "dies") : add_up(**world, host))
+  bool often = what == "many" || what == "dies" || what == "pauses";
+  if (auto problem = often ? add_up_for(**world, host, 50, what) : add_up(**world, host))
     return problem;
   return (*world)->finalize();
 }
