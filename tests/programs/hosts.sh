@@ -76,7 +76,8 @@ until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coo
 start_node() { # HOST DEVICES
   listen=auto
   [ -z "$HOSTS_BY_NAME" ] || listen=$1
-  become "$1" "$program" node --join c:7077 --listen-host "$listen" --devices "$2" --name "$1" --conf /run/configuration &
+  become "$1" "$program" node --join c:7077 --listen-host "$listen" --devices "$2" --name "$1" \
+    --conf /run/configuration &
   nodes="$nodes $!"
 }
 if [ -n "$HOSTS_ON_C" ]; then start_node c "$HOSTS_ON_C"; fi
