@@ -31,6 +31,15 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 
 using lines = std::vector<std::string>;
 
+/// What so many ranks say that are left of them all.
+lines met_in_memory(uint32_t left, uint32_t of) {
+  lines result;
+  for (uint32_t rank = 0; rank < left; ++rank)
+    result.push_back("rank " + std::to_string(rank) + ": " + std::to_string(left) + " of " + std::to_string(of)
+                     + " ranks, met in memory");
+  return result;
+}
+
 /// A port that nobody has at the moment.
 std::string free_port() {
   int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -70,26 +79,21 @@ TEST_CASE("process_group: ranks that are processes of a host meet in memory, alo
   launched_program run{under_caf_run({"--ranks", "4", RINGMASTER_RANK_PROGRAM, "many"})};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
-  CHECK(sorted_lines(run.output)
-        == lines{"rank 0: 4 of 4 ranks, met in memory", "rank 1: 4 of 4 ranks, met in memory",
-                 "rank 2: 4 of 4 ranks, met in memory", "rank 3: 4 of 4 ranks, met in memory"});
+  CHECK(sorted_lines(run.output) == met_in_memory(4, 4));
 }
 
 TEST_CASE("process_group: one that is killed while they meet is lost, and the others meet without it") {
   launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "dies"})};
   CHECK(run.finish() != 0);
   CAPTURE(run.error);
-  CHECK(sorted_lines(run.output)
-        == lines{"rank 0: 2 of 3 ranks, met in memory", "rank 1: 2 of 3 ranks, met in memory"});
+  CHECK(sorted_lines(run.output) == met_in_memory(2, 3));
 }
 
 TEST_CASE("process_group: one whose process stands still for a second is waited for, and nothing is lost") {
   launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "pauses"})};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
-  CHECK(sorted_lines(run.output)
-        == lines{"rank 0: 3 of 3 ranks, met in memory", "rank 1: 3 of 3 ranks, met in memory",
-                 "rank 2: 3 of 3 ranks, met in memory"});
+  CHECK(sorted_lines(run.output) == met_in_memory(3, 3));
   CHECK(!contains(run.error, "was lost"));
 }
 
