@@ -220,7 +220,7 @@ using coordinator_actor = caf::typed_actor<
   // COMMUNICATOR: a member is lost; I want a spare; results were written.
   caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,
-  // INTERNAL: a limit has passed.
-  caf::reacts_to<atom::expire, uint64_t>>;
+  // INTERNAL: a limit has passed, of a call that was passed on or of what has this number.
+  caf::reacts_to<atom::expire>, caf::reacts_to<atom::expire, uint64_t>>;
 
 } // namespace ringmaster

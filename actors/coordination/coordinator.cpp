@@ -71,12 +71,8 @@ auto journal_call(coordinator_state& state) {
     if (!state.options.journal)
       return refusal<Response>(errc::refused, "this cluster keeps no journal");
     auto promise = state.self->make_response_promise<Response>();
-    auto limit = state.options.request_limit;
-    state.self->request(state.options.journal, limit, x)
-      .then([promise](Response& y) mutable { promise.deliver(std::move(y)); },
-            [promise, limit](const caf::error& problem) mutable {
-              promise.deliver(refusal<Response>(no_answer("the journal", problem, limit, errc::io_error)));
-            });
+    ask_then<Response>(state, state.journal_calls, the_journal{}, state.options.journal, errc::io_error,
+                       state.options.request_limit, deliver_to(promise, pass_on), refuse_by(promise), x);
     return promise;
   };
 }
@@ -156,6 +152,16 @@ proto::DeviceJoinResponse coordinator_state::new_device(const proto::DeviceJoinR
     spdlog::warn("the id 0x{:x} that is wished for a device was given before, and none is given twice: it is 0x{:x}",
                  x.wanted_id(), answer.device_id());
   return answer;
+}
+
+void coordinator_state::expire_calls() {
+  auto expire = [this](auto& calls) {
+    calls.expire(self->clock().now(), make_error(caf::sec::request_timeout));
+    keep_time(calls);
+  };
+  expire(device_calls);
+  expire(communicator_calls);
+  expire(journal_calls);
 }
 
 void coordinator_state::expire(uint64_t number) {
@@ -261,6 +267,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::MemberLost& x) { state.member_lost(x); },
     [&state](const proto::SpareRequest& x) { return state.spare(x); },
     [&state](const proto::OutputsWritten& x) { state.outputs_written(x); },
+    [&state](atom::expire) { state.expire_calls(); },
     [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
   };
 }

@@ -35,6 +35,11 @@ struct coordinator_options {
   caf::actor silence_watch;                ///< Of connections (make_silence_watch); may be invalid.
 };
 
+/// Whom journal_calls ask.
+struct the_journal {
+  bool operator==(const the_journal&) const = default;
+};
+
 /// The state of the COORDINATOR. What it knows and decides is in objects of runtime/coordination/, each told what
 /// happens and asked what to do; here messages are taken apart, sent and answered. It answers clients for devices that
 /// die while they are asked, and gives back what clients leave behind.
@@ -48,6 +53,7 @@ public:
   communicator_registry communicators;
   pending_calls<device_id> device_calls;
   pending_calls<communicator_id> communicator_calls;
+  pending_calls<the_journal> journal_calls;
   host_copies copies{0};
   std::map<std::string, caf::actor_addr> notices; ///< Who is found by a name; gone when they are.
   std::map<node_id, uint64_t> silent_since;       ///< Nodes that owe `cluster_status` an answer: wall clock.
@@ -55,6 +61,14 @@ public:
   void start(coordinator_options opts);
   void on_down(const caf::down_msg& x);
   void expire(uint64_t number);
+  /// Of calls that were passed on.
+  void expire_calls();
+  /// Sees to it that calls are told when their limits have passed.
+  template <class Receiver>
+  void keep_time(pending_calls<Receiver>& calls) {
+    if (auto when = calls.timer())
+      self->scheduled_send(self, *when, atom::expire_v);
+  }
   void journal(proto::Record record);
   /// To be called before ids are given: tells the journal how far they may go.
   void mark_ids();

@@ -105,8 +105,7 @@ void coordinator_state::ask_for_sign(uint64_t number, device_id id, bool again) 
       choose(number);
   };
   ask_device_then<gpu_sim::GetDeviceMetadataResponse>(
-    *this, id, gpu_sim::GetDeviceMetadataRequest{}, silence_max(),
-    [heard, id](const gpu_sim::GetDeviceMetadataResponse&) { heard(id); },
+    *this, id, silence_max(), [heard, id](const gpu_sim::GetDeviceMetadataResponse&) { heard(id); },
     [this, number, id, again, heard](const caf::error& problem) {
       if (code_of(problem) != errc::timed_out)
         return heard(std::nullopt);
@@ -118,7 +117,8 @@ void coordinator_state::ask_for_sign(uint64_t number, device_id id, bool again) 
       fence(id, {fmt::format("it gave no sign of life for {} when a communicator wanted it", silence), "coordinator",
                  now_ns()});
       heard(std::nullopt);
-    });
+    },
+    gpu_sim::GetDeviceMetadataRequest{});
 }
 
 void coordinator_state::end_init(uint64_t number, gpu_sim::CommInitResponse answer) {

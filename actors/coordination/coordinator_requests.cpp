@@ -69,23 +69,18 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   if (!device)
     return {no(device.error()), byte_block{}};
   auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
-  auto failed = [promise, no](const caf::error& problem) mutable { promise.deliver(no(problem), byte_block{}); };
-  auto call = state.device_calls.begun(id, failed);
   auto number = note_copy(state, **device, x, block.size());
-  auto limit = state.options.request_limit;
-  state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, x, block)
-    .then(
-      [&state, call, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
-        if (!state.device_calls.ended(call))
-          return;
-        state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
-        promise.deliver(std::move(y), std::move(bytes));
-      },
-      [&state, id, call, failed, number, limit](const caf::error& problem) mutable {
-        state.copies.copied(number, {});
-        if (!reason_follows(problem) && state.device_calls.ended(call))
-          failed(no_answer(state.devices.text_of(id), problem, limit, errc::device_lost));
-      });
+  ask_device_then<gpu_sim::MemcpyResponse, byte_block>(
+    state, id, state.options.request_limit,
+    [&state, promise, number, block](gpu_sim::MemcpyResponse& y, byte_block& bytes) mutable {
+      state.copies.copied(number, y.error().empty() ? std::move(block) : byte_block{});
+      promise.deliver(std::move(y), std::move(bytes));
+    },
+    [&state, promise, number, no](const caf::error& problem) mutable {
+      state.copies.copied(number, {});
+      promise.deliver(no(problem), byte_block{});
+    },
+    x, block);
   return promise;
 }
 

@@ -12,49 +12,69 @@ namespace ringmaster {
 caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone);
 
 /// Whether only the end of whoever was asked is known: word of how it ended follows, since it is monitored, and then
-/// all that wait for it are answered.
-inline bool reason_follows(const caf::error& problem) {
+/// all that wait for it are answered. The journal is not monitored.
+template <class Id>
+bool reason_follows(Id, const caf::error& problem) {
   return problem == caf::sec::request_receiver_down;
 }
+inline bool reason_follows(the_journal, const caf::error&) {
+  return false;
+}
 
-/// Asks a device. `got(Response&)` or `failed(const caf::error&)` is called, once.
-template <class Response, class Request, class Got, class Failed>
-void ask_device_then(coordinator_state& state, device_id id, const Request& request, caf::timespan limit, Got got,
-                     Failed failed) {
-  auto device = state.devices.known(id);
-  if (!device)
-    return failed(device.error());
-  auto call = state.device_calls.begun(id, failed);
-  state.self->request(caf::actor_cast<device_actor>((*device)->handle.device), limit, request)
+/// Who is asked, as a sentence has it.
+inline std::string text_of(const coordinator_state& state, device_id id) {
+  return state.devices.text_of(id);
+}
+inline std::string text_of(const coordinator_state&, communicator_id id) {
+  return fmt::format("communicator {}", id);
+}
+inline std::string text_of(const coordinator_state&, the_journal) {
+  return "the journal";
+}
+
+/// Asks `whom`, which is `id` in `calls`. `got(Response&...)` or `failed(const caf::error&)` is called, once. All
+/// limits share a timer: one for each would wake a thread, and most calls end at once. `gone`: what it is that it has
+/// ended.
+template <class... Response, class Id, class Actor, class Got, class Failed, class... Request>
+void ask_then(coordinator_state& state, pending_calls<Id>& calls, Id id, const Actor& whom, errc gone,
+              caf::timespan limit, Got got, Failed failed, const Request&... request) {
+  auto late = [&state, id, failed, limit, gone](const caf::error& problem) mutable {
+    failed(problem == caf::sec::request_timeout ? no_answer(text_of(state, id), problem, limit, gone) : problem);
+  };
+  auto call = calls.begun(id, state.self->clock().now() + limit, late);
+  state.keep_time(calls);
+  state.self->request(whom, caf::infinite, request...)
     .then(
-      [&state, call, got](Response& x) mutable {
-        if (state.device_calls.ended(call))
-          got(x);
+      [&calls, call, got](Response&... x) mutable {
+        if (calls.ended(call))
+          got(x...);
       },
-      [&state, id, call, failed, limit](const caf::error& problem) mutable {
-        if (!reason_follows(problem) && state.device_calls.ended(call))
-          failed(no_answer(state.devices.text_of(id), problem, limit, errc::device_lost));
+      [&state, &calls, id, call, failed, limit, gone](const caf::error& problem) mutable {
+        if (!reason_follows(id, problem) && calls.ended(call))
+          failed(no_answer(text_of(state, id), problem, limit, gone));
       });
 }
 
-/// The same for a communicator.
+/// Asks a device.
+template <class... Response, class Got, class Failed, class... Request>
+void ask_device_then(coordinator_state& state, device_id id, caf::timespan limit, Got got, Failed failed,
+                     const Request&... request) {
+  auto device = state.devices.known(id);
+  if (!device)
+    return failed(device.error());
+  ask_then<Response...>(state, state.device_calls, id, caf::actor_cast<device_actor>((*device)->handle.device),
+                        errc::device_lost, limit, got, failed, request...);
+}
+
+/// Asks a communicator.
 template <class Response, class Request, class Got, class Failed>
 void ask_communicator_then(coordinator_state& state, communicator_id id, const Request& request, caf::timespan limit,
                            Got got, Failed failed) {
   auto communicator = state.communicator_of(id);
   if (!communicator)
     return failed(communicator.error());
-  auto call = state.communicator_calls.begun(id, failed);
-  state.self->request(*communicator, limit, request)
-    .then(
-      [&state, call, got](Response& x) mutable {
-        if (state.communicator_calls.ended(call))
-          got(x);
-      },
-      [&state, id, call, failed, limit](const caf::error& problem) mutable {
-        if (!reason_follows(problem) && state.communicator_calls.ended(call))
-          failed(no_answer(fmt::format("communicator {}", id), problem, limit, errc::unknown_communicator));
-      });
+  ask_then<Response>(state, state.communicator_calls, id, *communicator, errc::unknown_communicator, limit, got, failed,
+                     request);
 }
 
 /// Answers with what was asked for. `look` sees it first.
@@ -91,7 +111,7 @@ template <class Response, class Request, class Look = decltype(pass_on)>
 caf::result<Response> ask_device(coordinator_state& state, device_id id, const Request& request, caf::timespan limit,
                                  Look look = pass_on) {
   auto promise = state.self->make_response_promise<Response>();
-  ask_device_then<Response>(state, id, request, limit, deliver_to(promise, look), refuse_for(state, id, promise));
+  ask_device_then<Response>(state, id, limit, deliver_to(promise, look), refuse_for(state, id, promise), request);
   return promise;
 }
 

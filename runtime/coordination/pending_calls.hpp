@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/health/deadlines.hpp"
+
 #include <caf/error.hpp>
 
 #include <cstdint>
@@ -11,26 +13,41 @@
 namespace ringmaster {
 
 /// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered: how to answer for one that
-/// ends first. Each is answered once, by the receiver, by its limit or here. The coordinator's.
+/// ends first, or is late. Each is answered once, by the receiver or here. The coordinator's.
 template <class Receiver>
 class pending_calls {
 public:
   using number = uint64_t;
+  using time_point = deadlines::time_point;
 
   /// `fail` tells the client why there is no answer.
-  number begun(Receiver who, std::function<void(const caf::error&)> fail) {
+  number begun(Receiver who, time_point due, std::function<void(const caf::error&)> fail) {
     calls_.emplace(++last_, call{who, std::move(fail)});
+    limits_.add(last_, due);
     return last_;
   }
 
-  /// The receiver has answered, or the call's limit has passed. Returns whether the client still waits.
-  bool ended(number x) { return calls_.erase(x) > 0; }
+  /// The receiver has answered. Returns whether the client still waits.
+  bool ended(number x) {
+    limits_.remove(x);
+    return calls_.erase(x) > 0;
+  }
+
+  /// When to call `expire` next, which then is taken for arranged; none where an earlier time will do.
+  std::optional<time_point> timer() { return limits_.timer(); }
+
+  /// Fails those whose limit has passed.
+  void expire(time_point now, const caf::error& late) {
+    for (auto each : limits_.take_due(now))
+      calls_.extract(each).mapped().fail(late);
+  }
 
   /// Nobody will answer any more: fails all that wait for it.
   void gone(Receiver who, const caf::error& why) {
     std::vector<call> failed; // whoever is told may call again
     for (auto i = calls_.begin(); i != calls_.end();)
       if (i->second.receiver == who) {
+        limits_.remove(i->first);
         failed.push_back(std::move(i->second));
         i = calls_.erase(i);
       } else {
@@ -49,6 +66,7 @@ private:
   };
 
   std::map<number, call> calls_;
+  deadlines limits_;
   number last_ = 0;
 };
 

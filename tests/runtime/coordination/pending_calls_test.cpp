@@ -7,11 +7,19 @@
 
 using namespace ringmaster;
 
+namespace {
+
+pending_calls<device_id>::time_point behind(int seconds) {
+  return pending_calls<device_id>::time_point{} + std::chrono::seconds{seconds};
+}
+
+} // namespace
+
 TEST_CASE("pending_calls: each is answered once, by its receiver or for it") {
   pending_calls<device_id> calls;
   std::vector<std::string> told;
   auto begin = [&](uint64_t device, const char* who) {
-    return calls.begun(device_id{device},
+    return calls.begun(device_id{device}, behind(10),
                        [&told, who](const caf::error& why) { told.push_back(who + (": " + render(why))); });
   };
   auto answered = begin(1, "first");
@@ -29,11 +37,36 @@ TEST_CASE("pending_calls: each is answered once, by its receiver or for it") {
 TEST_CASE("pending_calls: whoever hears of an end may call again") {
   pending_calls<device_id> calls;
   int told = 0;
-  calls.begun(device_id{1}, [&](const caf::error&) {
+  calls.begun(device_id{1}, behind(10), [&](const caf::error&) {
     ++told;
-    calls.begun(device_id{1}, [&](const caf::error&) { ++told; });
+    calls.begun(device_id{1}, behind(10), [&](const caf::error&) { ++told; });
   });
   calls.gone(device_id{1}, make_error(errc::device_lost, "it died"));
   CHECK(told == 1);
   CHECK(calls.size() == 1);
+}
+
+TEST_CASE("pending_calls: whoever is late is answered for, once, and one timer serves all") {
+  pending_calls<device_id> calls;
+  std::vector<std::string> told;
+  auto begin = [&](int due, const char* who) {
+    return calls.begun(device_id{1}, behind(due),
+                       [&told, who](const caf::error& why) { told.push_back(who + (": " + render(why))); });
+  };
+  const auto late = make_error(errc::timed_out, "late");
+  auto first = begin(10, "first");
+  CHECK(calls.timer() == behind(10));
+  auto second = begin(12, "second");
+  auto third = begin(13, "third");
+  CHECK(calls.timer() == std::nullopt); // the one that is set will do
+  CHECK(calls.ended(second));
+  calls.expire(behind(11), late);
+  CHECK(told == std::vector<std::string>{"first: late"});
+  CHECK_FALSE(calls.ended(first)); // its answer comes too late
+  CHECK(calls.timer() == behind(13));
+  calls.gone(device_id{1}, make_error(errc::device_lost, "it died"));
+  calls.expire(behind(14), late);
+  CHECK(told == std::vector<std::string>{"first: late", "third: it died"});
+  CHECK_FALSE(calls.ended(third));
+  CHECK(calls.timer() == std::nullopt);
 }
