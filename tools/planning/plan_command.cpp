@@ -12,6 +12,7 @@
 #include "tools/planning/plan_confirm.hpp"
 #include "tools/planning/plan_options.hpp"
 #include "tools/planning/plan_text.hpp"
+#include "tools/planning/plan_timeline.hpp"
 #include "tools/training/known_cost_models.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -36,6 +37,7 @@ struct plan_call_options {
   plan_memory_options memory_options;
   plan_run_options run;
   failure_options failures;
+  plan_timeline_options timeline;
   language_model trained;
   bool json = false, csv = false;
   std::string svg;
@@ -46,9 +48,9 @@ caf::error refused(std::string why) {
 }
 
 caf::error check_laboratory(const plan_call_options& x) {
-  for (auto& given :
-       {x.transformer.given(), x.filter.given(), x.failures.given(), std::string{x.run.tokens ? "--tokens" : ""},
-        std::string{x.csv ? "--csv" : ""}, std::string{x.svg.empty() ? "" : "--svg"}})
+  for (auto& given : {x.transformer.given(), x.filter.given(), x.failures.given(), x.timeline.given(),
+                      std::string{x.run.tokens ? "--tokens" : ""}, std::string{x.csv ? "--csv" : ""},
+                      std::string{x.svg.empty() ? "" : "--svg"}})
     if (!given.empty())
       return refused(fmt::format("{} is of a transformer, not of --cost-model {}", given, x.costs->name));
   return x.layers ? caf::none : refused("--layers is missing: say how many, such as --layers 64");
@@ -73,6 +75,8 @@ caf::error check_options(plan_call_options& x) {
     return std::move(trained.error());
   x.trained = *trained;
   if (auto problem = x.filter.check(x.trained))
+    return problem;
+  if (auto problem = x.timeline.check())
     return problem;
   return x.failures.check();
 }
@@ -179,6 +183,11 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   if (!opts.svg.empty())
     if (auto problem = write_output_file(opts.svg, picture_of(points_of(result)), "the picture"))
       return problem;
+  if (opts.timeline.any() && !result.best.empty()) {
+    watched_progress watch{"plan: the best one's step"};
+    if (auto problem = opts.timeline.write(result, std::ref(watch)))
+      return problem;
+  }
   return result.found.best.empty() ? exit_failed : 0;
 }
 
@@ -221,6 +230,7 @@ class plan_call final : public command_call {
     table.flag("--json", x.json).says("one object");
     table.flag("--csv", x.csv).says("a line for each of the best, and of the front");
     table.file("--svg", x.svg).says("FILE", "the Pareto front as a picture");
+    x.timeline.add_to(table);
     table.begin_group("Of the cost model transformer:");
     x.transformer.add_to(table);
     x.memory_options.add_to(table);

@@ -1,8 +1,7 @@
 #include "tools/planning/plan_confirm.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/strategies/strategies.hpp"
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
+#include "tools/planning/plan_run.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -16,62 +15,23 @@ using namespace training;
 
 namespace {
 
-constexpr uint64_t plan_operations_max = 1'000'000'000; ///< Of one.
-constexpr uint64_t operations_max = 100'000'000;        ///< Of all, as expected: some five seconds on two cores.
-
-/// A strategy's run that a plan stands for, on the ranks that stand for all (transformer_costs.hpp). Where the strategy
-/// itself shares weights among data-parallel ranks in a pipeline, or mirrors stages, all of these. Context and experts
-/// are in the costs.
-struct plan_run {
-  const known_strategy* which = nullptr;
-  model trained;
-  mesh shape;
-
-  plan_run(const language_model& m, const parallel_setting& how) {
-    const bool all = how.zero > 1 || how.schedule == pipeline_schedule::dualpipe;
-    trained.layers = places_of(m, how);
-    trained.micro_batch = how.micro_batch;
-    trained.chunks = how.chunks;
-    trained.zero = how.zero;
-    if (how.shard > 0) {
-      const auto sharers = std::min(how.shard, 2u), groups = std::min(how.replicas() / how.shard, 2u);
-      shape.data = sharers * groups;
-      trained.shard_ranks = sharers;
-      which = strategy_of(groups == 1 ? "fsdp" : "hsdp");
-    } else {
-      shape = {std::min(how.shape.tensor, 2u), all ? how.shape.data : std::min(how.shape.data, 2u), how.shape.pipeline};
-      trained.tensor = shape.tensor;
-      trained.data = shape.data;
-      trained.sequence_parallel = how.sequence_parallel && shape.tensor > 1;
-      which = strategy_of(name_of(how.schedule));
-    }
-    trained.global_batch = uint64_t{how.micro_batches()} * how.micro_batch * shape.data;
-  }
-
-  /// Expected, a little high: each layer is on one stage.
-  uint64_t operations(const parallel_setting& how) const {
-    return uint64_t{how.micro_batches()} * trained.layers * 10 * shape.size() / how.shape.pipeline;
-  }
-};
+constexpr uint64_t operations_max = 100'000'000; ///< Of all, as expected: some five seconds on two cores.
 
 /// The best plans, some of which are simulated: as many as the operations allow, decided before any is, so that the
 /// same question has the same answer.
 class confirmation {
 public:
   confirmation(const plan_question& asked, const std::vector<planned>& best, const std::function<bool(double)>& watch)
-    : asked_(asked), watch_(watch), parts_(best.size()) {
+    : watch_(watch), parts_(best.size()) {
     auto left = operations_max;
     for (auto& plan : best) {
       result.push_back({plan, {}, {}});
-      runs_.emplace_back(asked.trained, plan.how);
+      const auto& run = runs_.emplace_back(asked, plan.how);
       auto& why_not = result.back().problem;
-      if (plan.how.offloads_activations)
-        why_not = "activations that are off-loaded are not simulated";
-      else if (plan.how.zero > 1 && plan.how.context > 1)
-        why_not = "ZeRO 2 and 3 over context ranks are not simulated";
-      else if (auto problem = runs_.back().which->check(runs_.back().trained, runs_.back().shape.size()))
-        why_not = render(problem);
-      else if (const auto count = runs_.back().operations(plan.how); count > left)
+      why_not = run.problem();
+      if (!why_not.empty())
+        continue;
+      if (const auto count = run.operations(); count > left)
         why_not = "too many operations";
       else
         left -= count;
@@ -101,13 +61,8 @@ private:
       x.problem = "interrupted";
       return;
     }
-    const auto& [which, trained, shape] = runs_[i];
-    const auto& how = x.plan.how;
-    auto costs = transformer_costs(asked_.trained, asked_.system, how, shape);
-    const auto expected = static_cast<double>(runs_[i].operations(how));
-    auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, shape.size(), *costs, false,
-                         plan_operations_max,
-                         [&](uint64_t now) { return goes_on(i, static_cast<double>(now) / expected); });
+    const auto expected = static_cast<double>(runs_[i].operations());
+    auto done = runs_[i].simulate(false, [&](uint64_t now) { return goes_on(i, static_cast<double>(now) / expected); });
     if (done)
       x.simulated = {done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations};
     else
@@ -122,7 +77,6 @@ private:
     return wanted_;
   }
 
-  const plan_question& asked_;
   const std::function<bool(double)>& watch_;
   std::vector<plan_run> runs_;
   std::vector<double> parts_; ///< That are done.

@@ -120,8 +120,9 @@ private:
     if (boxes_.samples > 0)
       batches += " of " + counted(boxes_.samples, "sample");
     canvas_.text(left, 30, 24,
-                 fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
-                             counted(what_.trained.layers, "layer"), batches),
+                 what_.title.empty() ? fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
+                                                   counted(what_.trained.layers, "layer"), batches)
+                                     : what_.title,
                  anchor::start, ink, true);
     canvas_.text(left, 60, 17,
                  fmt::format("cost model {}: {} to the start of the last event, {} to the end; "
@@ -180,7 +181,8 @@ private:
 
   void paint_rank(uint32_t rank, double y) {
     auto& its = boxes_.ranks[rank];
-    canvas_.text(left - 10, y + row_height_ / 2, letter_size, fmt::format("rank {}", rank), anchor::end, ink, true);
+    canvas_.text(left - 10, y + row_height_ / 2, letter_size, fmt::format("{} {}", what_.row, rank), anchor::end, ink,
+                 true);
     for (auto& box : its.own)
       paint_box(box, y, row_height_, true);
     y += row_height_;

@@ -2,6 +2,7 @@
 
 #include "runtime/training/simulated/cost_model.hpp"
 
+#include <string>
 #include <string_view>
 
 namespace ringmaster {
@@ -14,6 +15,8 @@ struct train_run {
   const training::cost_model* costs = nullptr;
   uint32_t layers = 0; ///< The model's; trained.layers may have places for the embedding and the logits, too.
   bool uncut = false;  ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
+  std::string title{}; ///< Of a picture, in place of strategy, ranks and layers.
+  std::string_view row = "rank"; ///< What a picture calls each of the ranks.
 };
 
 } // namespace ringmaster

@@ -27,13 +27,13 @@ double trace_us(double time, const cost_model& costs) {
 }
 
 /// Names a rank's track.
-void name_track(json_writer& json, size_t process, uint32_t rank, bool aside) {
+void name_track(json_writer& json, size_t process, std::string_view row, uint32_t rank, bool aside) {
   json.line().object().member("name", "thread_name").member("ph", "M").member("pid", process);
   json.member("tid", track_of(rank, aside)).object("args");
-  json.member("name", fmt::format("rank {}{}", rank, aside ? ", second stream" : "")).end().end();
+  json.member("name", fmt::format("{} {}{}", row, rank, aside ? ", second stream" : "")).end().end();
 }
 
-void write_operation(json_writer& json, size_t process, const event& x, const cost_model& costs) {
+void write_operation(json_writer& json, size_t process, std::string_view row, const event& x, const cost_model& costs) {
   json.line().object().member("name", name_of(x.what)).member("ph", "X").member("pid", process);
   json.member("tid", track_of(x.rank, x.aside)).key("ts").fixed(trace_us(x.start, costs), 6);
   json.key("dur").fixed(trace_us(x.duration, costs), 6).object("args").member("layer", x.layer);
@@ -46,7 +46,7 @@ void write_operation(json_writer& json, size_t process, const event& x, const co
   json.member("memory", x.memory).end().end();
   json.line()
     .object()
-    .member("name", fmt::format("memory of rank {}", x.rank))
+    .member("name", fmt::format("memory of {} {}", row, x.rank))
     .member("ph", "C")
     .member("pid", process);
   json.key("ts").fixed(trace_us(x.start, costs), 6).object("args").member(costs.memory_unit(), x.memory).end().end();
@@ -95,7 +95,7 @@ uint64_t bytes_of_trace(const training_outcome& found, const cost_model& costs) 
   uint64_t count = 0;
   for (size_t i = 0; i < found.events.size(); i += step, ++count) {
     const auto& x = found.events[i];
-    write_operation(json, 1, x, costs);
+    write_operation(json, 1, "rank", x, costs);
     if (x.what == op::send || x.what == op::receive)
       write_arrow(json, 1, x, i, costs);
   }
@@ -112,9 +112,9 @@ caf::error write_step(json_writer& json, size_t process, const traced_step& step
   for (uint32_t rank = 0; rank < found.ranks.size(); ++rank)
     for (bool aside : {false, true})
       if (!aside || found.ranks[rank].aside > 0)
-        name_track(json, process, rank, aside);
+        name_track(json, process, step.row, rank, aside);
   for (auto& x : found.events) {
-    write_operation(json, process, x, costs);
+    write_operation(json, process, step.row, x, costs);
     if (json.size() > bytes_max)
       return make_error(errc::out_of_range,
                         fmt::format("the trace of {} operations on {} ranks would take some {}, and at most {} were "

@@ -19,6 +19,7 @@ struct traced_step {
   std::string_view name; ///< "ranks"
   const training::training_outcome* found = nullptr;
   const training::cost_model* costs = nullptr;
+  std::string_view row = "rank"; ///< What its tracks are called.
 };
 
 /// JSON Trace Event Format: a process a step, in it a track a rank, its memory as a counter, an arrow from each send to

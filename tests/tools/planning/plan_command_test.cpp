@@ -4,6 +4,7 @@
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
@@ -28,6 +29,11 @@ std::string plan_refusal(const std::vector<std::string>& args) {
   CHECK(result.code == 2);
   CHECK(result.out.empty());
   return result.err;
+}
+
+std::string file_text(const std::string& file) {
+  std::ifstream in{file};
+  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 const json_value& member(const json_value& x, const std::string& name) {
@@ -174,6 +180,36 @@ TEST_CASE("plan: a bound of the search is never above what is simulated, and hid
       for (auto& x : all.pareto) // where no more is allowed than it takes, it is the best
         same(search(x.peak_memory, 1).best, {x}, 1);
     }
+}
+
+TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes are") {
+  temporary_directory dir;
+  const auto picture = (dir.path() / "step.svg").string(), trace = (dir.path() / "step.json").string();
+  for (auto& axes : std::vector<std::vector<std::string>>{{"--schedule=fsdp", "--tensor=2", "--context=2"},
+                                                          {"--schedule=1f1b", "--pipeline=4", "--tensor=2"}}) {
+    std::vector<std::string> args{"--model=llama3-8b", "--system=h100-80g", "--gpus=16", "--global-batch=64"};
+    args.insert(args.end(), axes.begin(), axes.end());
+    const auto alone = plan(args);
+    args.insert(args.end(), {"--timeline", picture, "--trace", trace});
+    const auto shown = plan(args);
+    CHECK(shown.code == 0);
+    CHECK(shown.out == alone.out);
+    const auto svg = file_text(picture), json = file_text(trace);
+    CHECK(contains(svg, "llama3-8b on 16 x h100-80g: t2 "));
+    CHECK(contains(svg, "stage 0"));
+    CHECK(contains(svg, "stage 3") == contains(axes[0], "1f1b"));
+    CHECK(contains(json, R"("name":"stage 0")"));
+    CHECK(parse_json(json).engaged());
+  }
+  CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--trace=x"})
+        == "ringmaster plan: --trace is of a transformer, not of --cost-model lab\n");
+  CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace-limit=1M"}), "there is none"));
+  const std::vector<std::string> off_loaded{"--model=llama3-8b",     "--system=h100-80g",     "--gpus=8",
+                                            "--global-batch=8",      "--offload=activations", "--schedule=1f1b",
+                                            "--timeline=" + picture, "--sequence=8192"};
+  const auto refused = plan(off_loaded);
+  CHECK(contains(refused.err, "--timeline: the best plan, "));
+  CHECK(contains(refused.err, "cannot be shown: activations that are off-loaded are not simulated"));
 }
 
 TEST_CASE("plan: bad input gets a sentence") {

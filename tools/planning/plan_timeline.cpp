@@ -1,0 +1,82 @@
+#include "tools/planning/plan_timeline.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/pictures/stage_ranks.hpp"
+#include "runtime/training/pictures/train_picture.hpp"
+#include "runtime/training/pictures/train_trace.hpp"
+#include "tools/console/output_file.hpp"
+#include "tools/planning/plan_run.hpp"
+#include "tools/planning/plan_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+constexpr std::string_view stage_row = "stage";
+
+std::string title_of(const plan_question& asked, const parallel_setting& how) {
+  return fmt::format("{} on {} x {}: {}; one GPU of each stage", asked.trained.name, asked.devices, asked.system.name,
+                     short_text(how));
+}
+
+} // namespace
+
+void plan_timeline_options::add_to(option_table& table) {
+  table.file("--timeline", picture)
+    .says("FILE", "the best plan's step as a picture, with one GPU of each stage, which its others are like");
+  table.file("--trace", trace).says("FILE", "the same for ui.perfetto.dev or chrome://tracing");
+  table.bytes("--trace-limit", trace_bytes_max)
+    .says("SIZE", "how large a trace may be")
+    .otherwise(size_text(trace_bytes_usual));
+}
+
+std::string plan_timeline_options::given() const {
+  return !picture.empty() ? "--timeline" : !trace.empty() ? "--trace" : trace_bytes_max ? "--trace-limit" : "";
+}
+
+caf::error plan_timeline_options::check() const {
+  if (trace_bytes_max && trace.empty())
+    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
+  return caf::none;
+}
+
+caf::error plan_timeline_options::write(const plan_outcome& x, const std::function<bool(double)>& watch) const {
+  const auto& best = x.best.front();
+  if (!best.simulated)
+    return make_error(errc::invalid_argument, fmt::format("{}: the best plan, {}, cannot be shown: {}", given(),
+                                                          short_text(best.plan.how), best.problem));
+  const plan_run run{x.asked, best.plan.how};
+  const auto expected = static_cast<double>(run.operations());
+  auto all = run.simulate(true,
+                          [&](uint64_t now) { return watch(std::min(static_cast<double>(now) / expected, 1.0)); });
+  if (!all)
+    return make_error(code_of(all.error()), fmt::format("{}: {}", given(), render(all.error())));
+  const auto found = first_of_stages(*all, run.shape());
+  const auto costs = run.costs();
+  if (!trace.empty()) {
+    const traced_step step{"one GPU of each stage", &found, costs.get(), stage_row};
+    auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));
+    if (!text)
+      return make_error(code_of(text.error()), "--trace-limit: " + render(text.error()));
+    if (auto problem = write_output_file(trace, *text, "the trace"))
+      return problem;
+  }
+  if (picture.empty())
+    return caf::none;
+  train_run shown{run.strategy().name, run.trained(), static_cast<uint32_t>(found.ranks.size()), costs.get(),
+                  x.asked.trained.layers};
+  shown.title = title_of(x.asked, best.plan.how);
+  shown.row = stage_row;
+  auto drawn = picture_of(shown, found);
+  return drawn ? write_output_file(picture, *drawn, "the picture")
+               : make_error(code_of(drawn.error()), "--timeline: " + render(drawn.error()));
+}
+
+} // namespace ringmaster
