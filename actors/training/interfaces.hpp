@@ -25,6 +25,8 @@ using trainer_actor = caf::typed_actor<
   caf::reacts_to<part_wanted>, caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>, caf::reacts_to<rank_alive>,
   // CLIENT: end before the end.
   caf::reacts_to<atom::expire>,
+  // CLIENT: there is room again for what you have to tell.
+  caf::reacts_to<atom::resume>,
   // INTERNAL: look whether anything has happened since; go on behind an attempt that was given up.
   caf::reacts_to<atom::tick>, caf::reacts_to<atom::resume, uint64_t>>;
 

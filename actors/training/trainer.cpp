@@ -62,6 +62,7 @@ void trainer_state::begin_step() {
     return end_run(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}", step_,
                                                          settings_.attempts_max, latest_problem_)));
   ++attempt_;
+  lacks_room_ = false;
   if (!calls_) {
     group_call_settings its;
     its.coordinator = settings_.coordinator;
@@ -277,6 +278,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const rank_failed& x) { state.failed(x); },
           [&state](rank_alive x) { state.alive(x.attempt); },
           [&state](atom::expire) { state.told_to_end(); },
+          [&state](atom::resume) { state.room_made(); },
           [&state](atom::tick) { state.tick(); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }

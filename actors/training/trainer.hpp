@@ -29,14 +29,16 @@ struct step_report {
   std::chrono::steady_clock::time_point ended_at;
 };
 
-/// What a run tells those who watch. Called in the trainer's thread.
+/// What a run tells those who watch. Called by the trainer, which is an actor like others: none may wait.
 struct training_watcher {
+  /// Whether the end of this step can be told, and the model with it; if not, whoever makes room sends `resume`.
+  std::function<bool(uint64_t step, bool with_model)> has_room = [](auto, auto) { return true; };
   std::function<void(const step_report&)> step_done = [](auto&) {};
   /// Something went wrong or somebody has come, and what was done about it, in a sentence.
   std::function<void(const std::string&)> note = [](auto&) {};
   /// A step that was profiled: its events, from time 0 on, and how long it took in all.
   std::function<void(const std::vector<event>&, double seconds)> profiled = [](auto&, double) {};
-  /// Every `image_every` steps, beside the next one, and where it ends. May let the trainer wait.
+  /// Every `image_every` steps, beside the next one, and where it ends.
   std::function<void(const model_image&)> image = [](auto&) {};
   /// Once: the model behind the last step, or why there is none.
   std::function<void(const caf::expected<model_image>&)> ended = [](auto&) {};
@@ -97,6 +99,8 @@ public:
   void end_run(const caf::error& problem);
   /// The attempt of that number has been given up by all.
   void go_on(uint64_t attempt);
+  /// There is room for a step's end.
+  void room_made();
 
 private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
@@ -173,6 +177,7 @@ private:
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
   std::string refusal_of_step() const;
+  bool shows_model_of(uint64_t step) const;
   void tell_profile();
   void keep_model();
   void show(const model_image& x);
@@ -243,6 +248,7 @@ private:
   bool ending_ = false;                ///< Was told to: no step is committed any more.
   std::optional<recording> recording_; ///< Of the latest step that was committed.
   uint64_t recordings_ = 0;
+  bool lacks_room_ = false;  ///< The step has ended, and whoever watches cannot be told yet.
   std::string journal_says_; ///< Why it cannot, as it was told.
   range missing_;            ///< Steps that it may lack meanwhile.
 };

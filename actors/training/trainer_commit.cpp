@@ -52,6 +52,9 @@ void trainer_state::commit() {
     return;
   if (auto why = refusal_of_step(); !why.empty())
     return end_run(make_error(errc::aborted, why));
+  lacks_room_ = !settings_.watcher.has_room(step_, shows_model_of(step_ + 1));
+  if (lacks_room_)
+    return;
   loss_sums all; // in the order of ranks: the same bits each time
   for (uint32_t i = 0; i < world_; ++i)
     all.add(*members_[i].losses);
@@ -83,6 +86,18 @@ void trainer_state::commit() {
     begin_step();
 }
 
+void trainer_state::room_made() {
+  if (!lacks_room_ || now_ != phase::stepping)
+    return;
+  news_ = self->clock().now(); // nothing else was waited for
+  commit();
+}
+
+/// Behind so many steps.
+bool trainer_state::shows_model_of(uint64_t step) const {
+  return settings_.image_every != 0 && (step % settings_.image_every == 0 || step == settings_.steps);
+}
+
 void trainer_state::tell_profile() {
   const auto first = std::ranges::min(events_, {}, &event::start).start;
   for (auto& each : events_)
@@ -92,7 +107,7 @@ void trainer_state::tell_profile() {
 }
 
 void trainer_state::keep_model() {
-  const bool shows = settings_.image_every != 0 && step_ % settings_.image_every == 0;
+  const bool shows = shows_model_of(step_);
   if (!shows && !(settings_.mirror && parts().some_are_held_once()))
     return;
   take_image([this, shows, step = step_](const caf::expected<model_image>& x) {
@@ -108,7 +123,6 @@ void trainer_state::show(const model_image& x) {
   if (x.step != 0 && std::exchange(shown_, x.step) == x.step)
     return; // by who asked for it for another reason
   settings_.watcher.image(x);
-  news_ = self->clock().now(); // whoever takes it may let this wait
 }
 
 void trainer_state::put_on_record() {

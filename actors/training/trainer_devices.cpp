@@ -56,6 +56,7 @@ void trainer_state::add(device_id device) {
   its.place = place;
   its.memory_bytes = settings_.memory_bytes;
   its.told = settings_.told;
+  its.helps = settings_.detached;
   member added{.device = device, .place = place};
   added.handle = settings_.detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(added.handle));

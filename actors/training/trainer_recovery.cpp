@@ -242,6 +242,7 @@ void trainer_state::tick() {
   look_for_devices();
   const auto now = self->clock().now();
   excuse(now - std::exchange(ticked_, now) - look_every);
+  room_made(); // if there is any
   if (recording_ && now >= recording_->due)
     return on_record(recording_->number,
                      make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the "

@@ -1,6 +1,7 @@
 #include "actors/training/training_rank.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/scheduling/helping_hand.hpp"
 
 #include <fmt/format.h>
 
@@ -107,6 +108,20 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   }
   if (stopped_)
     return;
+  if (settings_.helps && bytes_open() <= help_bytes_max)
+    tell_and_help();
+  else
+    tell();
+}
+
+uint64_t training_rank_state::bytes_open() const {
+  uint64_t elements = 0;
+  for (auto& [number, each] : open_)
+    elements += each.data.count;
+  return elements * bytes_of(settings_.job->as);
+}
+
+void training_rank_state::tell() {
   tell_arrivals();
   if (!program_.body().done())
     return;
@@ -120,6 +135,15 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   for (auto& [what, block] : computation_->kept().made())
     result.made.push_back(what);
   self->send(settings_.trainer, std::move(result));
+}
+
+void training_rank_state::tell_and_help() {
+  thread_local helping_hand hand{self->system()}; // CAF's threads last as long as its system
+  auto* const own = self->context();
+  self->context(&hand);
+  tell();
+  hand.work([this] { return !self->mailbox().empty(); });
+  self->context(own);
 }
 
 void training_rank_state::stop() {

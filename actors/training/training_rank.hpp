@@ -24,6 +24,7 @@ struct rank_settings {
   uint32_t place = 0;            ///< Where it stands among all ranks when all are there.
   uint64_t memory_bytes = 0;     ///< Of the device, for values; 0: all of it.
   std::vector<std::string> told; ///< As trainer_settings has it.
+  bool helps = false;            ///< It has a thread of its own, which runs what it has woken while it waits.
   caf::timespan request_limit = std::chrono::seconds{10};
 };
 
@@ -56,6 +57,10 @@ public:
   void release(uint32_t, uint64_t memory) noexcept override { store_->release(memory); }
 
 private:
+  /// What takes longer to move than a thread to wake is left to other threads: this one has work when the first of it
+  /// comes.
+  static constexpr uint64_t help_bytes_max = 1 << 20;
+
   struct open_exchange {
     pending* of; ///< Null: nobody waits for it.
     rank_computation::transfer data;
@@ -73,6 +78,12 @@ private:
   bool exchange(pending& x);
   /// Of communications that were begun with nothing between them: as one message.
   void tell_arrivals();
+  /// What has come of the program so far.
+  void tell();
+  /// The same, and runs those who hear of it, up to the answer, if there is one by then.
+  void tell_and_help();
+  /// Of the communications that it has come to.
+  uint64_t bytes_open() const;
   void end(pending& x);
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);

@@ -1,6 +1,5 @@
 #include "client/training/active_run.hpp"
 
-#include "actors/scheduling/awaited_end.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
 #include "client/training/told_settings.hpp"
@@ -175,18 +174,23 @@ caf::error active_run::play(process_group& group) {
   return trainer_ended ? caf::error{} : mine.problem(); // the run has come to its end without it
 }
 
-void active_run::follow(const trainer_actor& handle, own_rank* mine) {
-  caf::scoped_actor self{system_};
-  self->monitor(handle);
-  bool down = false;
-  while (!ended_) {
-    auto event = events_.take();
+void active_run::take_events() {
+  for (auto& each : events_.take_all())
     try {
-      if (event)
-        event();
+      each();
     } catch (const std::exception& what) {
       problem_ = make_error(errc::aborted, what.what());
     }
+}
+
+void active_run::follow(own_rank* mine) {
+  caf::scoped_actor self{system_};
+  self->monitor(trainer_);
+  bool down = false;
+  while (!ended_) {
+    take_events();
+    if (down && !ended_) // this was all that it had to say
+      ended_ = make_error(errc::aborted, "the trainer has ended without a word");
     if (mine != nullptr && !mine->over()) {
       mine->look(std::chrono::milliseconds{0});
       if (mine->over() && mine->problem())
@@ -194,10 +198,8 @@ void active_run::follow(const trainer_actor& handle, own_rank* mine) {
     }
     if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
       stopped_ = true;
-      caf::anon_send(handle, atom::expire_v);
+      caf::anon_send(trainer_, atom::expire_v);
     }
-    if (down && !event && !ended_)
-      ended_ = make_error(errc::aborted, "the trainer has ended without a word");
     self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});
   }
 }
@@ -218,32 +220,35 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
     return x;
   };
-  its.watcher.step_done = [this, killed = killed_.get_future().share(), at = settings_.kill_at](const step_report& x) {
-    events_.put([this, x] { step_done(x); });
-    if (at == x.step) // whoever is killed in it is by now, however late this program is
-      killed.wait_for(client::usual_limit);
+  using kind = event_queue::kind;
+  its.watcher.has_room = [this, at = settings_.kill_at](uint64_t step, bool with_model) {
+    return (step != at || killed_) && events_.has_room(with_model); // so whoever is killed in a step is by its end
+  };
+  its.watcher.step_done = [this, at = settings_.kill_at](const step_report& x) {
+    events_.put([this, x] { step_done(x); }, x.step + 1 == at ? kind::word : kind::step);
   };
   if (settings_.profiles)
     profile_some(its, its.from.step + outcome_.steps_an_epoch);
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
-    events_.put([this, x, seconds] { profiled(x, seconds); });
+    events_.put([this, x, seconds] { profiled(x, seconds); }, kind::step);
   };
-  its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }); };
-  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, true); };
-  its.watcher.ended = [this](const caf::expected<model_image>& x) { events_.put([this, x] { ended_ = x; }); };
+  its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }, kind::word); };
+  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, kind::model); };
+  its.watcher.ended = [this](const caf::expected<model_image>& x) {
+    events_.put([this, x] { ended_ = x; }, kind::word);
+  };
   its.starts_ranks = group == nullptr;
   its.told = told_;
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;
-  auto handle = system_.spawn<caf::detached>(trainer, std::move(its)); // events_ may let it wait
-  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(handle));
+  trainer_ = system_.spawn(trainer, std::move(its));
   std::optional<own_rank> mine;
   if (group != nullptr) {
-    caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(handle));
-    mine.emplace(system_, *group, rank_with(handle));
+    caf::anon_send(coordinator_, notice_of(*group), caf::actor_cast<caf::strong_actor_ptr>(trainer_));
+    mine.emplace(system_, *group, rank_with(trainer_));
   }
-  follow(handle, mine ? &*mine : nullptr);
+  follow(mine ? &*mine : nullptr);
   sum_up();
   if (problem_ || !*ended_) {
     auto why = problem_ ? std::move(problem_) : std::move(ended_->error());

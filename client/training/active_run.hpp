@@ -5,7 +5,7 @@
 #include "client/training/training_run.hpp"
 #include "runtime/training/data/sampler.hpp"
 
-#include <future>
+#include <atomic>
 #include <map>
 
 namespace ringmaster::training {
@@ -39,8 +39,10 @@ private:
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
-  /// Does what the trainer has to say, until it has ended, and plays this process's rank, if it has one.
-  void follow(const trainer_actor& handle, own_rank* mine);
+  /// Does what the trainer has to say by now, or waits for it for a moment.
+  void take_events();
+  /// The same until it has ended; and plays this process's rank, if it has one.
+  void follow(own_rank* mine);
   /// What has been measured by now.
   void sum_up();
   void image_taken(const model_image& x);
@@ -60,9 +62,10 @@ private:
   model_image from_;
   std::vector<device_id> devices_; ///< That it began with.
   run_outcome outcome_;
-  event_queue events_;
+  trainer_actor trainer_;
+  event_queue events_{[this] { caf::anon_send(trainer_, atom::resume_v); }};
   std::optional<caf::expected<model_image>> ended_;
-  std::promise<void> killed_; ///< Who is killed on purpose.
+  std::atomic<bool> killed_{false}; ///< Who is to be killed on purpose.
   step_report latest_;
   std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.

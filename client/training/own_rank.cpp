@@ -17,6 +17,7 @@ own_rank::own_rank(caf::actor_system& system, process_group& group, rank_setting
   : system_(system), group_(group), settings_(std::move(with)), self_(system) {
   settings_.device = id_of(group.ranks().front().device());
   settings_.place = group.launched()->rank;
+  settings_.helps = true;
   start();
 }
 

@@ -70,7 +70,8 @@ void active_run::kill_one() {
   const auto victim = devices_.back();
   if (auto problem = user.inject(victim, death))
     watcher_.note(fmt::format("device {:#x} was to be killed: {}", victim.value, render(problem)));
-  killed_.set_value();
+  killed_ = true;
+  caf::anon_send(trainer_, atom::resume_v); // the step may have ended meanwhile
 }
 
 void active_run::image_taken(const model_image& x) {

@@ -69,6 +69,44 @@ TEST_CASE("every strategy trains on devices to the very bits of its program in o
   CHECK(trained >= 20); // layers that are computed have no positions and no experts to share
 }
 
+TEST_CASE("a step whose end cannot be told waits for room, for as long as it takes, and is not done again") {
+  constexpr int steps = 4;
+  simulated_cluster cluster{training_devices(2)};
+  simulated_training run{cluster, small_job("ddp", 8, 10, 2), 2, steps};
+  run.settings.image_every = 2;
+  bool room = false;
+  std::vector<std::pair<uint64_t, bool>> asked;
+  run.settings.watcher.has_room = [&](uint64_t step, bool with_model) {
+    asked.emplace_back(step, with_model);
+    return room || step != 1;
+  };
+  run.start();
+  run.run_steps(1);
+  const auto long_behind = cluster.scheduler.clock().now() + 3 * run.settings.patience;
+  cluster.run_until([&] { return cluster.scheduler.clock().now() >= long_behind; });
+  CHECK(run.reports.size() == 1);
+  REQUIRE(asked.size() >= 3); // now and then it asks again
+  CHECK(asked[0] == std::pair{uint64_t{0}, false});
+  CHECK(asked[1] == std::pair{uint64_t{1}, true});
+  room = true;
+  SUBCASE("it is told") {
+    const auto before = cluster.scheduler.clock().now();
+    cluster.self->send(run.handle, atom::resume_v);
+    run.run_steps(2);
+    CHECK(cluster.scheduler.clock().now() == before);
+  }
+  SUBCASE("it looks by itself") {
+    run.run_steps(2);
+  }
+  run.finish();
+  CHECK(run.problem() == "");
+  CHECK(run.reports.size() == steps);
+  CHECK(run.notes.empty());
+  const auto alone = weights_alone(10, steps);
+  for (uint32_t layer = 0; layer < 8; ++layer)
+    CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+}
+
 TEST_CASE("whoever dies at whichever message, the others end with one rank's weights") {
   constexpr int steps = 5;
   constexpr uint64_t batch = 10;

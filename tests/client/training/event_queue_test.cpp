@@ -6,39 +6,63 @@
 #include <thread>
 #include <vector>
 
-using namespace ringmaster::training;
+using ringmaster::training::event_queue;
+using kind = event_queue::kind;
+using namespace std::chrono_literals;
 
-TEST_CASE("of models one at most waits for the program, and all events come in their order") {
-  constexpr int events = 600;
-  event_queue queue;
-  std::atomic<int> models_put{0};
-  std::thread trainer{[&] {
-    for (int i = 0; i < events; ++i) {
-      const bool is_model = i % 3 == 0;
-      queue.put([] {}, is_model);
-      models_put += is_model ? 1 : 0;
-    }
-  }};
-  int models_taken = 0, most_ahead = 0;
-  for (int i = 0; i < events;) {
-    auto next = queue.take();
-    if (!next)
-      continue;
-    models_taken += i++ % 3 == 0 ? 1 : 0;
-    most_ahead = std::max(most_ahead, models_put.load() - models_taken);
-  }
-  trainer.join();
-  CHECK(models_put == events / 3);
-  CHECK(most_ahead <= 1);
+TEST_CASE("event_queue: there is room for one model, and whoever was refused is told when it is taken") {
+  int told = 0;
+  event_queue queue{[&] { ++told; }};
+  CHECK(queue.has_room(true));
+  queue.put([] {}, kind::model);
+  CHECK(queue.has_room(false));
+  CHECK(queue.take_all(0ms).size() == 1);
+  CHECK(told == 0); // nobody had been refused
+  queue.put([] {}, kind::model);
+  CHECK_FALSE(queue.has_room(true));
+  CHECK(queue.take_all(0ms).size() == 1);
+  CHECK(told == 1);
+  CHECK(queue.has_room(true));
 }
 
-TEST_CASE("what the trainer says comes in its order, and nothing comes from an empty queue") {
+TEST_CASE("event_queue: of events there is a limit, and of patience with whoever takes none") {
+  event_queue queue;
+  for (size_t i = 0; i < event_queue::events_max; ++i)
+    queue.put([] {}, kind::step);
+  const auto now = event_queue::clock::now();
+  CHECK_FALSE(queue.has_room(false, now));
+  CHECK_FALSE(queue.has_room(false, now + event_queue::patience - 1s));
+  CHECK(queue.has_room(false, now + event_queue::patience));
+  CHECK(queue.take_all(0ms).size() == event_queue::events_max);
+  CHECK(queue.has_room(false, now));
+}
+
+TEST_CASE("event_queue: what was said comes in its order, and nothing from an empty queue") {
   event_queue queue;
   std::vector<int> said;
-  CHECK(queue.take(std::chrono::milliseconds{0}) == nullptr);
+  CHECK(queue.take_all(0ms).empty());
   for (int i = 0; i < 5; ++i)
-    queue.put([&said, i] { said.push_back(i); }, i == 3);
-  while (auto next = queue.take(std::chrono::milliseconds{0}))
-    next();
+    queue.put([&said, i] { said.push_back(i); }, i == 3 ? kind::word : kind::step);
+  for (auto& each : queue.take_all(0ms))
+    each();
   CHECK(said == std::vector<int>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("event_queue: another thread's events come, all of them, and none is slept through") {
+  constexpr int events = 3000;
+  std::atomic<int> room{0};
+  event_queue queue{[&] { ++room; }};
+  std::thread trainer{[&] {
+    for (int i = 0; i < events; ++i) {
+      while (!queue.has_room(i % 3 == 0))
+        for (auto seen = room.load(); room == seen && !queue.has_room(true);)
+          std::this_thread::yield();
+      queue.put([] {}, i % 3 == 0 ? kind::model : kind::step);
+    }
+  }};
+  int taken = 0;
+  while (taken < events)
+    taken += static_cast<int>(queue.take_all(30s).size());
+  trainer.join();
+  CHECK(taken == events);
 }
