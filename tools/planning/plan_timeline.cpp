@@ -19,11 +19,15 @@ using namespace training;
 
 namespace {
 
-constexpr std::string_view stage_row = "stage";
+constexpr std::string_view note = "one GPU of each pipeline rank";
+
+/// What a pipeline rank is.
+std::string_view row_of(const parallel_setting& how) {
+  return how.schedule == pipeline_schedule::dualpipe ? "rank" : "stage"; // there it has two stages
+}
 
 std::string title_of(const plan_question& asked, const parallel_setting& how) {
-  return fmt::format("{} on {} x {}: {}; one GPU of each stage", asked.trained.name, asked.devices, asked.system.name,
-                     short_text(how));
+  return fmt::format("{} on {} x {}: {}", asked.trained.name, asked.devices, asked.system.name, short_text(how));
 }
 
 } // namespace
@@ -61,7 +65,7 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   const auto found = first_of_stages(*all, run.shape());
   const auto costs = run.costs();
   if (!trace.empty()) {
-    const traced_step step{"one GPU of each stage", &found, costs.get(), stage_row};
+    const traced_step step{note, &found, costs.get(), row_of(best.plan.how)};
     auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));
     if (!text)
       return make_error(code_of(text.error()), "--trace-limit: " + render(text.error()));
@@ -73,7 +77,8 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   train_run shown{run.strategy().name, run.trained(), static_cast<uint32_t>(found.ranks.size()), costs.get(),
                   x.asked.trained.layers};
   shown.title = title_of(x.asked, best.plan.how);
-  shown.row = stage_row;
+  shown.note = note;
+  shown.row = row_of(best.plan.how);
   auto drawn = picture_of(shown, found);
   return drawn ? write_output_file(picture, *drawn, "the picture")
                : make_error(code_of(drawn.error()), "--timeline: " + render(drawn.error()));

@@ -119,16 +119,16 @@ private:
     auto batches = fmt::format("{} micro-batch{}", boxes_.micro_batches, boxes_.micro_batches == 1 ? "" : "es");
     if (boxes_.samples > 0)
       batches += " of " + counted(boxes_.samples, "sample");
-    canvas_.text(left, 30, 24,
-                 what_.title.empty() ? fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
-                                                   counted(what_.trained.layers, "layer"), batches)
-                                     : what_.title,
-                 anchor::start, ink, true);
+    const auto title = what_.title.empty() ? fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
+                                                         counted(what_.trained.layers, "layer"), batches)
+                                           : what_.title;
+    const auto room = (width - left - 10) / (1.1 * width_of(title, 1)); // bold
+    canvas_.text(left, 30, std::min(24.0, room), title, anchor::start, ink, true);
     canvas_.text(left, 60, 17,
                  fmt::format("cost model {}: {} to the start of the last event, {} to the end; "
-                             "bubble {:.1f} % of the ranks' time",
+                             "bubble {:.1f} % of the ranks' time{}{}",
                              what_.costs->name(), scale_.text(found_.time), scale_.text(found_.end),
-                             100 * found_.bubble_fraction),
+                             100 * found_.bubble_fraction, what_.note.empty() ? "" : "; ", what_.note),
                  anchor::start, ink, false);
   }
 
