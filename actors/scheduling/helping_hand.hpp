@@ -2,77 +2,117 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
+#include <caf/local_actor.hpp>
 #include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
 #include <chrono>
 #include <deque>
-#include <thread>
+#include <map>
+#include <memory>
+#include <mutex>
 
 namespace ringmaster {
 
 /// Lets an actor with a thread of its own run those whom its messages wake, where it would only wait for their answer:
 /// a worker of the scheduler that sleeps takes longer to wake than they have to do, and is one more thread on the way
 /// back (leapfrogging: Wagner and Calder, Leapfrogging: a portable technique for implementing efficient futures, 1993;
-/// here it runs what it has asked for and no other's work). Use: make it the actor's `context()`, send, `work`, put the
-/// old context back.
-///
-/// CAF keeps an actor's latest execution unit: this must live as long as the actor system.
+/// here it runs what comes of its own messages and no other's work).
 class helping_hand : public caf::execution_unit {
 public:
   /// So long others' work may wait here while there is more of it, and the caller's own when it has come.
   static constexpr std::chrono::microseconds patience{1000}, own_patience{50};
 
-  /// In the thread that will work.
-  explicit helping_hand(caf::actor_system& system) : caf::execution_unit(&system) {}
-  helping_hand(const helping_hand&) = delete;
-
-  void exec_later(caf::resumable* job) override {
-    if (std::this_thread::get_id() == thread_)
-      jobs_.push_back(job);
-    else // a blocking actor that was spawned here: CAF 0.17 sends in its spawner's name
-      system().scheduler().enqueue(job);
+  /// Whom `say` sends something, and whoever hears of it then, runs in this thread, until nobody has anything to do.
+  /// When `patience` is over the scheduler gets what waits behind one that may take long; and all, when `come` holds
+  /// for longer than `own_patience`.
+  template <class Say, class Come>
+  static void help(caf::local_actor* self, const Say& say, const Come& come) {
+    scope here{self};
+    say();
+    here.work(come);
   }
 
-  /// Runs what is there and what comes of it, until nothing is left. When `patience` is over the scheduler gets what
-  /// waits behind one that may take long; and all, when `come` holds for longer than `own_patience`.
-  template <class Come>
-  void work(const Come& come) {
-    auto now = clock::now();
-    const auto end = now + patience;
-    for (auto came = clock::time_point::max(); !jobs_.empty(); now = clock::now()) {
-      if (came == clock::time_point::max() && come())
-        came = now;
-      if (came != clock::time_point::max() && now - came >= own_patience)
-        return hand_over(0);
-      if (now >= end)
-        hand_over(1);
-      run_first();
-    }
+  /// An actor that was run here keeps this as its unit, and a blocking one that it has spawned sends by it from its own
+  /// thread.
+  void exec_later(caf::resumable* job) override {
+    if (jobs_here != nullptr)
+      jobs_here->push_back(job);
+    else
+      system().scheduler().enqueue(job);
   }
 
 private:
   using clock = std::chrono::steady_clock;
+  using job_queue = std::deque<caf::resumable*>;
 
-  void run_first() {
-    auto* job = jobs_.front();
-    jobs_.pop_front();
-    if (job->resume(this, system().scheduler().max_throughput()) == caf::resumable::resume_later)
-      jobs_.push_back(job);
-    else
-      intrusive_ptr_release(job);
+  explicit helping_hand(caf::actor_system& system) : caf::execution_unit(&system) {}
+
+  /// Lives as long as the process, since actors keep it: one for all systems that ever lie in this place.
+  static helping_hand& of(caf::actor_system& system) {
+    static std::mutex mutex;
+    static std::map<caf::actor_system*, std::unique_ptr<helping_hand>> all;
+    std::lock_guard lock{mutex};
+    auto& result = all[&system];
+    if (!result)
+      result.reset(new helping_hand{system});
+    return *result;
   }
 
-  /// All but the first so many.
-  void hand_over(size_t kept) {
-    while (jobs_.size() > kept) {
-      system().scheduler().enqueue(jobs_.back());
-      jobs_.pop_back();
+  class scope {
+  public:
+    explicit scope(caf::local_actor* self) : self_(self), own_(self->context()), hand_(of(self->system())) {
+      self_->context(&hand_);
+      jobs_here = &jobs_;
     }
-  }
+    scope(const scope&) = delete;
+    ~scope() {
+      hand_over(0);
+      jobs_here = nullptr;
+      self_->context(own_);
+    }
 
-  std::thread::id thread_ = std::this_thread::get_id();
-  std::deque<caf::resumable*> jobs_;
+    template <class Come>
+    void work(const Come& come) {
+      auto now = clock::now();
+      const auto end = now + patience;
+      for (auto came = clock::time_point::max(); !jobs_.empty(); now = clock::now()) {
+        if (came == clock::time_point::max() && come())
+          came = now;
+        if (came != clock::time_point::max() && now - came >= own_patience)
+          return;
+        if (now >= end)
+          hand_over(1);
+        run_first();
+      }
+    }
+
+  private:
+    void run_first() {
+      auto* job = jobs_.front();
+      jobs_.pop_front();
+      if (job->resume(&hand_, hand_.system().scheduler().max_throughput()) == caf::resumable::resume_later)
+        jobs_.push_back(job);
+      else
+        intrusive_ptr_release(job);
+    }
+
+    /// All but the first so many.
+    void hand_over(size_t kept) {
+      while (jobs_.size() > kept) {
+        auto* job = jobs_[kept];
+        jobs_.erase(jobs_.begin() + static_cast<ptrdiff_t>(kept));
+        hand_.system().scheduler().enqueue(job);
+      }
+    }
+
+    caf::local_actor* self_;
+    caf::execution_unit* own_;
+    helping_hand& hand_;
+    job_queue jobs_;
+  };
+
+  static inline thread_local job_queue* jobs_here = nullptr; ///< Of the thread that helps; null: this one does not.
 };
 
 } // namespace ringmaster

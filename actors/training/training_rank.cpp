@@ -138,12 +138,8 @@ void training_rank_state::tell() {
 }
 
 void training_rank_state::tell_and_help() {
-  thread_local helping_hand hand{self->system()}; // CAF's threads last as long as its system
-  auto* const own = self->context();
-  self->context(&hand);
-  tell();
-  hand.work([this] { return !self->mailbox().empty(); });
-  self->context(own);
+  helping_hand::help(
+    self, [this] { tell(); }, [this] { return !self->mailbox().empty(); });
 }
 
 void training_rank_state::stop() {

@@ -17,7 +17,7 @@ namespace {
 constexpr auto chain_limit = 30s;
 
 /// Where the end of a chain of actors ran, each of which tells the next one.
-caf::behavior link(caf::event_based_actor* self, caf::actor next, std::promise<std::thread::id>* where) {
+caf::behavior chain_link(caf::event_based_actor* self, caf::actor next, std::promise<std::thread::id>* where) {
   return {[=](caf::ok_atom) {
     if (next)
       self->send(next, caf::ok_atom::value);
@@ -27,31 +27,35 @@ caf::behavior link(caf::event_based_actor* self, caf::actor next, std::promise<s
 }
 
 /// Tells the chain, and helps.
-struct helper_state {
-  std::unique_ptr<helping_hand> hand;
-};
-
-caf::behavior helper(caf::stateful_actor<helper_state>* self, caf::actor first, bool holds_up,
+caf::behavior helper(caf::event_based_actor* self, caf::actor first, bool holds_up,
                      std::promise<std::thread::id>* mine) {
   return {[=](caf::ok_atom) {
-    self->state.hand = std::make_unique<helping_hand>(self->system());
-    auto* const own = self->context();
-    self->context(self->state.hand.get());
-    self->send(first, caf::ok_atom::value);
-    if (holds_up) { // with more to do than one
-      auto until = std::chrono::steady_clock::now() + 2 * helping_hand::patience;
-      self->send(self->spawn([until](caf::event_based_actor*) -> caf::behavior {
-        return {[until](caf::ok_atom) {
-          while (std::chrono::steady_clock::now() < until)
-            std::this_thread::yield();
-        }};
-      }),
-                 caf::ok_atom::value);
-    }
-    self->state.hand->work([] { return true; });
-    self->context(own);
+    auto say = [&] {
+      self->send(first, caf::ok_atom::value);
+      if (holds_up) { // with more to do than one
+        auto until = std::chrono::steady_clock::now() + 2 * helping_hand::patience;
+        self->send(self->spawn([until](caf::event_based_actor*) -> caf::behavior {
+          return {[until](caf::ok_atom) {
+            while (std::chrono::steady_clock::now() < until)
+              std::this_thread::yield();
+          }};
+        }),
+                   caf::ok_atom::value);
+      }
+    };
+    helping_hand::help(self, say, [] { return true; });
     mine->set_value(std::this_thread::get_id());
   }};
+}
+
+/// Says the word from a thread of its own, later.
+void late_word(caf::blocking_actor* self, caf::actor to, std::future<void>* when) {
+  when->wait();
+  self->send(to, caf::ok_atom::value);
+}
+
+caf::behavior word_spawner(caf::event_based_actor* self, caf::actor to, std::future<void>* when) {
+  return {[=](caf::ok_atom) { self->spawn<caf::detached>(late_word, to, when); }};
 }
 
 struct places {
@@ -65,7 +69,7 @@ places run_chain(int length, bool holds_up) {
   std::promise<std::thread::id> mine, where;
   caf::actor first;
   for (int i = 0; i < length; ++i)
-    first = system.spawn(link, first, &where);
+    first = system.spawn(chain_link, first, &where);
   auto handle = system.spawn<caf::detached>(helper, first, holds_up, &mine);
   caf::anon_send(handle, caf::ok_atom::value);
   auto at = mine.get_future(), end = where.get_future();
@@ -88,4 +92,21 @@ TEST_CASE("helping_hand: whoever waits runs a whole chain of actors itself") {
 TEST_CASE("helping_hand: when its patience is over, the scheduler runs the rest") {
   auto x = run_chain(5, true);
   CHECK(x.end_of_chain != x.helper);
+}
+
+TEST_CASE("helping_hand: whoever was spawned where somebody helped is heard after that") {
+  configuration settings;
+  REQUIRE(!settings.read({}, std::nullopt));
+  caf::actor_system system{settings};
+  std::promise<std::thread::id> mine, where;
+  std::promise<void> now;
+  auto when = now.get_future();
+  auto listener = system.spawn(chain_link, caf::actor{}, &where);
+  caf::anon_send(system.spawn<caf::detached>(helper, system.spawn(word_spawner, listener, &when), false, &mine),
+                 caf::ok_atom::value);
+  auto at = mine.get_future(), end = where.get_future();
+  REQUIRE(at.wait_for(chain_limit) == std::future_status::ready);
+  now.set_value();
+  REQUIRE(end.wait_for(chain_limit) == std::future_status::ready);
+  CHECK(end.get() != at.get());
 }
