@@ -43,16 +43,22 @@ void ask_then(coordinator_state& state, pending_calls<Id>& calls, Id id, const A
   };
   auto call = calls.begun(id, state.self->clock().now() + limit, late);
   state.keep_time(calls);
-  state.self->request(whom, caf::infinite, request...)
-    .then(
-      [&calls, call, got](Response&... x) mutable {
-        if (calls.ended(call))
-          got(x...);
-      },
-      [&state, &calls, id, call, failed, limit, gone](const caf::error& problem) mutable {
-        if (!reason_follows(id, problem) && calls.ended(call))
-          failed(no_answer(text_of(state, id), problem, limit, gone));
-      });
+  auto ask = [&](auto timeout) {
+    state.self->request(whom, timeout, request...)
+      .then(
+        [&calls, call, got](Response&... x) mutable {
+          if (calls.ended(call))
+            got(x...);
+        },
+        [&state, &calls, id, call, failed, limit, gone](const caf::error& problem) mutable {
+          if (!reason_follows(id, problem) && calls.ended(call))
+            failed(no_answer(text_of(state, id), problem, limit, gone));
+        });
+  };
+  if (whom.node() == state.self->node())
+    ask(caf::infinite);
+  else
+    ask(limit); // where its connection is cut CAF would keep the request
 }
 
 /// Asks a device.

@@ -39,7 +39,8 @@ public:
   /// Fails those whose limit has passed.
   void expire(time_point now, const caf::error& late) {
     for (auto each : limits_.take_due(now))
-      calls_.extract(each).mapped().fail(late);
+      if (auto found = calls_.extract(each)) // unless one before it has ended the receiver, and so this one
+        found.mapped().fail(late);
   }
 
   /// Nobody will answer any more: fails all that wait for it.

@@ -196,3 +196,20 @@ TEST_CASE("hangs: a free device that goes on before its second limit is taken, a
   CHECK(one == std::vector<uint64_t>{1, 2, 3, 4});
   CHECK(x.info().devices_size() == 4);
 }
+
+TEST_CASE("hangs: two calls at once that want the same hung device both get others") {
+  free_hang x{with_devices(5), 1};
+  gpu_sim::CommInitRequest two;
+  two.set_numdevices(2);
+  two.set_defaultpolicy(true);
+  simulated_client client{x.cluster};
+  auto first = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto second = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto one = ids_in(client.wait_for(first)), other = ids_in(client.wait_for(second));
+  CHECK(one.size() == 2);
+  CHECK(other.size() == 2);
+  one.insert(one.end(), other.begin(), other.end());
+  std::ranges::sort(one);
+  CHECK(one == std::vector<uint64_t>{2, 3, 4, 5});
+  CHECK(x.info().devices_size() == 4);
+}

@@ -46,6 +46,19 @@ TEST_CASE("pending_calls: whoever hears of an end may call again") {
   CHECK(calls.size() == 1);
 }
 
+TEST_CASE("pending_calls: of calls that are late together the first may end the receiver, and so the others") {
+  pending_calls<device_id> calls;
+  std::vector<std::string> told;
+  calls.begun(device_id{1}, behind(10), [&](const caf::error& why) {
+    told.push_back("first: " + render(why));
+    calls.gone(device_id{1}, make_error(errc::device_lost, "it was ended"));
+  });
+  calls.begun(device_id{1}, behind(10), [&](const caf::error& why) { told.push_back("second: " + render(why)); });
+  calls.expire(behind(10), make_error(errc::timed_out, "late"));
+  CHECK(told == std::vector<std::string>{"first: late", "second: it was ended"});
+  CHECK(calls.size() == 0);
+}
+
 TEST_CASE("pending_calls: whoever is late is answered for, once, and one timer serves all") {
   pending_calls<device_id> calls;
   std::vector<std::string> told;
