@@ -17,7 +17,7 @@ namespace ringmaster {
 /// Lets an actor with a thread of its own run those whom its messages wake, where it would only wait for their answer:
 /// a worker of the scheduler that sleeps takes longer to wake than they have to do, and is one more thread on the way
 /// back (leapfrogging: Wagner and Calder, Leapfrogging: a portable technique for implementing efficient futures, 1993;
-/// here it runs what comes of its own messages and no other's work).
+/// here it runs the actors that its own messages wake, with whatever else they have been sent by then).
 class helping_hand : public caf::execution_unit {
 public:
   /// So long others' work may wait here while there is more of it, and the caller's own when it has come.
@@ -25,7 +25,7 @@ public:
 
   /// Whom `say` sends something, and whoever hears of it then, runs in this thread, until nobody has anything to do.
   /// When `patience` is over the scheduler gets what waits behind one that may take long; and all, when `come` holds
-  /// for longer than `own_patience`.
+  /// for longer than `own_patience`: both are looked at when one has had its turn.
   template <class Say, class Come>
   static void help(caf::local_actor* self, const Say& say, const Come& come) {
     scope here{self};

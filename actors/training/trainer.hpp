@@ -191,7 +191,7 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
-  /// This process has stood still for so long, or who watches has let it wait: nobody else was late.
+  /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.

@@ -175,12 +175,21 @@ caf::error active_run::play(process_group& group) {
 }
 
 void active_run::take_events() {
-  for (auto& each : events_.take_all())
+  for (auto& each : events_.take_all()) {
     try {
       each();
     } catch (const std::exception& what) {
       problem_ = make_error(errc::aborted, what.what());
     }
+    stop_if_told();
+  }
+}
+
+void active_run::stop_if_told() {
+  if (stopped_ || ended_ || !(problem_ || watcher_.stops()))
+    return;
+  stopped_ = true;
+  caf::anon_send(trainer_, atom::expire_v);
 }
 
 void active_run::follow(own_rank* mine) {
@@ -196,10 +205,7 @@ void active_run::follow(own_rank* mine) {
       if (mine->over() && mine->problem())
         watcher_.note(fmt::format("this process plays no rank any more: {}", render(mine->problem())));
     }
-    if (!stopped_ && !ended_ && (problem_ || watcher_.stops())) {
-      stopped_ = true;
-      caf::anon_send(trainer_, atom::expire_v);
-    }
+    stop_if_told();
     self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});
   }
 }
@@ -221,8 +227,14 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     return x;
   };
   using kind = event_queue::kind;
-  its.watcher.has_room = [this, at = settings_.kill_at](uint64_t step, bool with_model) {
-    return (step != at || killed_) && events_.has_room(with_model); // so whoever is killed in a step is by its end
+  its.watcher.has_room = [this, at = settings_.kill_at,
+                          give_up = std::optional<clock::time_point>{}](uint64_t step, bool with_model) mutable {
+    if (step == at && !killed_) { // whoever is killed in a step is by its end
+      give_up = give_up.value_or(clock::now() + client::usual_limit);
+      if (clock::now() < *give_up)
+        return false;
+    }
+    return events_.has_room(with_model);
   };
   its.watcher.step_done = [this, at = settings_.kill_at](const step_report& x) {
     events_.put([this, x] { step_done(x); }, x.step + 1 == at ? kind::word : kind::step);

@@ -41,6 +41,8 @@ private:
   void kill_one();
   /// Does what the trainer has to say by now, or waits for it for a moment.
   void take_events();
+  /// Has the trainer end, where the program wants that, or something is wrong.
+  void stop_if_told();
   /// The same until it has ended; and plays this process's rank, if it has one.
   void follow(own_rank* mine);
   /// What has been measured by now.

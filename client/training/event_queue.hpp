@@ -35,16 +35,12 @@ public:
   explicit event_queue(std::function<void()> made_room = [] {}) : made_room_(std::move(made_room)) {}
 
   void put(std::function<void()> what, kind of) {
-    bool wakes = of != kind::step;
-    {
-      std::lock_guard lock{guard_};
-      events_.push_back(std::move(what));
-      models_ += of == kind::model ? 1 : 0;
-      is_urgent_ = is_urgent_ || wakes;
-      wakes = wakes || listens_;
-    }
-    if (wakes)
-      there_.notify_one();
+    std::lock_guard lock{guard_};
+    events_.push_back(std::move(what));
+    models_ += of == kind::model ? 1 : 0;
+    is_urgent_ = is_urgent_ || of != kind::step;
+    if (is_urgent_ || listens_)
+      there_.notify_one(); // under the lock: behind the last word the program may destroy this
   }
 
   /// Whether a step's end has room here, with its model or without.
@@ -55,7 +51,10 @@ public:
       return true;
     }
     refused_since_ = refused_since_.value_or(now);
-    return now - *refused_since_ >= patience;
+    if (now - *refused_since_ < patience)
+      return false;
+    refused_since_ = now; // the next one waits as long
+    return true;
   }
 
   /// All that there is, in its order; after `limit` maybe nothing.
@@ -66,7 +65,7 @@ public:
     there_.wait_for(lock, limit, [this] { return !events_.empty(); });
     listens_ = is_urgent_ = false;
     models_ = 0;
-    const bool tell = refused_since_.has_value();
+    const bool tell = std::exchange(refused_since_, std::nullopt).has_value();
     auto result = std::exchange(events_, {});
     lock.unlock();
     if (tell)

@@ -33,6 +33,8 @@ TEST_CASE("event_queue: of events there is a limit, and of patience with whoever
   CHECK_FALSE(queue.has_room(false, now));
   CHECK_FALSE(queue.has_room(false, now + event_queue::patience - 1s));
   CHECK(queue.has_room(false, now + event_queue::patience));
+  CHECK_FALSE(queue.has_room(false, now + event_queue::patience)); // for one
+  CHECK(queue.has_room(false, now + 2 * event_queue::patience));
   CHECK(queue.take_all(0ms).size() == event_queue::events_max);
   CHECK(queue.has_room(false, now));
 }
