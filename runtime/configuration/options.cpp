@@ -5,6 +5,7 @@
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -315,7 +316,7 @@ caf::error validate(const options& opts) {
     return refuse("coordinator.host", "empty", "an address such as \"127.0.0.1\"");
   if (opts.node.listen_host.empty())
     return refuse("node.listen-host", "empty", "an address such as \"127.0.0.1\"");
-  if (std::ranges::any_of(opts.node.name, [](unsigned char x) { return std::iscntrl(x) != 0; }))
+  if (has_control_characters(opts.node.name))
     return refuse("node.name", "a name with control characters", "a name without control characters, in one line");
   if (!opts.node.join.empty() && !parse_endpoint(opts.node.join))
     return refuse("node.join", text_of(opts.node.join), "\"host:port\" with a port from 1 to 65535, or empty");

@@ -1,15 +1,10 @@
 #include "runtime/coordination/comm_name.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include "runtime/text/utf8.hpp"
 
 namespace ringmaster {
 
 namespace {
-
-bool is_control(unsigned char x) {
-  return std::iscntrl(x) != 0;
-}
 
 /// Of a character of several bytes, one behind its first (UTF-8).
 bool is_behind_first(char x) {
@@ -19,7 +14,7 @@ bool is_behind_first(char x) {
 } // namespace
 
 bool is_comm_name(const std::string& text) {
-  return text.size() <= comm_name_bytes_max && std::ranges::none_of(text, is_control);
+  return text.size() <= comm_name_bytes_max && !has_control_characters(text);
 }
 
 std::string as_comm_name(std::string text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,14 @@ bool is_utf8(std::string_view text);
 
 /// The text with every byte that is no part of a well-formed character replaced by U+FFFD.
 std::string as_utf8(std::string_view text);
+
+/// Such as line ends and what terminals take for commands; nothing of a character of several bytes.
+inline bool is_control(char x) {
+  const auto code = static_cast<unsigned char>(x);
+  return code < 0x20 || code == 0x7f;
+}
+inline bool has_control_characters(std::string_view text) {
+  return std::ranges::any_of(text, is_control);
+}
 
 } // namespace ringmaster

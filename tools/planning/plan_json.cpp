@@ -124,17 +124,19 @@ std::string json_of(const plan_outcome& x) {
 std::string csv_of(const plan_outcome& x) {
   std::string text
     = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
-      "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes\n";
+      "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes,"
+      "rates_by\n";
   auto add = [&](const char* list, const planned& plan, const std::optional<simulated_plan>& simulated) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{}\n", list,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{}\n", list,
                         how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
                         how.chunks, name_of(how.schedule), name_of(how.again), how.sequence_parallel ? 1 : 0,
                         sharding_of(how), plan.cost.seconds, 100 * figures.mfu, figures.tokens_a_second,
                         figures.flops / 1e12, plan.cost.memory_bytes,
                         simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
-                        simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "");
+                        simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "",
+                        simulated ? "simulated_time_s" : "time_s");
   };
   for (auto& each : x.best)
     add("best", each.plan, each.simulated);

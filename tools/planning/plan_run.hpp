@@ -27,6 +27,7 @@ public:
   const training::known_strategy& strategy() const { return *which_; }
   const training::model& trained() const { return trained_; }
   const training::mesh& shape() const { return shape_; }
+  const training::parallel_setting& how() const { return how_; }
   std::unique_ptr<training::cost_model> costs() const;
 
 private:

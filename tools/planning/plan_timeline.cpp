@@ -6,7 +6,6 @@
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
 #include "tools/console/output_file.hpp"
-#include "tools/planning/plan_run.hpp"
 #include "tools/planning/plan_text.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +18,11 @@ using namespace training;
 
 namespace {
 
-constexpr std::string_view note = "one GPU of each pipeline rank";
+std::string_view note_of(const parallel_setting& how) {
+  return how.context > 1 || how.expert > 1
+           ? "one GPU of each pipeline rank; what shares a sequence or experts sends is within forward and backward"
+           : "one GPU of each pipeline rank";
+}
 
 /// What a pipeline rank is.
 std::string_view row_of(const parallel_setting& how) {
@@ -63,25 +66,33 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   if (!all)
     return make_error(code_of(all.error()), fmt::format("{}: {}", given(), render(all.error())));
   const auto found = first_of_stages(*all, run.shape());
+  caf::error problem;
+  if (!picture.empty())
+    problem = draw(x.asked, run, found);
+  if (!trace.empty() && !problem)
+    problem = write_trace(run, found);
+  return problem;
+}
+
+caf::error plan_timeline_options::draw(const plan_question& asked, const plan_run& run,
+                                       const training_outcome& found) const {
   const auto costs = run.costs();
-  if (!trace.empty()) {
-    const traced_step step{note, &found, costs.get(), row_of(best.plan.how)};
-    auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));
-    if (!text)
-      return make_error(code_of(text.error()), "--trace-limit: " + render(text.error()));
-    if (auto problem = write_output_file(trace, *text, "the trace"))
-      return problem;
-  }
-  if (picture.empty())
-    return caf::none;
   train_run shown{run.strategy().name, run.trained(), static_cast<uint32_t>(found.ranks.size()), costs.get(),
-                  x.asked.trained.layers};
-  shown.title = title_of(x.asked, best.plan.how);
-  shown.note = note;
-  shown.row = row_of(best.plan.how);
+                  asked.trained.layers};
+  shown.title = title_of(asked, run.how());
+  shown.note = note_of(run.how());
+  shown.row = row_of(run.how());
   auto drawn = picture_of(shown, found);
   return drawn ? write_output_file(picture, *drawn, "the picture")
                : make_error(code_of(drawn.error()), "--timeline: " + render(drawn.error()));
+}
+
+caf::error plan_timeline_options::write_trace(const plan_run& run, const training_outcome& found) const {
+  const auto costs = run.costs();
+  const traced_step step{note_of(run.how()), &found, costs.get(), row_of(run.how())};
+  auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));
+  return text ? write_output_file(trace, *text, "the trace")
+              : make_error(code_of(text.error()), fmt::format("--trace: {} (--trace-limit)", render(text.error())));
 }
 
 } // namespace ringmaster

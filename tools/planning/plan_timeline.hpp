@@ -2,6 +2,7 @@
 
 #include "tools/options/option_table.hpp"
 #include "tools/planning/plan_report.hpp"
+#include "tools/planning/plan_run.hpp"
 
 #include <caf/error.hpp>
 
@@ -25,6 +26,11 @@ struct plan_timeline_options {
   /// and ends it by answering false. Errors: a plan that is not simulated, or too large to be shown; a file that cannot
   /// be written.
   caf::error write(const plan_outcome& x, const std::function<bool(double)>& watch) const;
+
+private:
+  caf::error draw(const training::plan_question& asked, const plan_run& run,
+                  const training::training_outcome& found) const;
+  caf::error write_trace(const plan_run& run, const training::training_outcome& found) const;
 };
 
 } // namespace ringmaster

@@ -17,6 +17,8 @@ void print_left_out(std::FILE* out, const std::vector<training::published_traini
 /// The constants.
 void print_pretraining_constants(std::FILE* out, std::span<const double> values);
 
+/// A row as `plan` takes it: with the newest software, and its graphs and hidden dispatch.
+training::published_training as_planned(training::published_training x);
 /// The rows that are fitted to.
 std::vector<training::published_training> fitted_rows(const pretraining_rows& rows);
 

@@ -21,6 +21,7 @@ std::optional<box_kind> kind_of(op x) {
     case op::backward: return box_kind::backward;
     case op::backward_input: return box_kind::backward_input;
     case op::backward_weight: return box_kind::backward_weight;
+    case op::loss: return box_kind::loss;
     case op::update: return box_kind::update;
     case op::load_weights: return box_kind::loading;
     case op::offload:
@@ -171,6 +172,49 @@ size_t train_boxes::count() const {
   size_t result = 0;
   for (auto& each : ranks)
     result += each.own.size() + each.aside.size();
+  return result;
+}
+
+namespace {
+
+using box_look = std::pair<box_kind, uint32_t>; ///< And the chunk.
+
+std::vector<train_box> in_columns(const std::vector<train_box>& row, uint32_t columns, double end) {
+  std::vector<train_box> result;
+  const auto width = end / columns;
+  auto box = row.begin();
+  for (uint32_t i = 0; i < columns && box != row.end(); ++i) {
+    const auto from = i * width, to = from + width;
+    std::map<box_look, double> times;
+    double idle = width;
+    for (; box != row.end() && box->start < to; ++box) {
+      const auto time = std::max(0.0, std::min(box->end, to) - std::max(box->start, from));
+      times[{box->kind, box->chunk}] += time;
+      idle -= time;
+      if (box->end > to)
+        break; // goes on in the next column
+    }
+    const auto most = std::ranges::max_element(times, {}, [](auto& x) { return x.second; });
+    if (most == times.end() || most->second <= idle)
+      continue;
+    const auto [kind, chunk] = most->first;
+    if (!result.empty() && result.back().kind == kind && result.back().chunk == chunk
+        && from - result.back().end < width / 2)
+      result.back().end = to;
+    else
+      result.push_back({.kind = kind, .chunk = chunk, .start = from, .end = to});
+  }
+  return result;
+}
+
+} // namespace
+
+train_boxes train_boxes::in_columns(uint32_t columns, double end) const {
+  auto result = *this;
+  for (auto& each : result.ranks) {
+    each.own = ringmaster::in_columns(each.own, columns, end);
+    each.aside = ringmaster::in_columns(each.aside, columns, end);
+  }
   return result;
 }
 

@@ -7,9 +7,18 @@
 
 namespace ringmaster {
 
-enum class box_kind : uint8_t { forward, backward, backward_input, backward_weight, communication, update, loading };
+enum class box_kind : uint8_t {
+  forward,
+  backward,
+  backward_input,
+  backward_weight,
+  communication,
+  loss,
+  update,
+  loading
+};
 
-inline constexpr uint32_t box_kinds = 7;
+inline constexpr uint32_t box_kinds = 8;
 
 /// What a rank does for some time without a break: operations of one kind on one micro-batch, mostly those of a stage's
 /// layers. Each communication is its own.
@@ -39,6 +48,9 @@ struct train_boxes {
   uint64_t samples = 0;       ///< Of each of them; 0: they differ.
 
   size_t count() const;
+  /// A step of time `end` in so many columns: each shows what most of its time is for, and neighbours that show the
+  /// same are one box. No micro-batch is known then.
+  train_boxes in_columns(uint32_t columns, double end) const;
 };
 
 /// Of an outcome with events.

@@ -22,6 +22,7 @@ using anchor = svg_canvas::anchor;
 // Pixels.
 constexpr double width = 1400, left = 92, right = 112, top = 132, bottom = 62, letter_size = 15, digit_width = 0.64,
                  digits_min = 8.5, tick_width = 1.2, swatch = 16;
+constexpr auto columns = static_cast<uint32_t>(width - left - right);
 constexpr uint32_t few_ranks = 10; ///< Rows are higher then.
 constexpr uint32_t swatches_max = 4;
 constexpr std::string_view ink = svg_canvas::ink, faint = "#5c5c66", grid = "#d4d4dc", paper = "#ffffff",
@@ -36,6 +37,7 @@ constexpr std::array<kind_style, box_kinds> styles{{{"forward", "#4a7fd4"},
                                                     {"gradient by input", "#ef9a2f"},
                                                     {"gradient by weight", "#8c62bd"},
                                                     {"communication", "#dc6274"},
+                                                    {"loss", "#2f9fa3"},
                                                     {"update", "#3b4252"},
                                                     {"loading", "#b4b8c2"}}};
 
@@ -122,14 +124,19 @@ private:
     const auto title = what_.title.empty() ? fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
                                                          counted(what_.trained.layers, "layer"), batches)
                                            : what_.title;
-    const auto room = (width - left - 10) / (1.1 * width_of(title, 1)); // bold
-    canvas_.text(left, 30, std::min(24.0, room), title, anchor::start, ink, true);
-    canvas_.text(left, 60, 17,
-                 fmt::format("cost model {}: {} to the start of the last event, {} to the end; "
-                             "bubble {:.1f} % of the ranks' time{}{}",
-                             what_.costs->name(), scale_.text(found_.time), scale_.text(found_.end),
-                             100 * found_.bubble_fraction, what_.note.empty() ? "" : "; ", what_.note),
-                 anchor::start, ink, false);
+    paint_line(30, 24, title, true);
+    paint_line(60, 17,
+               fmt::format("cost model {}: {} to the start of the last event, {} to the end; bubble {:.1f} % of the "
+                           "ranks' time{}{}",
+                           what_.costs->name(), scale_.text(found_.time), scale_.text(found_.end),
+                           100 * found_.bubble_fraction, what_.note.empty() ? "" : "; ", what_.note),
+               false);
+  }
+
+  /// In letters of that size, or in smaller ones, so that it has room.
+  void paint_line(double y, double size, std::string_view text, bool bold) {
+    const auto room = (width - left - 10) / ((bold ? 1.1 : 1) * width_of(text, 1));
+    canvas_.text(left, y, std::min(size, room), text, anchor::start, ink, bold);
   }
 
   std::array<bool, box_kinds> kinds_used() const {
@@ -270,11 +277,9 @@ caf::error cannot_draw(std::string why) {
 caf::expected<std::string> picture_of(const train_run& x, const training_outcome& found) {
   if (found.ranks.size() > pictured_ranks_max)
     return cannot_draw(fmt::format("a picture has at most {} ranks, not {}", pictured_ranks_max, found.ranks.size()));
-  const auto boxes = boxes_of(found);
+  auto boxes = boxes_of(found);
   if (boxes.count() > pictured_boxes_max)
-    return cannot_draw(fmt::format("a picture has at most {} boxes, and this step has {}: take fewer micro-batches or "
-                                   "layers, or --trace",
-                                   pictured_boxes_max, boxes.count()));
+    boxes = boxes.in_columns(columns, found.end);
   return painter{x, found, boxes}.paint();
 }
 

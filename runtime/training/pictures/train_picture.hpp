@@ -15,7 +15,8 @@ inline constexpr size_t pictured_boxes_max = 20'000;
 
 /// The schedule as a picture, SVG, as papers draw it: time goes to the right, and each rank has a row of boxes, a thin
 /// one below it for its second stream if it uses that, and the memory that it holds, to one scale for all.
-/// Of an outcome with events. Errors: invalid_argument for more than 32 ranks or 20000 boxes.
+/// Of more than 20000 boxes each pixel shows what most of its time is for. Of an outcome with events. Errors:
+/// invalid_argument for more than 32 ranks.
 caf::expected<std::string> picture_of(const train_run& x, const training::training_outcome& found);
 
 } // namespace ringmaster

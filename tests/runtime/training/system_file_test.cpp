@@ -38,6 +38,8 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
   CHECK(refusal(R"({"like": "a100-80g", "peak_flop": 1})")
         == "line 1, column 22: a system has no \"peak_flop\"; did you mean \"peak_flops\"?");
   CHECK(refusal(R"({"like": "a100-80g", "watts": "700W"})") == "line 1, column 31: \"watts\" must be a number");
+  CHECK(refusal(R"({"like": "a100-80g", "name": "red\u001b[31m"})")
+        == "line 1, column 30: \"name\" must be in one line, without control characters");
   CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")
         == "line 1, column 36: peak_flops is 0; it must be more than 0");
   CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1")

@@ -201,6 +201,12 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
     CHECK(contains(json, R"("name":"stage 0")"));
     CHECK(parse_json(json).engaged());
   }
+  const auto large = plan({"--model=llama3.1-405b", "--system=h100-80g", "--gpus=1024", "--global-batch=512",
+                           "--schedule=1f1b", "--timeline", picture, "--trace", trace, "--trace-limit=1M"});
+  CHECK(large.code == 1); // the trace is too large, and the picture is there
+  CHECK(contains(large.err, "at most 1 MiB were asked for"));
+  CHECK(contains(large.err, "(--trace-limit)"));
+  CHECK(contains(file_text(picture), "llama3.1-405b on 1024 x h100-80g"));
   CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--trace=x"})
         == "ringmaster plan: --trace is of a transformer, not of --cost-model lab\n");
   CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace-limit=1M"}), "there is none"));
@@ -210,6 +216,23 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
   const auto refused = plan(off_loaded);
   CHECK(contains(refused.err, "--timeline: the best plan, "));
   CHECK(contains(refused.err, "cannot be shown: activations that are off-loaded are not simulated"));
+}
+
+TEST_CASE("plan: the page says whose speed it is, and what is known to be slower") {
+  auto page = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--gpus=64", "--global-batch=64"});
+    return plan(args).out;
+  };
+  const auto dense = page({"--model=llama3-8b", "--system=h100-80g", "--schedule=fsdp"});
+  CHECK(contains(dense, "as Megatron Core of today reaches it"));
+  CHECK_FALSE(contains(dense, "with experts"));
+  CHECK_FALSE(contains(dense, "Megatron Core has no"));
+  CHECK_FALSE(contains(dense, "1,024 GPUs"));
+  CHECK(contains(page({"--model=qwen3-30b-a3b", "--system=h100-80g"}), "with experts that is its best: published"));
+  CHECK(contains(page({"--model=llama3-8b", "--system=h100-80g", "--schedule=zb-v"}), "Megatron Core has no zb-v: "));
+  CHECK(contains(page({"--model=llama3-8b", "--system=a100-80g"}), "8 to 31 % too fast beside published trainings"));
+  CHECK(contains(plan({"--model=llama3-70b", "--system=h100-80g", "--gpus=2048", "--global-batch=2048"}).out,
+                 "no training on more than 1,024 GPUs was fitted to"));
 }
 
 TEST_CASE("plan: bad input gets a sentence") {

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -49,6 +50,19 @@ deviation held_out(const pretraining_rows& rows, bool dense, bool experts) {
 }
 
 } // namespace
+
+TEST_CASE("pretraining rows: how much longer trainings with experts took than plan says is as its page has it") {
+  std::vector<double> values, ratios;
+  for (auto& x : pretraining_constants())
+    values.push_back(x.value);
+  for (auto& x : own_rows().known)
+    if (x.trained.experts.count > 0)
+      ratios.push_back(x.seconds / estimate_of(as_planned(x), values));
+  std::ranges::sort(ratios);
+  REQUIRE(ratios.size() == 26);
+  CHECK(std::abs((ratios[12] + ratios[13]) / 2 - published_beside_plans_median) < 0.05);
+  CHECK(std::abs(ratios.back() - published_beside_plans_worst) < 0.05);
+}
 
 TEST_CASE("pretraining rows: the constants are those that the fit to every other row finds") {
   const auto values = fit_pretraining_constants(fitted_rows(own_rows()));

@@ -20,6 +20,10 @@ std::span<const fitted_constant> pretraining_constants();
 /// Whether those of the values that are parts of something are at most all of it.
 bool are_parts(std::span<const double> values);
 
+/// Of published trainings with experts, their time beside what `plan` estimates for the same layout with the newest
+/// software: a test holds both to the rows.
+inline constexpr double published_beside_plans_median = 1.2, published_beside_plans_worst = 2.9;
+
 enum class gpu_generation : uint8_t { hopper, blackwell, blackwell_ultra };
 
 /// A system's hardware, with what the software reaches on it, as `values` of those constants say.

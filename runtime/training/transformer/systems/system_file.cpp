@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -79,6 +80,9 @@ private:
         continue;
       if (value.what != json_value::type::text)
         return refused(document_, value.offset, fmt::format("\"{}\" must be a text", key.name));
+      if (has_control_characters(value.text))
+        return refused(document_, value.offset,
+                       fmt::format("\"{}\" must be in one line, without control characters", key.name));
       if (key.name == "name")
         name = value.text;
       else if (like_ = known(value.text) ? known(value.text) : beginning_so(value.text); like_ == nullptr)
