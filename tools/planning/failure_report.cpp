@@ -75,22 +75,50 @@ const reported_recovery& best_of(const std::vector<reported_recovery>& all) {
   return best != nullptr ? *best : all.front();
 }
 
+std::vector<reported_recovery> recoveries_of(const failure_answer& x, bool shrink) {
+  std::vector<reported_recovery> result;
+  for (auto& outcome : x.outcomes)
+    if (outcome.how != recovery::shrink || shrink)
+      result.push_back({outcome, {}});
+  return result;
+}
+
+/// GPU-hours of an hour's worth of training that is kept.
+double price_of(const failure_question& asked, double goodput) {
+  const auto each = std::min(asked.gpus_per_host, asked.gpus);
+  return (asked.gpus + static_cast<double>(asked.spares) * each) / std::max(goodput, 1e-9);
+}
+
+std::optional<spares_advice> cheaper_spares(const failure_question& asked, double goodput, bool shrink) {
+  constexpr uint32_t more_max = 64;
+  constexpr double worth_it = 0.99;
+  const auto now = price_of(asked, goodput);
+  std::optional<spares_advice> best;
+  for (uint32_t more = 1; more <= more_max; ++more) {
+    auto with = asked;
+    with.spares += more;
+    const auto kept = best_of(recoveries_of(answer_of(with), shrink)).outcome.goodput;
+    const auto part = price_of(with, kept) / now;
+    if (part < (best ? best->gpu_hours : worth_it))
+      best = spares_advice{with.spares, kept, part};
+  }
+  return best;
+}
+
 } // namespace
 
 caf::expected<failure_findings> find_failures(const failure_question& asked, bool shrink, uint32_t plays,
                                               double life_shape) {
-  failure_findings result{asked, answer_of(asked), {}};
-  for (auto& outcome : result.answer.outcomes) {
-    if (outcome.how == recovery::shrink && !shrink)
-      continue;
-    reported_recovery x{outcome, {}};
-    if (plays > 0) {
-      auto played = play_runs(asked, outcome.how, outcome.interval_s, plays, life_shape);
-      if (!played)
-        return std::move(played.error());
-      x.played = *played;
-    }
-    result.recoveries.push_back(x);
+  failure_findings result{asked, answer_of(asked), {}, {}};
+  result.recoveries = recoveries_of(result.answer, shrink);
+  result.cheaper = cheaper_spares(asked, result.best_goodput(), shrink);
+  for (auto& each : result.recoveries) {
+    if (plays == 0)
+      break;
+    auto played = play_runs(asked, each.outcome.how, each.outcome.interval_s, plays, life_shape);
+    if (!played)
+      return std::move(played.error());
+    each.played = *played;
   }
   return result;
 }
@@ -130,6 +158,11 @@ std::string report_of(const failure_findings& found) {
                       "goodput", "waiting", "smaller", "steps a day", played ? "  goodput of runs played" : "");
   for (auto& each : found.recoveries)
     text += line_of(x, each);
+  if (found.cheaper)
+    text += fmt::format("With {} that stand by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs "
+                        "included\n",
+                        counted(found.cheaper->spares, "host"), found.cheaper->spares,
+                        part_text(found.cheaper->goodput), found.cheaper->gpu_hours);
   return text;
 }
 
@@ -159,7 +192,16 @@ void write_json(json_writer& json, const failure_findings& found) {
     .list("recoveries");
   for (auto& each : found.recoveries)
     write_json(json, each);
-  json.end().end();
+  json.end().key("cheaper");
+  if (found.cheaper)
+    json.object()
+      .member("spares", found.cheaper->spares)
+      .member("goodput_fraction", found.cheaper->goodput)
+      .member("gpu_hours_fraction", found.cheaper->gpu_hours)
+      .end();
+  else
+    json.null();
+  json.end();
 }
 
 } // namespace ringmaster

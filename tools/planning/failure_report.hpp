@@ -4,6 +4,7 @@
 #include "runtime/training/failures/goodput.hpp"
 #include "runtime/training/failures/played_runs.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,19 @@ struct reported_recovery {
 
 constexpr double next_to_nothing = 1e-6; ///< Goodput below which a run has no end.
 
+/// How many hosts had better stand by.
+struct spares_advice {
+  uint32_t spares = 0;
+  double goodput = 0;
+  double gpu_hours = 1; ///< Of a run, those of the spares included, beside what it takes with the spares asked for.
+};
+
 /// What is told of a job's failures.
 struct failure_findings {
   training::failure_question asked;
   training::failure_answer answer;
   std::vector<reported_recovery> recoveries; ///< Shrinking only where it was asked for.
+  std::optional<spares_advice> cheaper;      ///< Where more spares save more than they cost, a hundredth at least.
 
   /// Of the way to go on that keeps the most with as many spares as were asked for.
   double best_goodput() const;

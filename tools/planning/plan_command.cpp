@@ -150,6 +150,16 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
                        opts.failures.life_shape.value_or(1));
 }
 
+caf::error write_pictures(const plan_call_options& opts, const plan_outcome& found) {
+  if (!opts.svg.empty())
+    if (auto problem = write_output_file(opts.svg, picture_of(points_of(found)), "the picture"))
+      return problem;
+  if (!opts.timeline.any())
+    return caf::none;
+  watched_progress watch{"plan: the best one's step"};
+  return opts.timeline.write(found, std::ref(watch));
+}
+
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
   auto result = find_plans(opts, to.err);
@@ -180,15 +190,15 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
     result.failures = std::move(*found);
   }
   fmt::print(to.out, "{}", opts.json ? json_of(result) : opts.csv ? csv_of(result) : report_of(result));
-  if (!opts.svg.empty())
-    if (auto problem = write_output_file(opts.svg, picture_of(points_of(result)), "the picture"))
-      return problem;
-  if (opts.timeline.any() && !result.best.empty()) {
-    watched_progress watch{"plan: the best one's step"};
-    if (auto problem = opts.timeline.write(result, std::ref(watch)))
-      return problem;
+  if (result.best.empty()) {
+    if (!opts.svg.empty() || opts.timeline.any())
+      fmt::print(to.err, "ringmaster plan: {} is not written: no plan is to be shown\n",
+                 opts.svg.empty() ? opts.timeline.given() : "--svg");
+    return exit_failed;
   }
-  return result.found.best.empty() ? exit_failed : 0;
+  if (auto problem = write_pictures(opts, result))
+    return problem;
+  return exit_ok;
 }
 
 int plan_laboratory(const plan_call_options& opts, std::FILE* out, std::FILE* err) {

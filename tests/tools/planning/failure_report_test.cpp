@@ -54,6 +54,28 @@ TEST_CASE("failure report: a model that is there once cannot go on smaller, and 
   CHECK(report_of(findings(asked, true)).find("who shrinks goes back to the checkpoint") != text.npos);
 }
 
+TEST_CASE("failure report: spares that save more than they cost are named, at the number that costs least") {
+  auto asked = large_run;
+  asked.copies = 1;
+  asked.gpus = 1024;
+  asked.gpus_per_host = 8;
+  asked.spares = 0;
+  const auto none = findings(asked, false);
+  REQUIRE(none.cheaper);
+  CHECK(none.cheaper->gpu_hours < 0.99);
+  auto price = [&](uint32_t spares) {
+    asked.spares = spares;
+    return (asked.gpus + 8.0 * spares) / findings(asked, false).best_goodput();
+  };
+  const auto best = none.cheaper->spares;
+  CHECK(price(best) / price(0) == doctest::Approx(none.cheaper->gpu_hours));
+  CHECK(price(best) < price(best - 1));
+  CHECK(price(best) < price(best + 1));
+  CHECK(report_of(none).find(fmt::format("(--spares {})", best)) != std::string::npos);
+  asked.spares = best;
+  CHECK_FALSE(findings(asked, false).cheaper);
+}
+
 TEST_CASE("failure report: a program reads the same numbers") {
   const auto found = findings(large_run, true, 2);
   json_writer json;

@@ -249,8 +249,12 @@ TEST_CASE("plan: bad input gets a sentence") {
         != std::string::npos);
   CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--system=a100-80g"})
         == "ringmaster plan: --system is of a transformer, not of --cost-model lab\n");
-  auto large = plan({"--model=megatron-1t", "--gpus=8", "--global-batch=64"});
+  temporary_directory dir;
+  const auto none = (dir.path() / "none.svg").string();
+  auto large = plan({"--model=megatron-1t", "--gpus=8", "--global-batch=64", "--svg", none});
   CHECK(large.code == 1);
+  CHECK(contains(large.err, "--svg is not written: no plan is to be shown"));
+  CHECK(!std::filesystem::exists(none));
   CHECK(large.out.find("None fits.") != std::string::npos);
 }
 
