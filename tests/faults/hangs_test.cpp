@@ -136,6 +136,22 @@ std::vector<uint64_t> ids_in(const gpu_sim::CommInitResponse& x) {
   return result;
 }
 
+/// The devices of two communicators of two that are asked for at once.
+std::vector<uint64_t> two_pairs_at_once(free_hang& x) {
+  gpu_sim::CommInitRequest two;
+  two.set_numdevices(2);
+  two.set_defaultpolicy(true);
+  simulated_client client{x.cluster};
+  auto first = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto second = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
+  auto one = ids_in(client.wait_for(first)), other = ids_in(client.wait_for(second));
+  CHECK(one.size() == 2);
+  CHECK(other.size() == 2);
+  one.insert(one.end(), other.begin(), other.end());
+  std::ranges::sort(one);
+  return one;
+}
+
 } // namespace
 
 TEST_CASE("hangs: a free device that hangs is ended when a communicator wants it, and another one taken") {
@@ -182,34 +198,12 @@ TEST_CASE("hangs: a communicator that cannot be made says which free device hung
 
 TEST_CASE("hangs: a free device that goes on before its second limit is taken, and two calls at once share nothing") {
   free_hang x{with_devices(4), 1, 4s};
-  gpu_sim::CommInitRequest two;
-  two.set_numdevices(2);
-  two.set_defaultpolicy(true);
-  simulated_client client{x.cluster};
-  auto first = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
-  auto second = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
-  auto one = ids_in(client.wait_for(first)), other = ids_in(client.wait_for(second));
-  CHECK(one.size() == 2);
-  CHECK(other.size() == 2);
-  one.insert(one.end(), other.begin(), other.end());
-  std::ranges::sort(one);
-  CHECK(one == std::vector<uint64_t>{1, 2, 3, 4});
+  CHECK(two_pairs_at_once(x) == std::vector<uint64_t>{1, 2, 3, 4});
   CHECK(x.info().devices_size() == 4);
 }
 
 TEST_CASE("hangs: two calls at once that want the same hung device both get others") {
   free_hang x{with_devices(5), 1};
-  gpu_sim::CommInitRequest two;
-  two.set_numdevices(2);
-  two.set_defaultpolicy(true);
-  simulated_client client{x.cluster};
-  auto first = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
-  auto second = client.ask<gpu_sim::CommInitResponse>(x.cluster.host, two);
-  auto one = ids_in(client.wait_for(first)), other = ids_in(client.wait_for(second));
-  CHECK(one.size() == 2);
-  CHECK(other.size() == 2);
-  one.insert(one.end(), other.begin(), other.end());
-  std::ranges::sort(one);
-  CHECK(one == std::vector<uint64_t>{2, 3, 4, 5});
+  CHECK(two_pairs_at_once(x) == std::vector<uint64_t>{2, 3, 4, 5});
   CHECK(x.info().devices_size() == 4);
 }
