@@ -7,6 +7,7 @@
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/planning/failure_options.hpp"
+#include "tools/planning/in_turns.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_confirm.hpp"
@@ -19,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <mutex>
 
 namespace ringmaster {
 
@@ -107,6 +109,24 @@ front_points points_of(const plan_outcome& x) {
   return result;
 }
 
+/// Several parts of the search at once.
+transformer_plans search_in_turns(const plan_question& asked, watched_progress& watch) {
+  plan_search search{asked, best_shown};
+  std::mutex mutex;
+  size_t done = 0;
+  auto look = [&](size_t more) {
+    std::scoped_lock lock{mutex};
+    return watch(static_cast<double>(done += more) / static_cast<double>(search.shapes()));
+  };
+  in_turns(plan_search::parts, [&](size_t part) {
+    if (look(0))
+      search.run(part, [&] { return look(1); });
+  });
+  auto result = search.take();
+  result.interrupted = watch.interrupted();
+  return result;
+}
+
 plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
   plan_outcome result;
   result.asked = {opts.trained, opts.transformer.system, *opts.gpus, *opts.global_batch, opts.filter.filter};
@@ -119,7 +139,7 @@ plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
   auto begun = std::chrono::steady_clock::now();
   {
     watched_progress watch{"plan"};
-    result.found = plan_transformer(result.asked, best_shown, std::ref(watch));
+    result.found = search_in_turns(result.asked, watch);
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!opts.json && !opts.csv && result.found.evaluated > 0) // not with the result, which is the same each time

@@ -1,13 +1,12 @@
 #include "tools/planning/plan_confirm.hpp"
 
 #include "messages/errc.hpp"
+#include "tools/planning/in_turns.hpp"
 #include "tools/planning/plan_run.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 namespace ringmaster {
 
@@ -38,23 +37,16 @@ public:
     }
   }
 
-  /// On so many threads, this one among them.
-  void run(uint32_t threads) {
-    std::vector<std::jthread> others;
-    for (uint32_t i = 1; i < threads; ++i)
-      others.emplace_back([this] { take_turns(); });
-    take_turns();
+  void run() {
+    in_turns(result.size(), [this](size_t i) {
+      if (result[i].problem.empty())
+        simulate_one(i);
+    });
   }
 
   std::vector<confirmed_plan> result;
 
 private:
-  void take_turns() {
-    for (size_t i = next_++; i < result.size(); i = next_++)
-      if (result[i].problem.empty())
-        simulate_one(i);
-  }
-
   void simulate_one(size_t i) {
     auto& x = result[i];
     if (!goes_on(i, 0)) {
@@ -80,7 +72,6 @@ private:
   const std::function<bool(double)>& watch_;
   std::vector<plan_run> runs_;
   std::vector<double> parts_; ///< That are done.
-  std::atomic<size_t> next_ = 0;
   std::mutex mutex_;
   bool wanted_ = true;
 };
@@ -99,7 +90,7 @@ double simulated_part(const std::vector<confirmed_plan>& all) {
 std::vector<confirmed_plan> confirmed_ones(const plan_question& asked, const std::vector<planned>& plans,
                                            const std::function<bool(double)>& watch) {
   confirmation all{asked, plans, watch};
-  all.run(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+  all.run();
   return std::move(all.result);
 }
 

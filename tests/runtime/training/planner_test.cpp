@@ -271,3 +271,38 @@ TEST_CASE("planner: domains that groups do not fill are named, where there are s
   how.shape = {16, 4, 1};
   CHECK(filling_of(how, rack).devices == 0); // one domain has all
 }
+
+TEST_CASE("planner: in whatever order the parts of a search are run, they find the same") {
+  plan_question asked{*model_of("mixtral-8x7b"), *system_of("h100-80g"), 64, 128};
+  const auto in_order = plan_transformer(asked);
+  plan_search backwards{asked};
+  for (auto part = plan_search::parts; part-- > 0;)
+    CHECK(backwards.run(part, {}));
+  const auto found = backwards.take();
+  CHECK(found.evaluated == in_order.evaluated);
+  CHECK(found.fitting == in_order.fitting);
+  auto check_same = [](const std::vector<planned>& a, const std::vector<planned>& b) {
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      CHECK(a[i].how.context == b[i].how.context);
+      CHECK(a[i].how.micro_batch == b[i].how.micro_batch);
+      CHECK(a[i].cost.seconds == b[i].cost.seconds);
+      CHECK(a[i].cost.memory_bytes == b[i].cost.memory_bytes);
+    }
+  };
+  CHECK(found.best.size() == 10);
+  CHECK(found.pareto.size() > 1);
+  check_same(found.best, in_order.best);
+  check_same(found.others, in_order.others);
+  check_same(found.too_large, in_order.too_large);
+  check_same(found.pareto, in_order.pareto);
+}
+
+TEST_CASE("planner: a part of a search that is to end does so behind a shape") {
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 64, 128};
+  plan_search search{asked};
+  CHECK(!search.run(0, [] { return false; }));
+  const auto found = search.take();
+  CHECK(found.evaluated > 0);
+  CHECK(found.evaluated < plan_transformer(asked).evaluated);
+}

@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 #include "runtime/training/transformer/plans/plan_filter.hpp"
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -41,9 +42,35 @@ struct plan_question {
   plan_filter filter{};
 };
 
-/// Every way that divides: tensor x context x data x pipeline with experts over the first three, micro-batch,
-/// schedule, chunks, recomputation, sequence parallelism, ZeRO stage, FSDP; in closed form. The `count` best, by time,
-/// then by memory. `watch` is told which part is done, and ends the search early by answering false.
+class found_plans;
+
+/// The search of all plans in parts, which may be run at once, one thread each: every way that divides: tensor x
+/// context x data x pipeline with experts over the first three, micro-batch, schedule, chunks, recomputation, sequence
+/// parallelism, ZeRO stage, FSDP; in closed form. Whoever runs them, and in whatever order, the result is the same.
+class plan_search {
+public:
+  static constexpr size_t parts = 16;
+
+  /// The `count` best are wanted, by time, then by memory. The question outlives the search.
+  explicit plan_search(const plan_question& asked, size_t count = 10);
+  plan_search(const plan_search&) = delete;
+  ~plan_search();
+
+  /// Ways to divide the devices.
+  size_t shapes() const;
+  /// One part; `goes_on` is asked behind each of its shapes, and ends it early by answering false. Returns whether it
+  /// never did.
+  bool run(size_t part, const std::function<bool()>& goes_on);
+  /// When all parts have run, or as far as they have. Once.
+  transformer_plans take();
+
+private:
+  const plan_question& asked_;
+  std::array<std::vector<parallel_setting>, parts> shapes_;
+  std::vector<found_plans> found_; ///< By part.
+};
+
+/// All parts, in this thread. `watch` is told which part is done, and ends the search early by answering false.
 transformer_plans plan_transformer(const plan_question& asked, size_t count = 10,
                                    const std::function<bool(double)>& watch = {});
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "runtime/training/transformer/plans/found_plans.hpp"
+
+#include <array>
+
+namespace ringmaster::training {
+
+/// What is tried of each division of the devices: every micro-batch, recomputation, schedule, number of chunks and
+/// sharding.
+class shape_search {
+public:
+  /// Both outlive it.
+  shape_search(const plan_question& asked, found_plans& found);
+
+  void try_shape(const parallel_setting& shape);
+
+private:
+  static constexpr size_t schedules = 7;
+
+  void try_schedules();
+  /// Experts' positions move behind other micro-batches' work there.
+  void try_hiding(pipeline_schedule schedule, uint32_t chunks);
+  void try_sharding(pipeline_schedule schedule, uint32_t chunks);
+  /// Each micro-batch's gradients scattered, and weights gathered, on all stages: no software trains so by itself
+  /// (DeepSpeed refuses it), and the closed form is rough there. Who names a stage gets it.
+  bool goes_with_pipelines(uint32_t zero) const;
+  bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const;
+  const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
+    return taken_[static_cast<size_t>(schedule)];
+  }
+  /// Nothing hides dispatch there.
+  void try_shard(uint32_t ranks);
+  /// No chunk of a stage is empty.
+  bool all_have_layers() const;
+
+  const language_model& m_;
+  const gpu_system& on_;
+  const plan_filter& filter_;
+  found_plans& found_;
+  std::array<std::array<bool, shardings.size()>, schedules> taken_{}; ///< By the filter.
+  parallel_setting how_;
+  micro_batch_times times_;
+};
+
+} // namespace ringmaster::training
