@@ -76,7 +76,9 @@ TEST_CASE("language models: what is above an expert's capacity is neither comput
   less.experts.imbalance = 1.25;
   dropped.experts.capacity = 1.25;
   const auto on = *system_of("h100-80g");
-  const parallel_setting how;
+  parallel_setting how;
+  how.shape = {1, 8, 1};
+  how.expert = how.global_batch = 8;
   const layer_kind kind{true, false};
   auto seconds = [&](const language_model& m) { return layer_times_of(m, on, how, kind).forward; };
   auto bytes = [&](const language_model& m) { return activation_bytes(m, 1, how, kind); };
@@ -86,6 +88,9 @@ TEST_CASE("language models: what is above an expert's capacity is neither comput
   dropped.experts.capacity = 4; // more than any rank is sent
   CHECK(bytes(dropped) == bytes(uneven));
   CHECK(seconds(dropped) == seconds(uneven));
+  how.expert = 1; // a rank that has all experts is sent nothing by others
+  CHECK(bytes(dropped) == bytes(*model_of("mixtral-8x7b")));
+  CHECK(seconds(dropped) == seconds(*model_of("mixtral-8x7b")));
 }
 
 TEST_CASE("language models: what cannot be is refused with a sentence") {

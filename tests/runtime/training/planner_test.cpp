@@ -41,10 +41,11 @@ using names = std::set<std::string>;
 
 TEST_CASE("planner: each schedule is a candidate from its least number of micro-batches on") {
   CHECK(schedules(2, 1) == names{"1f1b"});
-  CHECK(schedules(2, 2) == names{"1f1b", "interleaved2", "interleaved4", "zb-h1"});
+  CHECK(schedules(2, 2) == names{"1f1b", "interleaved2", "interleaved4", "interleaved5", "zb-h1"});
   CHECK(schedules(2, 3) == names{"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"});
   CHECK(schedules(2, 4)
-        == names{"1f1b", "dualpipe", "gpipe", "interleaved2", "interleaved4", "zb-h1", "zb-h2", "zb-v"});
+        == names{"1f1b", "dualpipe", "gpipe", "interleaved2", "interleaved4", "interleaved5", "zb-h1", "zb-h2",
+                 "zb-v"});
   CHECK(schedules(2, 5) == names{"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"});
   CHECK(schedules(4, 3) == names{"1f1b"});
   CHECK(schedules(4, 4) == names{"1f1b", "interleaved2", "zb-h1"});

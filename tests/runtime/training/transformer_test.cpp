@@ -211,8 +211,26 @@ TEST_CASE(
     return x.exposed.experts / (x.exposed.experts + x.hidden.experts);
   };
   CHECK(exposed(1, 0) == 1);
-  CHECK(exposed(2, 0) == doctest::Approx(on.exposed_expert));
-  CHECK(exposed(2, 8) == 1);
+  CHECK(exposed(4, 0) == doctest::Approx((1 + 3 * on.exposed_expert) / 4)); // the first one has none before it
+  CHECK(exposed(4, 8) == 1);
+}
+
+TEST_CASE("transformer: pipelines hide dispatch as far as forwards of one micro-batch go beside backwards of another") {
+  using enum pipeline_schedule;
+  auto paired = [](pipeline_schedule schedule, uint32_t chunks, uint32_t micro_batches) {
+    parallel_setting how;
+    how.shape = {1, 1, 8};
+    how.schedule = schedule;
+    how.chunks = chunks;
+    how.global_batch = micro_batches;
+    return how.paired_part();
+  };
+  CHECK(paired(interleaved_1f1b, 4, 8) == 0); // all forwards come first
+  CHECK(paired(interleaved_1f1b, 4, 16) == doctest::Approx((64 - 14 - 24 - 1) / 64.0));
+  CHECK(paired(interleaved_1f1b, 4, 512) > 0.97);
+  CHECK(paired(interleaved_1f1b, 1, 512) == 0);
+  CHECK(paired(one_f_one_b, 1, 512) == 0);
+  CHECK(paired(dualpipe, 2, 16) == doctest::Approx(5 / 16.0));
 }
 
 TEST_CASE("transformer: rings of shards cost a step for each further rank, which thousands of GPUs cannot hide") {

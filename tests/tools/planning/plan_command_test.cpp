@@ -309,8 +309,8 @@ TEST_CASE("plan: a model from a file is planned as the known one") {
   std::ofstream{file} << R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
     "max_position_embeddings": 32768, "num_attention_heads": 32, "num_experts_per_tok": 2, "num_hidden_layers": 32,
     "num_key_value_heads": 8, "num_local_experts": 8, "sliding_window": null, "vocab_size": 32000})";
-  const std::vector<std::string> question{"--system=h100-80g", "--gpus=16", "--global-batch=32", "--sequence=4096",
-                                          "--json"};
+  const std::vector<std::string> question{"--system=h100-80g", "--gpus=16",  "--global-batch=32",
+                                          "--sequence=4096",   "--expert=8", "--json"};
   auto of = [&](const std::string& model, std::vector<std::string> more = {}) {
     more.insert(more.begin(), question.begin(), question.end());
     more.insert(more.begin(), {"--model", model});

@@ -105,7 +105,7 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
 double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
                        const parallel_setting& how) {
   return all_reduce_time(bytes * x.dense, on, replicas, how.shape.tensor, how.devices())
-         + all_reduce_time(bytes * x.experts, on, how.expert_replicas(), how.expert, how.devices());
+         + all_reduce_time(bytes * x.experts, on, how.expert_sharers(), how.expert, how.devices());
 }
 
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
@@ -120,7 +120,8 @@ double shard_latency(bool has_experts, const gpu_system& on, const parallel_sett
   return dense + ring_latency(on, how.expert_replicas(), how.expert, how.devices());
 }
 
-double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how) {
+double groups_all_reduce_time(const rank_parameters& shard, const gpu_system& on, const parallel_setting& how) {
+  const auto parameters = shard.dense + (how.expert_goes_along() ? shard.experts : 0);
   return all_reduce_time(how.gradient_bytes * parameters, on, how.replicas() / how.sharers(),
                          how.sharers() * how.shape.tensor, how.devices());
 }

@@ -36,8 +36,9 @@ double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint3
 /// own.
 double shard_latency(bool has_experts, const gpu_system& on, const parallel_setting& how);
 
-/// Gradients of a shard's parameters, all_reduced among the groups that share weights fully; experts have one group.
-double groups_all_reduce_time(double parameters, const gpu_system& on, const parallel_setting& how);
+/// Gradients of a shard's parameters, all_reduced among the groups that share weights fully; experts have one group,
+/// unless they go along.
+double groups_all_reduce_time(const rank_parameters& shard, const gpu_system& on, const parallel_setting& how);
 
 /// Those of a layer or stage that two ranks of different stages have.
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);

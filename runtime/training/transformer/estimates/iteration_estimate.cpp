@@ -117,7 +117,8 @@ hop_times hop_times_of(const language_model& m, const gpu_system& on, const para
 /// over, or what its own order of steps leaves between them, in which the embedding's gradient is at hand. As the
 /// simulator finds them, for stages of F, I and W seconds (a chunk's in ZB-V).
 double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slowest, const hop_times& hop,
-                          double by_embedding) {
+                          const micro_batch_times& times) {
+  const auto by_embedding = times.ends.embedding_backward();
   const double p = how.shape.pipeline, count = how.micro_batches();
   const double halves = how.schedule == pipeline_schedule::zb_v ? 2 : 1;
   const auto &stage = slowest.layers, &end = slowest.with_ends;
@@ -132,7 +133,9 @@ double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slo
     const auto own = std::max((p - 2) * by_weight, (p - 1) * between - by_weight - hop.exposed);
     return std::max({0.0, bubble + end.ends - extra + hops, own});
   }
-  const auto ways = p / 2 - 1;
+  // DualPipe is filled and drained through the other stages, which may be less each
+  const auto layers = times.whole_model - times.ends.embedding - times.ends.loss, slow = stage.forward + stage.backward;
+  const auto ways = (p / 2 - 1) * std::min(1.0, (layers - slow) / (p - 1) / slow);
   const auto bubble = ways * (2 * forward + by_input - by_weight) + std::max(0.0, ways * by_input - p / 2 * forward);
   const auto own = std::max(ways * between, bubble - 2 * (p - 2) * end.ends);
   return std::max({0.0, bubble + 2 * end.ends - extra + hops, own});
@@ -208,10 +211,11 @@ double mirrored_time(const language_model& m, const gpu_system& on, const parall
 }
 
 double update_time(const gpu_system& on, const parallel_setting& how, const rank_parameters& x) {
-  auto updated = [&](double parameters, uint32_t ranks) { // by one of those that share them
-    return parameters / (how.shard > 0 ? std::min(how.shard, ranks) : how.zero > 0 ? ranks : 1);
+  auto updated = [&](double parameters, uint32_t sharing) { // by one of those that share them
+    return parameters / (how.shard > 0 || how.zero > 0 ? sharing : 1);
   };
-  const auto parameters = updated(x.dense, how.replicas()) + updated(x.experts, how.expert_replicas());
+  const auto parameters = updated(x.dense, how.shard > 0 ? how.sharers() : how.replicas())
+                          + updated(x.experts, how.expert_sharers());
   return how.copies() * parameters * update_seconds(on, how);
 }
 
@@ -314,7 +318,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const auto hop = hop_times_of(m, on, how);
   iteration_estimate result;
   if (p > 1 && how.turns_around())
-    result.bubble = bubble_beside_ends(how, stages, hop, times.ends.embedding_backward());
+    result.bubble = bubble_beside_ends(how, stages, hop, times);
   else if (p > 1)
     result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
   if (p > 1 && how.schedule == pipeline_schedule::one_f_one_b)

@@ -22,6 +22,7 @@ double beside(double device, double host, double unhidden) {
 struct device_times {
   double products = 0, products_backward = 0;
   double core = 0, core_backward = 0;         ///< Scores, softmax, dropout, context.
+  double made_again = 0;                      ///< Of the products: queries, keys and values out of latent ones.
   double elements = 0, elements_backward = 0; ///< Norms, residuals, dropouts, activation functions, biases, copies.
 
   double forward() const { return products + core + elements; }
@@ -69,9 +70,11 @@ private:
       const auto queries = heads * (m_.head_size + x.rotary_size),
                  keys = static_cast<double>(x.key_value_rank + x.rotary_size);
       product(rows_, x.query_rank > 0 ? x.query_rank + keys : queries + keys, h); // queries are latent, or are not
+      const auto before = x_.products;
       if (x.query_rank > 0)
         product(rows_, queries, x.query_rank);
       product(rows_, heads * (m_.head_size + x.value_size), x.key_value_rank);
+      x_.made_again = x_.products - before;
       product(rows_, h, heads * x.value_size);
       return;
     }
@@ -117,7 +120,7 @@ private:
   void expert_network() {
     auto& x = m_.experts;
     const double h = m_.hidden, w = x.width, up = m_.gated ? 2 : 1;
-    const auto taken = dispatched_rows() * x.chosen * x.most();
+    const auto taken = dispatched_rows() * x.chosen * x.most(how_.expert);
     const auto of_one = taken * how_.expert / x.count; // positions of an expert
     const auto reached = of_one / (of_one + on_.expert_rows);
     product(taken, up * w, h, reached);
@@ -160,11 +163,12 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
   set(&exchange_parts::tensor, reduced,
       within ? std::max(reduced * on.exposed_tensor, reduced - work.products) : reduced);
   if (kind.experts) {
-    const auto moved = 2 * m.experts.most() // what is dropped is not sent
+    const auto moved = 2 * m.experts.most(how.expert) // what is dropped is not sent
                        * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts, how.expert, on);
     const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
+    const auto paired = how.paired_part();
     set(&exchange_parts::experts, moved,
-        how.hides_dispatch() ? std::max(moved * on.exposed_expert, moved - beside) : moved);
+        (1 - paired) * moved + paired * std::max(moved * on.exposed_expert, moved - beside));
   }
   if (how.context > 1) { // beside the blocks' scores
     const auto keys = m.key_value_heads_on(how.shape.tensor) * m.key_and_value_size();
@@ -208,7 +212,7 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   result.exposed = moved.exposed;
   result.hidden = moved.hidden;
   const auto forward = x.forward() + result.exposed.sum();
-  const auto selective = how.attention == attention_kernel::flash ? x.elements : x.core;
+  const auto selective = x.made_again + (how.attention == attention_kernel::flash ? x.elements : x.core);
   const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? selective : 0;
   const auto backward = x.backward() + result.exposed.sum() + again;
   const auto stretched = beside(forward + backward, launch_time(m, on, how, kind),

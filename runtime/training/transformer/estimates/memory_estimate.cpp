@@ -29,7 +29,7 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
   auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
   if (!kind.experts)
     return bytes + network(m.width) / t;
-  const double taken = m.experts.chosen * m.experts.most() / t;
+  const double taken = m.experts.chosen * m.experts.most(how.expert) / t;
   return bytes + taken * (network(m.experts.width) + kept * h) + network(m.experts.shared * m.experts.width) / t;
 }
 
@@ -58,10 +58,9 @@ held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
   }
 }
 
-/// Weights, gradients and states of parameters that `ranks` share.
-void add_states(memory_parts& x, double parameters, double ranks, const parallel_setting& how) {
+/// Weights, gradients and states of parameters that so many ranks are `sharing`.
+void add_states(memory_parts& x, double parameters, double sharing, const parallel_setting& how) {
   const auto zero = how.shard > 0 ? 3 : how.zero;
-  const auto sharing = how.shard > 0 ? std::min<double>(ranks, how.shard) : ranks;
   const auto weight = bytes_of(how.computed_in).weight;
   x.weights += parameters * (zero >= 3 ? weight / sharing : weight);
   x.gradients += parameters * (zero >= 2 ? how.gradient_bytes / sharing : how.gradient_bytes);
@@ -89,7 +88,8 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
                             double in_flight) {
   const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
   const bool several = how.micro_batches() > 1; // else nothing has been added up when the only backward begins
-  const auto shard = how.gradient_bytes / how.sharers();
+  const auto parts = layer_parameters(m, how, m.experts.count > 0);
+  const auto shard = parts.dense / how.sharers() + parts.experts / how.expert_sharers();
   const auto first_alike = m.experts.count == 0 ? 0 : m.experts.dense_first; // of those as large as the last one
   const auto first_table = first_alike == 0 ? table : 0;
   auto last_scattered = x, second_begins = x, next_forward = x;
@@ -106,7 +106,7 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   if (!several) {
     x.gradients = last_scattered.gradients = 0;
     next_forward = x; // there is none
-    second_begins.gradients -= shard * (3 * layer + table);
+    second_begins.gradients -= how.gradient_bytes * (3 * shard + table / how.sharers());
   }
   return std::max({x, last_scattered, second_begins, next_forward},
                   [](auto& one, auto& other) { return one.total() < other.total(); });
@@ -162,8 +162,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto parameters = parts.of(has, how);
   const auto held = held_by(how, stage);
   memory_parts x;
-  add_states(x, how.copies() * parameters.dense, how.replicas(), how);
-  add_states(x, how.copies() * parameters.experts, how.expert_replicas(), how);
+  add_states(x, how.copies() * parameters.dense, how.shard > 0 ? how.sharers() : how.replicas(), how);
+  add_states(x, how.copies() * parameters.experts, how.expert_sharers(), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
   const auto layers = has.dense * dense + has.experts * sparse;

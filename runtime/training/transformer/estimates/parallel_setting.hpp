@@ -72,6 +72,10 @@ struct parallel_setting {
   uint32_t expert_replicas() const { return std::max(1u, shape.tensor * replicas() / expert); }
   /// Of the replicas, those that share their weights fully; groups of them have copies (HSDP).
   uint32_t sharers() const { return std::min(shard, replicas()); }
+  /// Of the ranks that have the same experts, those that share them fully: all, or, where experts go along with the
+  /// other weights, the group that shares those.
+  uint32_t expert_sharers() const { return expert_goes_along() ? sharers() * shape.tensor : expert_replicas(); }
+  bool expert_goes_along() const { return shard > 0 && expert == 1 && sharers() < replicas(); }
   /// Of a rank's layers: DualPipe has its own and those of the stage across.
   uint32_t copies() const { return schedule == pipeline_schedule::dualpipe ? 2 : 1; }
   /// Whether a rank holds both ends of the model: its first chunk and its last one.
@@ -89,12 +93,19 @@ struct parallel_setting {
     const auto places = shape.pipeline * chunks_of_stage();
     return layers % places == 0 ? layers / places : (layers + 1 + places) / places;
   }
-  /// Whether another micro-batch's work is at hand while experts' positions move (DeepSeek-AI 2024's DualPipe;
-  /// Megatron-LM does it where stages have several chunks, or where there is one stage and it is whole).
-  bool hides_dispatch() const {
-    if (shape.pipeline == 1 && shard == 0 && micro_batches() > 1)
-      return true;
-    return schedule == pipeline_schedule::dualpipe || (schedule == pipeline_schedule::interleaved_1f1b && chunks > 1);
+  /// Of a rank's layers forward, the part that another micro-batch's backward goes beside, so that experts' positions
+  /// move behind its work, and the other way round. Megatron-LM does so where stages have several chunks, or where
+  /// there is one stage and it is whole: behind the first forwards, 2 (p-1) + (v-1) p and one more of m v; DeepSeek-AI
+  /// 2024's DualPipe in m - 1.5 p + 1 of m. Of the first stage's rank, which has the fewest.
+  double paired_part() const {
+    const double m = micro_batches(), p = shape.pipeline, v = chunks;
+    if (shape.pipeline == 1)
+      return shard == 0 ? (m - 1) / m : 0;
+    if (schedule == pipeline_schedule::dualpipe)
+      return std::clamp((m - 1.5 * p + 1) / m, 0.0, 1.0);
+    if (schedule != pipeline_schedule::interleaved_1f1b || chunks == 1 || micro_batches() == shape.pipeline)
+      return 0;
+    return std::clamp((m * v - 2 * (p - 1) - (v - 1) * p - 1) / (m * v), 0.0, 1.0);
   }
   /// Runs of layers on a rank: ZB-V's go there and back.
   uint32_t chunks_of_stage() const {

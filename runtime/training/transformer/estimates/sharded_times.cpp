@@ -50,7 +50,7 @@ private:
     sharded_layer result;
     result.gather = all_reduce_time(bytes_of(how_.computed_in).gathered, x, how_.sharers(), on_, how_) / 2;
     result.scatter = all_reduce_time(how_.gradient_bytes, x, how_.sharers(), on_, how_) / 2;
-    result.replicas = groups_all_reduce_time(x.dense / how_.sharers(), on_, how_);
+    result.replicas = groups_all_reduce_time({x.dense / how_.sharers(), x.experts / how_.expert_sharers()}, on_, how_);
     return result;
   }
   static void begin(sharded_layer& x, double seconds) {

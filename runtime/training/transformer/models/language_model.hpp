@@ -28,8 +28,10 @@ struct expert_layers {
   uint32_t groups_chosen = 0; ///< So many of them (DeepSeek-V2 2024, 2.2.2).
   double imbalance = 1;       ///< What the rank with the most positions is sent, of the mean.
 
-  /// What that rank computes, of the mean.
-  double most() const { return capacity > 0 ? std::min(capacity, imbalance) : imbalance; }
+  /// What that rank computes, of the mean, where so many share the experts: at most what all of them are sent.
+  double most(uint32_t ranks) const {
+    return std::min<double>(capacity > 0 ? std::min(capacity, imbalance) : imbalance, ranks);
+  }
   bool operator==(const expert_layers&) const = default;
 };
 

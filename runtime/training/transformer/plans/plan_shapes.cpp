@@ -8,6 +8,13 @@ namespace {
 
 constexpr uint32_t context_max = 64, block_min = 256; ///< Ranks; positions of a block of keys.
 
+/// Whether so many tensor-parallel ranks have the same of each layer.
+bool divides_layers(const language_model& m, uint32_t ranks) {
+  const bool heads = m.heads % ranks == 0 && (m.key_value_heads % ranks == 0 || ranks % m.key_value_heads == 0);
+  const bool is_dense = m.experts.count == 0 || m.experts.dense_first > 0;
+  return heads && (!is_dense || m.width % ranks == 0) && m.experts.shared * m.experts.width % ranks == 0;
+}
+
 } // namespace
 
 std::vector<uint32_t> divisors_of(uint32_t x) {
@@ -28,8 +35,7 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
   const auto tensor_max = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
   std::vector<parallel_setting> result;
   for (auto t : divisors_of(asked.devices)) {
-    if (t > tensor_max || m.heads % t != 0 || (m.key_value_heads % t != 0 && t % m.key_value_heads != 0)
-        || !filter.tensor.contains(t))
+    if (t > tensor_max || !divides_layers(m, t) || !filter.tensor.contains(t))
       continue;
     for (auto c : divisors_of(asked.devices / t)) {
       const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < block_min);

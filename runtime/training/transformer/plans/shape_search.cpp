@@ -38,6 +38,8 @@ void shape_search::try_shape(const parallel_setting& shape) {
         const auto t = how_.shape.tensor;
         if ((in_sequence && t == 1) || (!in_sequence && t > 1 && how_.expert > 1))
           continue;
+        if (in_sequence && m_.sequence / how_.context % t != 0)
+          continue;
         how_.sequence_parallel = in_sequence;
         try_schedules();
       }
@@ -70,7 +72,7 @@ void shape_search::try_schedules() {
     return;
   const auto most = (m_.layers + 1 + p) / p;
   for (uint32_t v = 2; v <= most; ++v)
-    if ((divides && layers % v == 0) || (!divides && most % v == 0))
+    if ((divides && layers % v == 0) || most % v == 0)
       try_hiding(interleaved_1f1b, v);
 }
 
@@ -124,7 +126,7 @@ bool shape_search::is_asked_for(pipeline_schedule schedule, uint32_t chunks) con
 
 void shape_search::try_shard(uint32_t ranks) {
   const auto usual = times_;
-  const bool hid = how_.hides_dispatch();
+  const bool hid = how_.paired_part() > 0;
   how_.shard = ranks;
   if (hid && how_.expert > 1)
     times_ = micro_batch_times_of(m_, on_, how_);

@@ -80,9 +80,9 @@ private:
     return {model_.has_experts(layer), model_.is_windowed(layer)};
   }
   rank_parameters parameters(const value_tag& x) const;
-  /// Ranks that share what the tag has a part of, of so many at most.
-  uint32_t sharers(const value_tag& x, uint32_t most) const {
-    return shards_stand_for_all_ && !x.part.whole() ? std::min(how_.shard, most) : x.part.count;
+  /// Ranks that share what the tag has a part of; where its shards stand for all, so many.
+  uint32_t sharers(const value_tag& x, uint32_t all) const {
+    return shards_stand_for_all_ && !x.part.whole() ? all : x.part.count;
   }
   /// Of which this rank has the optimizer's states: context ranks share them, too, and experts' other ones do.
   double state_parameters(value_tag x) const {
@@ -129,7 +129,7 @@ rank_parameters transformer::parameters(const value_tag& x) const {
     result += {table_parameters(model_, how_), 0};
   if (has_output(x.layer))
     result += output_parameters(model_, how_);
-  return {result.dense / sharers(x, how_.replicas()), result.experts / sharers(x, how_.expert_replicas())};
+  return {result.dense / sharers(x, how_.sharers()), result.experts / sharers(x, how_.expert_sharers())};
 }
 
 double transformer::activation_memory(const value_tag& x) const {
@@ -203,7 +203,7 @@ double transformer::collective_time(const pending& x) const {
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
   if (shards_stand_for_all_)
     return x.what == op::all_reduce
-             ? groups_all_reduce_time(parameters(tag).dense, on_, how_)
+             ? groups_all_reduce_time(parameters(tag), on_, how_)
              : halves * gradient_time(held, moved_bytes(x.what)) + shard_latency(held.experts > 0, on_, how_);
   if (how_.shard > 0 || how_.as_simulated) // as the strategy has its groups
     return halves * gradients_exposed_
