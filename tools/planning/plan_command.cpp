@@ -200,8 +200,9 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
     result.least_devices = least_devices(result.asked, std::ref(watch));
   }
   if (!result.best.empty() && !opts.csv) {
-    watched_progress watch{"plan: fewer GPUs"};
+    watched_progress watch{"plan: fewer GPUs, other batches"};
     result.fewer = faster_on_fewer(result.asked, result.found, result.best.front().seconds(), std::ref(watch));
+    result.batch = faster_batch(result.asked, result.found, result.best.front().seconds(), std::ref(watch));
   }
   if (opts.failures && !result.best.empty()) {
     auto found = failures_of(opts, result.asked, result.best.front());

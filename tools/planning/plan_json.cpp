@@ -1,5 +1,6 @@
 // Plans for programs: JSON, CSV.
 #include "runtime/text/json/json_writer.hpp"
+#include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
 
@@ -114,6 +115,12 @@ std::string json_of(const plan_outcome& x) {
   }
   if (x.fewer.devices > 0)
     json.object("fewer_gpus").member("gpus", x.fewer.devices).member("time_s", x.fewer.seconds).end();
+  if (x.batch.global_batch > 0)
+    json.object("near_batch").member("global_batch", x.batch.global_batch).member("time_s", x.batch.seconds).end();
+  json.list("notes");
+  for (auto& each : notes_of(x))
+    json.value(each);
+  json.end();
   if (x.failures) {
     json.key("failures");
     write_json(json, *x.failures);

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/transformer/systems/pretraining_software.hpp"
+#include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_text.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -86,53 +86,6 @@ uint32_t spare_gpus(const plan_outcome& x) {
   return x.failures ? x.failures->asked.spares * x.failures->asked.gpus_per_host : 0;
 }
 
-/// What the best takes for granted of where GPUs lie, and which other number of them would do more.
-std::string advice_text(const plan_outcome& x) {
-  const auto& how = x.best.front().plan.how;
-  std::string text;
-  const auto filling = filling_of(how, x.asked.system);
-  if (filling.straddles)
-    text += fmt::format(
-      "placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: some lie "
-      "in two domains, and are slower than told here\n",
-      x.asked.system.devices_per_host);
-  else if (filling.devices > 0)
-    text += fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, of "
-                        "which no group lies in two\n",
-                        x.asked.system.devices_per_host, filling.devices,
-                        (x.asked.devices + filling.devices - 1) / filling.devices);
-  if (x.fewer.devices > 0)
-    text += fmt::format(
-      "fewer GPUs are faster: {} of them take {:.3f} s, as they divide heads, experts, layers and the "
-      "batch better; so might another --global-batch\n",
-      x.fewer.devices, x.fewer.seconds);
-  return text;
-}
-
-/// Whose speed this is, and what is known to be slower (docs/cost_models.md).
-std::string software_text(const plan_outcome& x, const parallel_setting& how) {
-  const bool calibrated = not_calibrated(x.asked.system, x.asked.filter.attention).empty();
-  std::string text;
-  if (calibrated)
-    text += "as Megatron Core of today reaches it; other software takes up to 1.6 times as long: docs/cost_models.md\n";
-  if (calibrated && x.asked.trained.experts.count > 0)
-    text += fmt::format(
-      "with experts that is its best: published trainings took {:.1f} times as long at the median, up "
-      "to {:.1f}, since their recipes launch more kernels or hide less of what they dispatch\n",
-      published_beside_plans_median, published_beside_plans_worst);
-  const bool cores_own = how.schedule == pipeline_schedule::one_f_one_b
-                         || how.schedule == pipeline_schedule::interleaved_1f1b;
-  if (how.shape.pipeline > 1 && !cores_own)
-    text += fmt::format(
-      "Megatron Core has no {}: --schedule 1f1b,interleaved,fsdp,hsdp finds the best of what it has\n",
-      name_of(how.schedule));
-  if (calibrated && x.asked.devices > 1024)
-    text
-      += "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "
-         "16,384 H100 in 2024\n";
-  return text;
-}
-
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
 std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   const auto& plan = first.plan;
@@ -155,11 +108,11 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
     text += fmt::format(" {} {:.1f}", name, bytes / giga);
   text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga,
                       x.asked.system.room_bytes() / giga);
-  text += software_text(x, plan.how);
+  for (auto& each : notes_of(x))
+    text += each + "\n";
   if (plan.cost.host_bytes > 0)
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
-  text += advice_text(x);
   if (figures.joules > 0)
     text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
   if (figures.days > 0)

@@ -41,6 +41,7 @@ struct plan_outcome {
   std::optional<failure_findings> failures; ///< Where they are asked for.
   training::near_questions near;            ///< Where nothing divides.
   training::fewer_devices fewer;            ///< Which take less time.
+  training::near_batch batch;               ///< Which trains more samples a second.
 };
 
 /// What an iteration of a plan comes to.

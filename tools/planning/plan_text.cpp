@@ -3,7 +3,6 @@
 #include "tools/training/transformer_options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace ringmaster {
 
@@ -38,19 +37,6 @@ std::string grouped_text(double x) {
   for (auto at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
     text.insert(static_cast<size_t>(at), ",");
   return text;
-}
-
-std::string not_calibrated(const gpu_system& on, attention_kernel attention) {
-  std::vector<std::string> parts;
-  if (!on.constants_of.empty())
-    parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
-                                on.name, on.constants_of));
-  if (on.fitted_with_flash != (attention == attention_kernel::flash))
-    parts.push_back(fmt::format("{} attention's part of the peak is set by hand{}", name_of(attention),
-                                on.constants_of.empty() && attention == attention_kernel::flash
-                                  ? ", and estimates are 8 to 31 % too fast beside published trainings"
-                                  : ""));
-  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::string sharding_of(const parallel_setting& how) {

@@ -17,8 +17,6 @@ std::string plan_line(const training::planned& x);
 std::string amount_text(double x);
 /// A whole number with its thousands apart: "2,112,959".
 std::string grouped_text(double x);
-/// What of the system's constants was not fitted to trainings on it, with such attention; empty: nothing.
-std::string not_calibrated(const training::gpu_system& on, training::attention_kernel attention);
 
 /// "t8 c1 d4 p2, micro-batch 1, interleaved of 4, seq, zero1, recompute full": what plans can differ in, in short.
 std::string short_text(const training::parallel_setting& how);

@@ -245,6 +245,20 @@ TEST_CASE("planner: fewer GPUs are named where they are faster, and are") {
   CHECK(faster_on_fewer(asked, best, 1e9).devices == 0);
 }
 
+TEST_CASE("planner: another batch is named where it trains more samples a second, and does") {
+  plan_question asked{*model_of("llama3-70b"), *system_of("h100-80g"), 256, 1000};
+  const auto found = plan_transformer(asked, 1);
+  REQUIRE(!found.best.empty());
+  const auto near = faster_batch(asked, found, 1e9);
+  CHECK(near.global_batch == 1024);
+  CHECK(near.seconds / 1024 < found.best.front().cost.seconds / 1000);
+  CHECK(faster_batch(asked, found, near.seconds * 1000 / 1024).global_batch == 0); // simulated, the best may be faster
+  asked.global_batch = 1024;
+  const auto best = plan_transformer(asked, 1);
+  CHECK(near.seconds == best.best.at(0).cost.seconds);
+  CHECK(faster_batch(asked, best, 1e9).global_batch == 0); // its step divides it
+}
+
 TEST_CASE("planner: domains that groups do not fill are named, where there are several") {
   const auto rack = *system_of("gb200-nvl72"), host = *system_of("h100-80g");
   parallel_setting how;

@@ -39,7 +39,7 @@ TEST_CASE("plan: what is counted of a model, and what was not calibrated, is sai
   const auto oss = head({"--model=gpt-oss-120b", "--system=mi300x"});
   CHECK(says(oss, "(116.8 billion parameters, 5.7 active, 5.1 without the embedding) on 64 x mi300x"));
   CHECK(says(oss, "\nnot calibrated: no training on mi300x was measured; what software reaches there is taken as on "
-                  "h100-80g\n"));
+                  "h100-80g; AMD's software has reached less of its peaks: estimates are probably too fast\n"));
   CHECK(says(head({"--model=deepseek-v3", "--system=h100-80g", "--multi-token=2"}),
              "36.6 without the embedding, with 2 modules for further tokens) on"));
   CHECK(!says(head({"--model=llama3-8b", "--system=h100-80g"}), "not calibrated"));
@@ -55,6 +55,29 @@ TEST_CASE("plan: what is counted of a model, and what was not calibrated, is sai
   REQUIRE(at != json->keys.end());
   CHECK(json->entries[static_cast<size_t>(at - json->keys.begin())].text
         == "no training on h200-141g was measured; what software reaches there is taken as on h100-80g");
+}
+
+TEST_CASE("plan: what nobody has measured of the best is said on the page and in JSON") {
+  auto answer = [](std::vector<std::string> args, const std::string& model, const std::string& precision) {
+    args.insert(args.begin(), {"--model=" + model, "--system=h100-80g", "--precision=" + precision});
+    return answer_to(args).out;
+  };
+  auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const std::vector<std::string> few{"--gpus=64", "--global-batch=64", "--pipeline=1", "--schedule=1f1b"};
+  const std::string unfitted = "no training of a model without experts in bf16 was fitted to",
+                    casts = "experts in fp8 may be slower than in bf16";
+  CHECK(says(answer(few, "llama3-8b", "bf16"), unfitted));
+  CHECK(!says(answer(few, "llama3-8b", "fp8"), unfitted));
+  CHECK(!says(answer(few, "qwen3-30b-a3b", "bf16"), unfitted));
+  CHECK(says(answer(few, "qwen3-30b-a3b", "fp8"), casts));
+  CHECK(!says(answer(few, "llama3-8b", "fp8"), casts));
+  const std::string hidden = "how well weights that are shared fully over a network hide";
+  CHECK(says(answer({"--gpus=64", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
+  CHECK(!says(answer({"--gpus=8", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
+  const auto json = answer({"--gpus=64", "--global-batch=250", "--json"}, "llama3-8b", "bf16");
+  CHECK(says(json, "\"notes\":[\"as Megatron Core of today reaches it"));
+  CHECK(says(json, "\"near_batch\":{\"global_batch\":256,"));
+  CHECK(says(json, "more tokens a second: 256 sequences take "));
 }
 
 TEST_CASE("plan: where none fits or divides it says what would") {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 
 using namespace ringmaster;
 using namespace ringmaster::training;
@@ -62,6 +63,15 @@ TEST_CASE("pretraining rows: how much longer trainings with experts took than pl
   REQUIRE(ratios.size() == 26);
   CHECK(std::abs((ratios[12] + ratios[13]) / 2 - published_beside_plans_median) < 0.05);
   CHECK(std::abs(ratios.back() - published_beside_plans_worst) < 0.05);
+}
+
+TEST_CASE("pretraining rows: in which formats models with experts and without were trained is as plan's page has it") {
+  std::set<std::pair<number_format, bool>> published;
+  for (auto& x : own_rows().known)
+    published.emplace(x.how.computed_in, x.trained.experts.count > 0);
+  for (auto format : {number_format::bf16, number_format::fp8, number_format::mxfp8, number_format::nvfp4})
+    for (bool experts : {false, true})
+      CHECK(published.contains({format, experts}) == was_published(format, experts));
 }
 
 TEST_CASE("pretraining rows: the constants are those that the fit to every other row finds") {

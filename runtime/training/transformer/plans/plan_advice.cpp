@@ -79,25 +79,61 @@ near_questions near_questions_that_divide(const plan_question& asked) {
   return result;
 }
 
+namespace {
+
+constexpr double worth_a_word = 0.99;
+
+/// The best of another question, unless its search would be a long one, or is interrupted.
+std::optional<double> best_seconds(const plan_question& other, double plans_a_shape,
+                                   const std::function<bool(double)>& watch) {
+  constexpr double plans_max = 400'000; // half a second each, about
+  if (plans_a_shape * static_cast<double>(shapes_tried(other)) > plans_max)
+    return std::nullopt;
+  const auto plans = plan_transformer(other, 1, watch);
+  if (plans.interrupted || plans.best.empty())
+    return std::nullopt;
+  return plans.best.front().cost.seconds;
+}
+
+double plans_a_shape(const plan_question& asked, const transformer_plans& found) {
+  return static_cast<double>(found.evaluated) / static_cast<double>(shapes_tried(asked));
+}
+
+} // namespace
+
 fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found, double seconds,
                               const std::function<bool(double)>& watch) {
-  constexpr double plans_max = 400'000; // half a second each, about
-  constexpr double worth_a_word = 0.99;
   fewer_devices result;
   auto divides_well = [](uint32_t x) { return std::has_single_bit(x) || (x % 3 == 0 && std::has_single_bit(x / 3)); };
   if (found.interrupted || found.best.empty() || divides_well(asked.devices))
     return result;
   auto limit = worth_a_word * std::min(seconds, found.best.front().cost.seconds);
-  const auto plans_a_shape = static_cast<double>(found.evaluated) / static_cast<double>(shapes_tried(asked));
   for (const auto power : {std::bit_floor(asked.devices), std::bit_floor(asked.devices / 3) * 3}) {
     auto other = asked;
     other.devices = power;
-    if (plans_a_shape * static_cast<double>(shapes_tried(other)) > plans_max)
-      continue;
-    const auto plans = plan_transformer(other, 1, watch);
-    if (!plans.interrupted && !plans.best.empty() && plans.best.front().cost.seconds < limit) {
-      limit = plans.best.front().cost.seconds;
+    if (const auto its = best_seconds(other, plans_a_shape(asked, found), watch); its && *its < limit) {
+      limit = *its;
       result = {power, limit};
+    }
+  }
+  return result;
+}
+
+near_batch faster_batch(const plan_question& asked, const transformer_plans& found, double seconds,
+                        const std::function<bool(double)>& watch) {
+  near_batch result;
+  const auto tenth = std::max(1u, asked.global_batch / 10), thirds = asked.devices % 3 == 0 ? 3u : 1u;
+  const auto step = std::bit_floor(std::max(1u, tenth / thirds)) * thirds;
+  if (found.interrupted || found.best.empty() || asked.global_batch % step == 0)
+    return result;
+  auto limit = worth_a_word * std::min(seconds, found.best.front().cost.seconds) / asked.global_batch;
+  for (const auto batch : {asked.global_batch / step * step, (asked.global_batch / step + 1) * step}) {
+    auto other = asked;
+    other.global_batch = batch;
+    const auto its = batch > 0 ? best_seconds(other, plans_a_shape(asked, found), watch) : std::nullopt;
+    if (its && *its / batch < limit) {
+      limit = *its / batch;
+      result = {batch, *its};
     }
   }
   return result;

@@ -34,6 +34,16 @@ struct fewer_devices {
 fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found, double seconds,
                               const std::function<bool(double)>& watch = {});
 
+/// Another global batch that trains more samples a second, by closed forms, as it divides what there is better.
+struct near_batch {
+  uint32_t global_batch = 0; ///< 0: there is none among those that were tried.
+  double seconds = 0;        ///< Of an iteration.
+};
+/// Tries the next below and above that are multiples of a power of two, or three times one where devices are, of some
+/// tenth of the batch at most, if it is none itself and the search is no long one. Else as `faster_on_fewer`.
+near_batch faster_batch(const plan_question& asked, const transformer_plans& found, double seconds,
+                        const std::function<bool(double)>& watch = {});
+
 /// Closed forms take it that neighbours who talk much, of whom one domain has room for as many, share one.
 struct domain_filling {
   uint32_t devices = 0;   ///< Of a domain, that such groups fill; 0: all of them, as its size divides.

@@ -16,16 +16,17 @@ namespace ringmaster::training {
 /// each. docs/cost_models.md says which are data sheets' and which are fitted.
 struct gpu_system {
   std::string name = "own";
-  std::string constants_of;          ///< The system whose fitted constants it has; empty: its own.
-  bool fitted_with_flash = true;     ///< Whether these are of trainings with FlashAttention, or of those without.
-  double peak_flops = 0;             ///< Of a device, dense, bf16.
-  double fp8_flops = 0;              ///< The same, fp8; 0: it has none.
-  double mxfp8_flops = 0;            ///< The same, mxfp8, whose scales the products themselves apply; 0: it has none.
-  double nvfp4_flops = 0;            ///< 0: it has none.
-  double memory_bytes = 0;           ///< Of a device.
-  double reserved_bytes = 0;         ///< Of these, not for the model.
-  double memory_peak_bandwidth = 0;  ///< Of a device, as its data sheet has it.
-  double memory_bandwidth = 0;       ///< Of that, what large kernels reach.
+  std::string constants_of;         ///< The system whose fitted constants it has; empty: its own.
+  std::string_view caution{};       ///< How estimates by these are known to be off, a phrase; empty: that is not known.
+  bool fitted_with_flash = true;    ///< Whether these are of trainings with FlashAttention, or of those without.
+  double peak_flops = 0;            ///< Of a device, dense, bf16.
+  double fp8_flops = 0;             ///< The same, fp8; 0: it has none.
+  double mxfp8_flops = 0;           ///< The same, mxfp8, whose scales the products themselves apply; 0: it has none.
+  double nvfp4_flops = 0;           ///< 0: it has none.
+  double memory_bytes = 0;          ///< Of a device.
+  double reserved_bytes = 0;        ///< Of these, not for the model.
+  double memory_peak_bandwidth = 0; ///< Of a device, as its data sheet has it.
+  double memory_bandwidth = 0;      ///< Of that, what large kernels reach.
   double host_link_bandwidth = 25e9; ///< Of a device, to its host's memory.
   double host_memory_bytes = 0;      ///< Of the host's memory, a device's share.
   double watts = 0;                  ///< Of a device with its share of the host, at work; 0: not known.

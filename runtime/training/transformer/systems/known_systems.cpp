@@ -156,6 +156,7 @@ gpu_system mi300x_hardware() {
   auto x = h100_hardware();
   x.name = "mi300x";
   x.constants_of = "h100-80g";
+  x.caution = "AMD's software has reached less of its peaks: estimates are probably too fast";
   x.peak_flops = 1307e12;
   x.fp8_flops = 2615e12;
   x.memory_bytes = 192e9;

@@ -24,6 +24,11 @@ bool are_parts(std::span<const double> values);
 /// software: a test holds both to the rows.
 inline constexpr double published_beside_plans_median = 1.2, published_beside_plans_worst = 2.9;
 
+/// Whether any published training was of such a model in such a format: a test holds it to the rows.
+constexpr bool was_published(number_format computed_in, bool with_experts) {
+  return with_experts ? computed_in != number_format::nvfp4 : computed_in != number_format::bf16;
+}
+
 enum class gpu_generation : uint8_t { hopper, blackwell, blackwell_ultra };
 
 /// A system's hardware, with what the software reaches on it, as `values` of those constants say.

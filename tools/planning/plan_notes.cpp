@@ -1,0 +1,123 @@
+#include "tools/planning/plan_notes.hpp"
+
+#include "runtime/training/transformer/systems/pretraining_software.hpp"
+#include "tools/planning/plan_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+using sentences = std::vector<std::string>;
+
+/// Whose speed this is, and what is known to be slower (docs/cost_models.md).
+void add_software(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+  const bool calibrated = not_calibrated(x.asked.system, x.asked.filter.attention).empty();
+  const bool experts = x.asked.trained.experts.count > 0;
+  if (calibrated)
+    to.emplace_back(
+      "as Megatron Core of today reaches it; other software takes up to 1.6 times as long: docs/cost_models.md");
+  if (calibrated && experts)
+    to.push_back(
+      fmt::format("with experts that is its best: published trainings took {:.1f} times as long at the median, up "
+                  "to {:.1f}, since their recipes launch more kernels or hide less of what they dispatch",
+                  published_beside_plans_median, published_beside_plans_worst));
+  if (calibrated && !was_published(how.computed_in, experts))
+    to.push_back(
+      fmt::format("no training of a model {} experts in {} was fitted to: its rate is that of models {} them{}",
+                  experts ? "with" : "without", name_of(how.computed_in), experts ? "without" : "with",
+                  experts ? ""
+                          : ", and Megatron-LM's own of GPT-3 175B on 96 and 4,608 H100 took 1.2 times as "
+                            "long as told here"));
+  if (calibrated && experts && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
+    to.push_back(
+      fmt::format("experts in {} may be slower than in bf16: casts are launched beside each, and a graph of a "
+                  "whole iteration there is in mxfp8 only",
+                  name_of(how.computed_in)));
+  const bool cores_own = how.schedule == pipeline_schedule::one_f_one_b
+                         || how.schedule == pipeline_schedule::interleaved_1f1b;
+  if (how.shape.pipeline > 1 && !cores_own)
+    to.push_back(
+      fmt::format("Megatron Core has no {}: --schedule 1f1b,interleaved,fsdp,hsdp finds the best of what it has",
+                  name_of(how.schedule)));
+  if (calibrated && x.asked.devices > 1024)
+    to.emplace_back(
+      "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "
+      "16,384 H100 in 2024");
+}
+
+/// Weights shared fully over a network: what hides of it is what two streams have room for, which no row tells.
+void add_sharding(sentences& to, const plan_outcome& x, const planned& best) {
+  const auto moved = best.cost.exposed.gradients + best.cost.hidden.gradients;
+  const auto shown = x.asked.system.exposed_gradient * moved;
+  if (best.how.shard == 0 || best.how.sharers() * best.how.shape.tensor <= x.asked.system.devices_per_host
+      || shown <= best.cost.exposed.gradients)
+    return;
+  to.push_back(fmt::format(
+    "nobody has published how well weights that are shared fully over a network hide: {:.2f} s of theirs are told as "
+    "hidden; if {:.0f} % of all showed, as of gradients elsewhere, it would be {:.3f} s",
+    best.cost.hidden.gradients, 100 * x.asked.system.exposed_gradient,
+    best.cost.seconds + shown - best.cost.exposed.gradients));
+}
+
+/// What is taken for granted of where GPUs lie.
+void add_placement(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+  const auto filling = filling_of(how, x.asked.system);
+  if (filling.straddles)
+    to.push_back(
+      fmt::format("placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: some lie "
+                  "in two domains, and are slower than told here",
+                  x.asked.system.devices_per_host));
+  else if (filling.devices > 0)
+    to.push_back(fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, "
+                             "of which no group lies in two",
+                             x.asked.system.devices_per_host, filling.devices,
+                             (x.asked.devices + filling.devices - 1) / filling.devices));
+}
+
+/// Which other question has a better answer.
+void add_others(sentences& to, const plan_outcome& x, double seconds) {
+  if (x.fewer.devices > 0)
+    to.push_back(fmt::format(
+      "fewer GPUs are faster: {} of them take {:.3f} s, as they divide heads, experts, layers and the batch better",
+      x.fewer.devices, x.fewer.seconds));
+  if (x.batch.global_batch > 0)
+    to.push_back(fmt::format("another batch trains {:.0f} % more tokens a second: {} sequences take {:.3f} s",
+                             100 * (seconds / x.asked.global_batch * x.batch.global_batch / x.batch.seconds - 1),
+                             x.batch.global_batch, x.batch.seconds));
+}
+
+} // namespace
+
+std::string not_calibrated(const gpu_system& on, attention_kernel attention) {
+  sentences parts;
+  if (!on.constants_of.empty())
+    parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
+                                on.name, on.constants_of));
+  if (!on.caution.empty())
+    parts.emplace_back(on.caution);
+  if (on.fitted_with_flash != (attention == attention_kernel::flash))
+    parts.push_back(fmt::format("{} attention's part of the peak is set by hand{}", name_of(attention),
+                                on.constants_of.empty() && attention == attention_kernel::flash
+                                  ? ", and estimates are 8 to 31 % too fast beside published trainings"
+                                  : ""));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::vector<std::string> notes_of(const plan_outcome& x) {
+  sentences result;
+  if (x.best.empty())
+    return result;
+  const auto& best = x.best.front();
+  add_software(result, x, best.plan.how);
+  add_sharding(result, x, best.plan);
+  add_placement(result, x, best.plan.how);
+  add_others(result, x, best.seconds());
+  return result;
+}
+
+} // namespace ringmaster
