@@ -106,10 +106,11 @@ struct rank_ended {
   std::vector<event> events;   ///< Where they are wanted, in seconds of the process's steady clock.
 };
 
-/// RANK -> TRAINER: it cannot be done, by anybody.
+/// RANK -> TRAINER: it cannot be done; by nobody, or, where memory is short, not by so few.
 struct rank_failed {
   uint64_t attempt = 0;
   uint32_t rank = 0;
+  uint32_t code = 0; ///< Of the error, as error_from_wire takes it.
   std::string why;
 };
 
@@ -232,7 +233,7 @@ typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
-  return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, x.why);
+  return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, x.code, x.why);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {

@@ -5,6 +5,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -30,7 +31,7 @@ void trainer_state::start(trainer_settings settings) {
 
 void trainer_state::choose_world() {
   const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
-  const auto found = step_world_of(*settings_.job, ready);
+  const auto found = ready > too_few_ ? step_world_of(*settings_.job, ready) : step_world{};
   if (!calls_) { // whoever has nothing of the model is the first to be of no use
     std::ranges::stable_sort(members_, {}, [](auto& x) { return std::tuple{!x.ready, x.made.empty(), x.place}; });
     std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
@@ -169,6 +170,21 @@ void trainer_state::room_found(const training::room_found& x) {
   call_gathered();
 }
 
+namespace {
+
+/// "4 ranks" of so many, or "ranks 1, 3, there 0 to 1": a communicator counts its own.
+std::string text_of(const exchange_desk::exchange& x, uint32_t world_size) {
+  if (x.size() == world_size)
+    return counted(x.size(), "rank");
+  std::vector<uint32_t> ranks;
+  for (auto& each : x)
+    ranks.push_back(each.about.rank);
+  std::ranges::sort(ranks);
+  return fmt::format("ranks {}, there 0 to {}", fmt::join(ranks, ", "), ranks.size() - 1);
+}
+
+} // namespace
+
 void trainer_state::run(exchange_desk::exchange all) {
   auto shared = std::make_shared<exchange_desk::exchange>(std::move(all));
   auto done = [this, shared, attempt = attempt_](const caf::error& problem) {
@@ -176,7 +192,7 @@ void trainer_state::run(exchange_desk::exchange all) {
       return;
     news_ = self->clock().now();
     if (problem)
-      return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), counted(shared->size(), "rank"),
+      return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), text_of(*shared, world_),
                                  render(problem)));
     const auto ended = seconds_now();
     for (auto& each : *shared)
@@ -189,12 +205,26 @@ void trainer_state::run(exchange_desk::exchange all) {
 }
 
 void trainer_state::failed(const rank_failed& x) {
-  if (is_current(x.attempt))
-    end_run(make_error(errc::aborted, fmt::format("step {}: {}", step_, x.why)));
+  if (!is_current(x.attempt))
+    return;
+  const auto why = error_from_wire(x.code, fmt::format("step {}: {}", step_, x.why));
+  const bool others_may_come = world_ < wanted_ && (settings_.starts_ranks || may_return_ > 0);
+  if (code_of(why) != errc::out_of_memory || !others_may_come)
+    return end_with_model(why);
+  too_few_ = world_;
+  recover(x.why);
+}
+
+void trainer_state::show_latest() {
+  if (settings_.image_every != 0 && image_.step == step_ && !image_.parts.empty())
+    show(image_);
 }
 
 void trainer_state::told_to_end() {
-  const auto told = make_error(errc::aborted, "the run was told to end");
+  end_with_model(ending_ ? ending_ : make_error(errc::aborted, "the run was told to end"));
+}
+
+void trainer_state::end_with_model(const caf::error& told) {
   if (now_ == phase::over)
     return;
   const bool is_new = settings_.image_every != 0 && shown_ != step_ && now_ != phase::gathering;
@@ -204,7 +234,7 @@ void trainer_state::told_to_end() {
     settings_.watcher.note(fmt::format("the model as of step {} cannot be kept: {}", step_, why));
     end_run(told);
   };
-  if (std::exchange(ending_, true))
+  if (std::exchange(ending_, told))
     return end_without(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
   if (now_ == phase::recovering && image_.step == step_ && !image_.parts.empty()) {
     show(image_);

@@ -93,7 +93,7 @@ public:
   }
   void rank_down(const caf::down_msg& x);
   void tick();
-  /// Ends before the end, with the model as it is before this step as the last image; the second time at once.
+  /// Ends before the end, as `end_with_model`; the second time at once.
   void told_to_end();
   /// `problem`: none, where all steps are done.
   void end_run(const caf::error& problem);
@@ -137,6 +137,10 @@ private:
     caf::actor_clock::time_point due; ///< Until when it is waited for.
   };
 
+  /// Ends for this reason, with the model as it is before this step as the last image, if the ranks have all of it yet.
+  void end_with_model(const caf::error& why);
+  /// The host's image, where it is of this step.
+  void show_latest();
   void begin_step();
   /// When they have given their memory back, so that whoever comes next finds it free.
   void let_ranks_go(std::function<void()> then);
@@ -245,7 +249,9 @@ private:
   uint64_t shown_ = 0;                 ///< The step of the latest that the watcher has, or had.
   bool joins_ = false;                 ///< New ranks are ready: they come in behind this step.
   bool looking_ = false;               ///< For devices.
-  bool ending_ = false;                ///< Was told to: no step is committed any more.
+  bool lacks_devices_ = false;         ///< For the first step: others have taken some meanwhile.
+  caf::error ending_;                  ///< Why no step is committed any more; none: it goes on.
+  uint32_t too_few_ = 0;               ///< So many ranks have no room for a step.
   std::optional<recording> recording_; ///< Of the latest step that was committed.
   uint64_t recordings_ = 0;
   bool lacks_room_ = false;  ///< The step has ended, and whoever watches cannot be told yet.

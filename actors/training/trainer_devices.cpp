@@ -91,12 +91,17 @@ void trainer_state::ready(const rank_ready& x) {
 
 void trainer_state::refuse(std::vector<member>::iterator which, const caf::error& problem) {
   const bool lost = is_loss(problem) || code_of(problem) == errc::timed_out;
-  if (now_ == phase::gathering && !lost && lost_.empty()) // so would any other be
+  const bool taken = settings_.starts_ranks && code_of(problem) == errc::out_of_memory; // by another program, just now
+  if (now_ == phase::gathering && !lost && !taken && lost_.empty())                     // so would any other be
     return end_run(problem);
   settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
   leave_out(*which, render(problem));
   members_.erase(which);
   ++may_return_;
+  if (now_ == phase::gathering && taken) {
+    lacks_devices_ = true;
+    return look_for_devices();
+  }
   if (now_ == phase::gathering)
     gathered();
 }
@@ -155,8 +160,10 @@ void trainer_state::rank_down(const caf::down_msg& x) {
 void trainer_state::await_devices() {
   constexpr caf::timespan look_again = std::chrono::milliseconds{100};
   const auto there = static_cast<uint32_t>(members_.size());
-  const auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
-                              : settings_.job->strategy->check(settings_.job->shape, there);
+  auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
+                        : settings_.job->strategy->check(settings_.job->shape, there);
+  if (!why) // of others it could be
+    why = make_error(errc::gave_up, latest_problem_);
   const auto what = fmt::format("step {} cannot be run by {}: {}", step_, counted(there, "rank"), render(why));
   const auto now = self->clock().now();
   const bool may_come = settings_.starts_ranks || may_return_ > 0;
@@ -170,8 +177,7 @@ void trainer_state::await_devices() {
     self->delayed_send(self, look_again, atom::resume_v, attempt_);
     return;
   }
-  if (settings_.image_every != 0 && image_.step == step_)
-    show(image_); // the host has it, and nobody else will
+  show_latest(); // nobody else will
   end_run(make_error(errc::too_few_devices, what));
 }
 
@@ -191,6 +197,10 @@ void trainer_state::look_for_devices() {
           if (!known && members_.size() < wanted_ && now_ != phase::over)
             add(id);
         }
+        if (std::exchange(lacks_devices_, false) && now_ == phase::gathering && members_.size() < wanted_)
+          end_run(make_error(errc::too_few_devices,
+                             fmt::format("{} of {} are free: others were taken meanwhile, or lost", members_.size(),
+                                         counted(wanted_, "device"))));
       },
       [this](const caf::error&) { looking_ = false; });
 }

@@ -100,9 +100,10 @@ void trainer_state::go_on(uint64_t attempt) {
   look_for_devices();
   find_model();
   if (step_ == settings_.steps)
-    finish();
-  else
-    begin_step();
+    return finish();
+  if (image_.step != step_ || (shows_model_of(step_) && shown_ != step_))
+    keep_model(); // whoever was lost may have been asked for a part of it
+  begin_step();
 }
 
 model_parts trainer_state::parts() const {

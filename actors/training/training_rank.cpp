@@ -92,7 +92,7 @@ void training_rank_state::begin(const step_order& x) {
   if (x.forget)
     computation_->kept().forget(x.step);
   if (auto problem = computation_->begin_step(x.step))
-    return fail(x.rank, render(problem));
+    return fail(x.rank, problem);
   shape_ = step_shape(*settings_.job, {x.world_size, x.sides});
   rank_.emplace(*this, x.rank, x.world_size, shape_);
   program_ = settings_.job->strategy->run(*rank_, shape_);
@@ -187,9 +187,16 @@ byte_block training_rank_state::part(const part_request& x) const {
 }
 
 void training_rank_state::fail(uint32_t rank, std::string why) {
-  if (std::exchange(stopped_, true))
-    return;
-  self->send(settings_.trainer, rank_failed{order_.attempt, rank, std::move(why)});
+  fail(rank, make_error(errc::aborted, std::move(why)));
+}
+
+void training_rank_state::fail(uint32_t rank, const caf::error& why) {
+  if (!std::exchange(stopped_, true))
+    self->send(settings_.trainer, rank_failed{order_.attempt, rank, wire_code(why), render(why)});
+}
+
+void training_rank_state::fail(const pending& x, const caf::error& why) {
+  fail(order_.rank, make_error(code_of(why), refused(x, render(why))));
 }
 
 // -- its operations --
@@ -210,7 +217,7 @@ bool training_rank_state::begin(pending& x) {
   const auto begun = seconds_now();
   const auto held = store_->bytes_used();
   if (auto problem = computation_->compute(x)) {
-    fail(x.rank, refused(x, render(problem)));
+    fail(x, problem);
     return false;
   }
   const auto ended = seconds_now();
@@ -248,7 +255,7 @@ bool training_rank_state::exchange(pending& x) {
   const auto held = store_->bytes_used();
   auto data = computation_->prepare(x);
   if (!data) {
-    fail(x.rank, refused(x, render(data.error())));
+    fail(x, data.error());
     return false;
   }
   rank_arrival mine;
@@ -283,7 +290,7 @@ void training_rank_state::make_room(const room_wanted& x) {
   auto& its = open_.at(x.number);
   auto room = computation_->room_for(x.what);
   if (!room)
-    return fail(order_.rank, refused(*its.of, render(room.error())));
+    return fail(*its.of, room.error());
   its.data.output = std::move(*room);
   self->send(settings_.trainer, room_found{x.attempt, x.number, order_.rank, its.data.output->address});
 }
@@ -309,12 +316,12 @@ void training_rank_state::restored(const part_found& x) {
   if (stopped_ || x.attempt != order_.attempt || loading_ == nullptr)
     return;
   if (auto problem = computation_->restore(x.what, x.data.bytes()))
-    return fail(order_.rank, refused(*loading_, render(problem)));
+    return fail(*loading_, problem);
   if (--parts_awaited_ > 0)
     return;
   auto& load = *std::exchange(loading_, nullptr);
   if (auto problem = computation_->compute(load))
-    return fail(order_.rank, refused(load, render(problem)));
+    return fail(load, problem);
   end(load);
 }
 

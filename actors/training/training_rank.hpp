@@ -85,6 +85,8 @@ private:
   /// Of the communications that it has come to.
   uint64_t bytes_open() const;
   void end(pending& x);
+  void fail(uint32_t rank, const caf::error& why);
+  void fail(const pending& x, const caf::error& why);
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);
   void stop();

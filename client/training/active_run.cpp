@@ -99,17 +99,26 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
     return caf::none;
   }
   client user{system_, coordinator_};
-  auto there = user.devices(settings_.ranks, settings_.devices_limit);
-  if (!there)
-    return std::move(there.error());
-  for (auto& each : there->devices())
-    if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
-      to.devices.push_back(device_id{each.metadata().deviceid().value()});
-  if (to.devices.size() == settings_.ranks)
-    return caf::none;
-  return make_error(errc::too_few_devices,
-                    fmt::format("{} of the {} that {} need are free", to.devices.size(),
-                                counted(settings_.ranks, "device"), counted(settings_.ranks, "rank")));
+  caf::scoped_actor self{system_};
+  for (const auto give_up = clock::now() + settings_.devices_limit;;) {
+    auto there = user.devices(settings_.ranks, settings_.devices_limit);
+    if (!there)
+      return std::move(there.error());
+    to.devices.clear();
+    for (auto& each : there->devices())
+      if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
+        to.devices.push_back(device_id{each.metadata().deviceid().value()});
+    if (to.devices.size() == settings_.ranks)
+      return caf::none;
+    if (watcher_.stops())
+      return make_error(errc::aborted, "the run was told to end");
+    if (clock::now() >= give_up)
+      return make_error(errc::too_few_devices,
+                        fmt::format("{} of the {} that {} need are free, after {}", to.devices.size(),
+                                    counted(settings_.ranks, "device"), counted(settings_.ranks, "rank"),
+                                    duration_text(settings_.devices_limit)));
+    self->receive(caf::after(std::chrono::milliseconds{100}) >> [] {});
+  }
 }
 
 rank_settings active_run::rank_with(trainer_actor with) const {
@@ -221,6 +230,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.from = std::move(from_);
   its.memory_bytes = settings_.memory_bytes;
   its.patience = settings_.patience;
+  its.operation_limit = settings_.operation_limit;
   its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
     auto x = record(step);
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));

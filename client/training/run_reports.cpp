@@ -76,8 +76,10 @@ void active_run::kill_one() {
 
 void active_run::image_taken(const model_image& x) {
   if (x.step % outcome_.steps_an_epoch == 0)
-    tell_epoch(x);
-  else if (!settings_.checkpoints.empty() && tried(x, early_tries_max)) // the run was told to end
+    return tell_epoch(x);
+  // else the run ends
+  outcome_.steps_done = x.step; // it may have gone back to it
+  if (!settings_.checkpoints.empty() && tried(x, early_tries_max))
     save(x, "it was the last one");
 }
 
@@ -86,7 +88,8 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   std::vector<std::span<const std::byte>> views;
   for (uint32_t l = 0; l < job_->layers.size(); ++l)
     views.push_back(whole[whole_part(value_kind::weight, l)]); // empty, where it has no parameters
-  auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max);
+  auto goes_on = [&](uint32_t tried) { return tried < early_tries_max || !watcher_.stops(); };
+  auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, goes_on);
   if (std::isfinite(result.loss))
     return result;
   problem_ = make_error(errc::aborted,
@@ -131,13 +134,14 @@ void active_run::save(const model_image& x, const std::string& next) {
   if (settings_.checkpoints.empty())
     return;
   auto problem = save_checkpoint(directory_, *job_, *settings_.data.training, x);
-  if (!problem && stopped_)
+  const bool ends = stopped_ || x.step % outcome_.steps_an_epoch != 0;
+  if (!problem && ends)
     watcher_.note(fmt::format("the model as of step {} is in {}", x.step, directory_.file_of(x.step).string()));
   if (!problem)
     return;
   const auto why = render(problem);
   watcher_.note(fmt::format("no checkpoint of step {}, and {}: {}; {}{}", x.step,
-                            stopped_ ? "the run ends" : "training goes on", why,
+                            ends ? "the run ends" : "training goes on", why,
                             is_of_room(why) ? "make room on the disk: " : "", next));
 }
 

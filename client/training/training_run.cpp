@@ -19,19 +19,9 @@ caf::expected<sampler> order_of(const run_settings& x) {
 
 namespace {
 
-/// Of a rank's, the fewest samples that it works on at once.
-uint64_t fewest_at_once(const run_settings& x) {
-  auto result = x.job.shape.global_batch;
-  const auto parts = x.job.strategy->shape(x.job.shape, x.ranks).data;
-  for (uint32_t part = 0; part < parts; ++part)
-    for (auto& each : micro_batches(x.job.shape, part, parts))
-      result = std::min(result, each.count());
-  return result;
-}
-
 /// For layers that cannot learn of a single sample.
 caf::error check_samples_at_once(const run_settings& x) {
-  const auto found = fewest_at_once(x);
+  const auto found = fewest_at_once(x.job, {x.ranks, sides_of(x.job.shape)});
   for (size_t l = 0; l < x.job.layers.size(); ++l)
     if (const auto least = x.job.layers[l]->samples_min(); found < least)
       return make_error(
@@ -46,6 +36,10 @@ caf::error check_samples_at_once(const run_settings& x) {
 } // namespace
 
 caf::error check(const run_settings& x) {
+  if (x.job.strategy == nullptr || x.job.layers.empty() || x.data.training == nullptr || x.data.held_out == nullptr)
+    return make_error(errc::invalid_argument,
+                      "a training needs a strategy (job.strategy), layers (job.layers), and data, some of it held out "
+                      "(data.training, data.held_out)");
   if (auto order = order_of(x); !order)
     return std::move(order.error());
   const auto& first = *x.job.layers.front();

@@ -30,7 +30,9 @@ struct run_settings {
   uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
   caf::timespan patience = std::chrono::seconds{60};      ///< A rank that is not heard of for so long hangs.
-  bool profiles = false;                                  ///< See run_outcome::profiles.
+  caf::timespan operation_limit = std::chrono::seconds{
+    30};                           ///< For a collective, and for what the coordinator is asked.
+  bool profiles = false;           ///< See run_outcome::profiles.
   std::optional<uint64_t> kill_at; ///< In this step, 1 or later, or right behind it, one of its devices is killed.
 };
 
@@ -77,7 +79,7 @@ struct run_outcome {
   model_image image;                       ///< The model behind the last step.
 };
 
-/// Whether data, model, strategy and ranks go together; `train` asks it first. Errors: invalid_argument.
+/// Whether data, model, strategy and ranks are there, and go together; `train` asks it first. Errors: invalid_argument.
 caf::error check(const run_settings& x);
 
 /// The same by the processes of a group, each of which plays one rank where its device is: all of them call it with the

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <thread>
 
 namespace ringmaster {
@@ -52,6 +53,7 @@ class run_call final : public configured_call {
       return std::move(what.error());
     what->devices_limit = cfg_.values().node.join_timeout;
     what->patience = cfg_.values().training.patience;
+    what->operation_limit = cfg_.values().communicator.operation_timeout;
     if (auto problem = training::check(*what))
       return problem;
     if (leads())
@@ -72,7 +74,7 @@ class run_call final : public configured_call {
     caf::actor_system system{cfg_};
     began_ = std::chrono::steady_clock::now();
     progress line{"train"};
-    auto found = launched_ ? train_with_others(system, all, *what, watcher(to, line, *what))
+    auto found = launched_ ? train_with_others(system, all, *what, watcher(to, line, *what), to.err)
                            : train_alone(system, all, *what, watcher(to, line, *what), to.err);
     if (!found)
       return std::move(found.error());
@@ -104,11 +106,15 @@ class run_call final : public configured_call {
 
   /// As one of several processes that a launcher has started, each a rank.
   outcome train_with_others(caf::actor_system& system, const options& all, const run_settings& what,
-                            const run_watcher& watcher) {
+                            const run_watcher& watcher, std::FILE* err) {
     auto group = process_group::init(system, all, opts_.ranks);
     if (!group)
       return std::move(group.error());
     auto found = train_together(system, **group, what, watcher);
+    if (found && !leads() && ending_signal() != 0) { // the others may go on for long
+      fmt::print(err, "ringmaster train: rank {} was told to end, and leaves\n", launched_->rank);
+      return found;
+    }
     if (found)
       if (auto problem = (*group)->finalize())
         return problem;
@@ -182,7 +188,10 @@ class run_call final : public configured_call {
     result.step_done = [this, &line, whole, batch](const step_report& x) {
       if (steps_.empty())
         line.begin_at(static_cast<double>(x.step) / whole);
-      steps_[x.step] = x; // the latest, where it was done again
+      if (steps_.contains(x.step))
+        done_again_.insert(x.step);
+      steps_.erase(steps_.lower_bound(x.step), steps_.end()); // it has gone back over them
+      steps_[x.step] = x;
       line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch));
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
@@ -221,7 +230,7 @@ class run_call final : public configured_call {
     curve.steps.resize(found.steps_done - found.began_at);
     for (auto& [step, each] : steps_) {
       curve.steps[step - found.began_at] = each.loss;
-      if (each.attempts > 1)
+      if (each.attempts > 1 || done_again_.contains(step))
         curve.given_up.push_back(step);
     }
     for (auto& each : found.epochs)
@@ -232,6 +241,7 @@ class run_call final : public configured_call {
   run_options opts_;
   std::optional<launched_process> launched_; ///< As one of several.
   std::map<uint64_t, step_report> steps_;
+  std::set<uint64_t> done_again_; ///< The first steps behind those that the run went back over.
   std::vector<std::string> notes_;
   std::chrono::steady_clock::time_point began_;
 };

@@ -11,15 +11,17 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr uint32_t samples_at_once = 256;
+constexpr uint32_t samples_at_once = 64; ///< Some ten milliseconds of most models.
 
 } // namespace
 
 loss_sums evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights, const data_set& on,
-                   uint32_t samples_max) {
+                   uint32_t samples_max, const std::function<bool(uint32_t)>& goes_on) {
   loss_sums result;
   const auto count = std::min(on.count(), samples_max);
   for (uint32_t begin = 0; begin < count; begin += samples_at_once) {
+    if (begin > 0 && goes_on && !goes_on(begin))
+      break;
     const auto samples = std::min(samples_at_once, count - begin);
     std::vector<uint32_t> numbers(samples), labels(samples * on.labels_each());
     std::iota(numbers.begin(), numbers.end(), begin);

@@ -10,7 +10,11 @@ caf::error kept_values::begin(uint64_t step) {
   if (step == step_ + 1 && !staged_.empty()) {
     kept_ = std::exchange(staged_, {});
     ++step_;
+  } else {
+    for (auto& [what, block] : restored_)
+      kept_.erase(what);
   }
+  restored_.clear();
   staged_.clear();
   if (step == step_)
     return caf::none;
@@ -27,6 +31,7 @@ void kept_values::forget(uint64_t step) {
   step_ = step;
   kept_.clear();
   staged_.clear();
+  restored_.clear();
 }
 
 } // namespace ringmaster::training

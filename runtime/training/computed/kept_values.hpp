@@ -38,14 +38,15 @@ public:
   using parts = std::map<kept_part, block_pointer>;
 
   /// Step `step` is about to run: it begins with what the step before it has made, or, when it runs once more, with
-  /// what it began with. Errors: invalid_argument, where neither is there.
+  /// what it began with, but for what came from elsewhere: other ranks may need other parts. Errors: invalid_argument,
+  /// where neither is there.
   caf::error begin(uint64_t step);
   /// Of what the step begins with; null: it is not here.
   block_pointer find(const kept_part& what) const;
   /// What the step has made.
   void stage(const kept_part& what, block_pointer x) { staged_[what] = std::move(x); }
   /// What the step begins with comes from elsewhere.
-  void restore(const kept_part& what, block_pointer x) { kept_[what] = std::move(x); }
+  void restore(const kept_part& what, block_pointer x) { kept_[what] = restored_[what] = std::move(x); }
   /// All of it does.
   void forget(uint64_t step);
 
@@ -57,7 +58,7 @@ public:
 
 private:
   uint64_t step_ = 0;
-  parts kept_, staged_;
+  parts kept_, staged_, restored_; ///< The latter are among those that are kept.
 };
 
 } // namespace ringmaster::training

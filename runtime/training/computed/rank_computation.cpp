@@ -35,11 +35,14 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
   auto made = store_.make(used + spare, used);
   if (made)
     return made;
-  return make_error(errc::out_of_memory, fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More "
-                                                     "would be there with a larger --device.memory-bytes, under a "
-                                                     "strategy that shards what takes it (zero3, fsdp, tensor, 1f1b), "
-                                                     "or with a smaller --micro-batch",
-                                                     used, text_of(what), store_.bytes_used(), render(made.error())));
+  constexpr std::string_view sharding[] = {"zero3", "fsdp", "hsdp", "tensor", "1f1b"};
+  const bool shards = job_.strategy != nullptr && std::ranges::count(sharding, job_.strategy->name) > 0;
+  return make_error(errc::out_of_memory,
+                    fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More would be there with a "
+                                "larger --device.memory-bytes, {}, or with a smaller --micro-batch",
+                                used, text_of(what), store_.bytes_used(), render(made.error()),
+                                shards ? "on more ranks"
+                                       : "under a strategy that shards what takes it (zero3, fsdp, tensor, 1f1b)"));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {

@@ -9,10 +9,14 @@ namespace ringmaster::training {
 
 namespace {
 
-bool can_train(const training_job& job, const model& m, uint32_t ranks) {
-  if (job.strategy->check(m, ranks))
+bool can_train(const training_job& job, const step_world& x) {
+  const auto m = step_shape(job, x);
+  if (job.strategy->check(m, x.ranks))
     return false;
-  const auto tensor = job.strategy->shape(m, ranks).tensor;
+  const auto samples = fewest_at_once(job, x);
+  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
+    return false;
+  const auto tensor = job.strategy->shape(m, x.ranks).tensor;
   return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
 }
 
@@ -52,10 +56,20 @@ std::string text_of(const told_sides& x) {
   return fmt::format("{}", fmt::join(parts, " x "));
 }
 
+uint64_t fewest_at_once(const training_job& job, const step_world& x) {
+  const auto m = step_shape(job, x);
+  auto result = m.global_batch;
+  const auto parts = job.strategy->shape(m, x.ranks).data;
+  for (uint32_t part = 0; part < parts; ++part)
+    for (auto& each : micro_batches(m, part, parts))
+      result = std::min(result, each.count());
+  return result;
+}
+
 step_world step_world_of(const training_job& job, uint32_t there) {
   for (auto& sides : wishes(sides_of(job.shape)))
     for (auto ranks = there; ranks > 0; --ranks)
-      if (can_train(job, step_shape(job, {ranks, sides}), ranks))
+      if (can_train(job, {ranks, sides}))
         return {ranks, sides};
   return {};
 }

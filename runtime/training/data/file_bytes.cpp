@@ -16,7 +16,7 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr size_t mapped_bytes_min = 1 << 20; ///< A process has some 65,000 mappings at most, and a folder more files.
+constexpr size_t mapped_bytes_min = 64 << 20; ///< More than any of the usual image files has.
 
 caf::error unreadable(const std::filesystem::path& file, const char* why) {
   return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", file.string(), why));

@@ -9,8 +9,8 @@
 
 namespace ringmaster::training {
 
-/// What a file holds, to be read only. A large one is mapped, so that the processes of a host share its pages: nobody
-/// may cut it while this lives.
+/// What a file holds, to be read only, as it was just then. One of 64 MiB or more is mapped, so that the processes of a
+/// host share its pages: nobody may write to it, or cut it, while this lives.
 class file_bytes {
 public:
   /// Errors: io_error, naming the file.

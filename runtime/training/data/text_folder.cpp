@@ -6,8 +6,10 @@
 #include "runtime/training/data/mixed_bits.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 namespace ringmaster::training {
 
@@ -58,6 +60,16 @@ std::string why_no_text(std::span<const std::byte> bytes) {
   return text.find('\0') != text.npos || !is_utf8(text) ? "it is no text (UTF-8)" : "";
 }
 
+/// "; left out: a.bin: it is no text (UTF-8), and 3 more"; empty: nothing.
+std::string text_of_skipped(const std::vector<std::string>& all) {
+  constexpr size_t shown = 3;
+  if (all.empty())
+    return "";
+  const std::span some{all.data(), std::min(shown, all.size())};
+  return fmt::format("; left out: {}{}", fmt::join(some, "; "),
+                     all.size() > shown ? fmt::format("; and {} more", all.size() - shown) : "");
+}
+
 /// Gives each side one file at least.
 void divide(std::vector<text_file> files, uint64_t seed, double part, text_folder& target) {
   auto number = [&](const text_file& x) { return number_of(x.name, seed); };
@@ -96,8 +108,9 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
       files.push_back({name, std::make_shared<const file_bytes>(std::move(*content))});
   }
   if (files.size() < 2)
-    return invalid(fmt::format("{}: there must be two files of text at least, since some are held out, and there {}",
-                               folder.string(), files.empty() ? "is none" : "is only " + files.front().name));
+    return invalid(fmt::format("{}: there must be two files of text at least, since some are held out, and there {}{}",
+                               folder.string(), files.empty() ? "is none" : "is only " + files.front().name,
+                               text_of_skipped(result.skipped)));
   divide(std::move(files), seed, held_out_part, result);
   return result;
 }

@@ -184,6 +184,65 @@ TEST_CASE("a training begins as soon as another one has ended, and finds the dev
   }
 }
 
+TEST_CASE("a device that another program has taken meanwhile is left to it, and another one taken, if there is any") {
+  for (uint32_t devices : {2u, 3u}) {
+    CAPTURE(devices);
+    simulated_cluster cluster{training_devices(devices)};
+    simulated_training run{cluster, small_job("ddp", 4, 6, 6), 2, 2};
+    gpu_sim::DeviceId taken;
+    taken.set_value(run.settings.devices[1].value);
+    proto::AllocateRequest some;
+    some.set_bytes(1 << 12);
+    CHECK(!error_in(cluster.ask_coordinator<proto::AllocateResponse>(taken, some)));
+    run.run();
+    CHECK(run.notes_with("cannot join: ") == 1);
+    if (devices == 2)
+      CHECK(contains(run.problem(), "1 of 2 devices are free: others were taken meanwhile, or lost"));
+    else
+      CHECK(run.problem() == "");
+  }
+}
+
+TEST_CASE("where those that are left have no room for a step it waits for others, and the model is kept") {
+  constexpr uint64_t steps = 3, batch = 6;
+  constexpr uint32_t layers = 6;
+  auto bytes_peak = [&](uint32_t ranks) {
+    simulated_cluster cluster{training_devices(ranks)};
+    simulated_training run{cluster, small_job("1f1b", layers, batch, 1), ranks, 1};
+    run.run();
+    return run.reports.at(0).bytes_peak;
+  };
+  const auto room = (bytes_peak(3) + 3 * bytes_peak(2)) / 4; // what is free lies in pieces
+  REQUIRE(bytes_peak(3) < room);
+  REQUIRE(room < bytes_peak(2));
+  const auto alone = weights_alone(batch, steps, layers);
+  for (uint32_t devices : {3u, 4u}) {
+    CAPTURE(devices);
+    simulated_cluster cluster{training_devices(devices)};
+    simulated_training run{cluster, small_job("1f1b", layers, batch, 1), 3, steps};
+    std::vector<model_image> images;
+    run.settings.memory_bytes = room;
+    run.settings.mirror = true;
+    run.settings.image_every = steps;
+    run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
+    run.start();
+    run.run_steps(1);
+    run.run_messages(20);
+    run.kill(2); // the others keep their places
+    run.finish();
+    if (devices == 3) {
+      CHECK(contains(run.problem(), "cannot be run by 2 ranks: rank "));
+      CHECK(contains(run.problem(), " are not there: "));
+      REQUIRE(images.size() == 1);
+      CHECK(images[0].step == run.reports.size());
+      continue;
+    }
+    REQUIRE(run.problem() == "");
+    for (uint32_t layer = 0; layer < layers; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
+}
+
 TEST_CASE("what all ranks have begun together is called together, and a rank alone calls nothing") {
   constexpr int steps = 3;
   const auto alone = weights_alone(6, steps, 8, "ddp-overlap");

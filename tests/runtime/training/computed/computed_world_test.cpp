@@ -2,6 +2,7 @@
 #include "messages/errc.hpp"
 #include "runtime/training/computed/column_shards.hpp"
 #include "runtime/training/computed/step_world.hpp"
+#include "tests/support/training/sociable_layer.hpp"
 #include "tests/support/training/trained_model.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
@@ -162,6 +163,19 @@ TEST_CASE("of the ranks that are left as many train as can, as they were told wh
   CHECK(found("1f1b", {2, 2}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
   CHECK(found("hsdp", {.shard_ranks = 4}, 3) == "3: 3 that share the model");
   CHECK(found("ddp", {}, 0) == "0: ");
+}
+
+TEST_CASE("of the ranks that are left so many train that no layer learns of fewer samples than it can") {
+  auto ranks = [](std::string_view strategy, uint64_t micro_batch, uint32_t there) {
+    auto job = small_job(strategy, 4, 16, micro_batch);
+    job.layers[2] = std::make_shared<test::sociable_layer>(job.layers[2]);
+    return step_world_of(job, there).ranks;
+  };
+  CHECK(ranks("ddp-accumulate", 2, 4) == 4);
+  CHECK(ranks("ddp-accumulate", 2, 3) == 2); // of three one has 2, 2 and 1
+  CHECK(ranks("ddp-accumulate", 3, 3) == 3);
+  CHECK(ranks("ddp", 16, 16) == 8);
+  CHECK(ranks("ddp-accumulate", 1, 4) == 0);
 }
 
 TEST_CASE("what a rank works on at once is all that it has, however many are left, unless that is told") {

@@ -155,7 +155,7 @@ TEST_CASE_FIXTURE(texts, "text data: a folder with nothing known in it says what
                      "data_batch_1.bin to data_batch_5.bin", "(CIFAR-10)", "or else files of text"})
     check_refused({}, errc::invalid_argument, part);
   write("only.txt", "text");
-  check_refused({}, errc::invalid_argument, "and there is only only.txt");
+  check_refused({}, errc::invalid_argument, "and there is only only.txt; left out: image.png: it is no text (UTF-8)");
 }
 
 TEST_CASE_FIXTURE(texts, "text data: what cannot be is refused with a sentence") {
