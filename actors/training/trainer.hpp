@@ -225,7 +225,7 @@ private:
   trainer_settings settings_;
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
-  uint32_t world_ = 0, wanted_ = 0, next_place_ = 0;
+  uint32_t world_ = 0, wanted_ = 0;
   told_sides sides_;  ///< Of the step.
   uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;

@@ -43,7 +43,9 @@ void trainer_state::leave_out(const member& each, const std::string& why) {
 }
 
 void trainer_state::add(device_id device) {
-  const auto place = next_place_++;
+  uint32_t place = 0; // the first that is free: of one that was lost, whose parts are needed there
+  while (std::ranges::count(members_, place, &member::place) > 0)
+    ++place;
   if (!settings_.starts_ranks) {
     members_.push_back({.device = device, .place = place});
     return;
@@ -94,7 +96,8 @@ void trainer_state::refuse(std::vector<member>::iterator which, const caf::error
   const bool taken = settings_.starts_ranks && code_of(problem) == errc::out_of_memory; // by another program, just now
   if (now_ == phase::gathering && !lost && !taken && lost_.empty())                     // so would any other be
     return end_run(problem);
-  settings_.watcher.note(fmt::format("{} cannot join: {}", ringmaster::text_of(which->device), render(problem)));
+  settings_.watcher.note(fmt::format("{} cannot join: {}{}", ringmaster::text_of(which->device),
+                                     taken ? "another program has memory there: " : "", render(problem)));
   leave_out(*which, render(problem));
   members_.erase(which);
   ++may_return_;
@@ -186,18 +189,25 @@ void trainer_state::look_for_devices() {
     return;
   looking_ = true;
   proto::ClusterInfoRequest free;
-  free.set_free_max(wanted_ + static_cast<uint32_t>(lost_.size())); // some of them may be known
+  const auto most = wanted_ + static_cast<uint32_t>(lost_.size()); // some of them may be known
+  free.set_free_max(most);
   self->request(settings_.coordinator, settings_.operation_limit, free)
     .then(
-      [this](const proto::ClusterInfo& x) {
+      [this, most](const proto::ClusterInfo& x) {
         looking_ = false;
+        const auto before = members_.size();
         for (auto& each : x.devices()) {
           const device_id id{each.metadata().deviceid().value()};
           const bool known = std::ranges::find(members_, id, &member::device) != members_.end() || lost_.count(id) != 0;
           if (!known && members_.size() < wanted_ && now_ != phase::over)
             add(id);
         }
-        if (std::exchange(lacks_devices_, false) && now_ == phase::gathering && members_.size() < wanted_)
+        lacks_devices_ = lacks_devices_ && now_ == phase::gathering && members_.size() < wanted_;
+        if (!lacks_devices_)
+          return;
+        if (members_.size() > before || most < wanted_ + lost_.size()) // there may be more
+          look_for_devices();
+        else
           end_run(make_error(errc::too_few_devices,
                              fmt::format("{} of {} are free: others were taken meanwhile, or lost", members_.size(),
                                          counted(wanted_, "device"))));

@@ -56,7 +56,7 @@ struct run_watcher {
   std::function<void(const std::string&)> note = [](auto&) {};
   /// Of a run that ends before its end, before it returns why: what was done of it.
   std::function<void(const run_outcome&, const caf::error& why)> broken_off = [](auto&, auto&) {};
-  /// Asked some ten times a second: whether to end before the end.
+  /// Asked some ten times a second: whether to end before the end; from then on it says so each time.
   std::function<bool()> stops = [] { return false; };
 };
 

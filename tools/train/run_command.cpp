@@ -111,7 +111,7 @@ class run_call final : public configured_call {
     if (!group)
       return std::move(group.error());
     auto found = train_together(system, **group, what, watcher);
-    if (found && !leads() && ending_signal() != 0) { // the others may go on for long
+    if (found && !leads() && told_to_end_) { // the others may go on for long
       fmt::print(err, "ringmaster train: rank {} was told to end, and leaves\n", launched_->rank);
       return found;
     }
@@ -206,7 +206,7 @@ class run_call final : public configured_call {
     result.broken_off = [this, &to, &what](const run_outcome& x, const caf::error& why) {
       tell_part(to, what, x, why);
     };
-    result.stops = [] { return ending_signal() != 0; };
+    result.stops = [this] { return told_to_end_ = told_to_end_ || ending_signal() != 0; };
     return result;
   }
 
@@ -243,6 +243,7 @@ class run_call final : public configured_call {
   std::map<uint64_t, step_report> steps_;
   std::set<uint64_t> done_again_; ///< The first steps behind those that the run went back over.
   std::vector<std::string> notes_;
+  bool told_to_end_ = false; ///< By a signal.
   std::chrono::steady_clock::time_point began_;
 };
 

@@ -47,6 +47,8 @@ public:
   void stage(const kept_part& what, block_pointer x) { staged_[what] = std::move(x); }
   /// What the step begins with comes from elsewhere.
   void restore(const kept_part& what, block_pointer x) { kept_[what] = restored_[what] = std::move(x); }
+  /// What is kept lies elsewhere now.
+  void replace(const kept_part& what, block_pointer x) { kept_[what] = std::move(x); }
   /// All of it does.
   void forget(uint64_t step);
 

@@ -26,7 +26,26 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
 caf::error rank_computation::begin_step(uint64_t step) {
   losses_ = {};
   strays_at_ = no_layer;
-  return kept_.begin(step);
+  const bool again = step == kept_.step();
+  if (auto problem = kept_.begin(step))
+    return problem;
+  return again ? pack() : caf::none;
+}
+
+caf::error rank_computation::pack() {
+  std::vector<std::pair<kept_part, std::vector<std::byte>>> all;
+  for (auto& [what, block] : kept_.kept()) {
+    all.emplace_back(what, std::vector<std::byte>{block->data, block->data + block->bytes});
+    kept_.replace(what, nullptr);
+  }
+  for (auto& [what, bytes] : all) {
+    auto room = store_.make(bytes.size(), bytes.size());
+    if (!room)
+      return room.error();
+    std::memcpy((*room)->data, bytes.data(), bytes.size());
+    kept_.replace(what, std::move(*room));
+  }
+  return caf::none;
 }
 
 caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used) {

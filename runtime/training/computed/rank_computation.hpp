@@ -18,7 +18,7 @@ public:
   /// The first layer that has had an output in this step which is no finite number; `no_layer`: none has.
   uint32_t strays_at() const { return strays_at_; }
 
-  /// Errors: those of kept_values::begin.
+  /// A step that runs once more finds all that is free in one piece. Errors: those of kept_values::begin.
   caf::error begin_step(uint64_t step);
   /// Whether a part that the operation loads is neither kept nor a first weight, and has to come from elsewhere: which.
   std::vector<kept_part> missing(const pending& x) const;
@@ -48,6 +48,8 @@ public:
   void complete(pending& x, block_pointer result);
 
 private:
+  /// One behind the other, what is kept: an attempt with other ranks may have left it in the way of this one.
+  caf::error pack();
   uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
   caf::expected<block_pointer> room_for(const value_tag& what, uint64_t used);
   /// Column shards lie between each other in the whole, and one behind the other when they move.
