@@ -159,7 +159,7 @@ std::string report_of(const failure_findings& found) {
   for (auto& each : found.recoveries)
     text += line_of(x, each);
   if (found.cheaper)
-    text += fmt::format("With {} that stand by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs "
+    text += fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs "
                         "included\n",
                         counted(found.cheaper->spares, "host"), found.cheaper->spares,
                         part_text(found.cheaper->goodput), found.cheaper->gpu_hours);

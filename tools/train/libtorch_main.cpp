@@ -21,19 +21,19 @@ caf::expected<model_layers> make_perceptron(const data_set& data, const model_wi
 
 /// A model that takes images of one size.
 template <model_layers (*Make)()>
-caf::expected<model_layers> make_for(const char* name, const data_set& data, sample_shape shape) {
+caf::expected<model_layers> make_for(const char* name, const data_set& data, sample_shape shape, const char* found_in) {
   if (data.shape() != shape || data.label_count() > 10)
-    return invalid(fmt::format("{} takes images of {} with 10 labels, and {} has {} with {}", name, shape.text(),
-                               data.name(), data.shape().text(), data.label_count()));
+    return invalid(fmt::format("{} takes images of {} with 10 labels, and {} has {} with {}: {}", name, shape.text(),
+                               data.name(), data.shape().text(), data.label_count(), found_in));
   return Make();
 }
 
 caf::expected<model_layers> make_lenet(const data_set& data, const model_wishes&) {
-  return make_for<lenet>("lenet", data, {1, 28, 28});
+  return make_for<lenet>("lenet", data, {1, 28, 28}, "MNIST's files have such (--data DIR), and drawn digits are such");
 }
 
 caf::expected<model_layers> make_resnet9(const data_set& data, const model_wishes&) {
-  return make_for<resnet9>("resnet9", data, {3, 32, 32});
+  return make_for<resnet9>("resnet9", data, {3, 32, 32}, "CIFAR-10's binary files have such (--data DIR)");
 }
 
 caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes& wishes) {

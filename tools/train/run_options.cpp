@@ -83,6 +83,7 @@ void run_options::add_to(option_table& table) {
   ranks = 0; // not told
   trained.global_batch = 64;
   data_option = "--data-ranks";
+  table.form("[options]");
   table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
               "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
               "others begin that again. The models:\n\n"

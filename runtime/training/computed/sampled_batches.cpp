@@ -19,9 +19,16 @@ void sampled_batches::fill(uint64_t step, range samples, std::span<float> inputs
 }
 
 remembered_data::remembered_data(std::shared_ptr<const data_set> of)
-  : of_(std::move(of)), all_(std::make_unique<remembered[]>(of_->count())) {}
+  : of_(std::move(of)), count_(static_cast<uint32_t>(std::min<uint64_t>(
+                          of_->count(), bytes_max / (of_->shape().elements() * sizeof(float) + sizeof(remembered))))),
+    all_(std::make_unique<remembered[]>(count_)) {}
 
 void remembered_data::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
+  if (sample >= count_) {
+    if (auto problem = of_->fill({&sample, 1}, input, labels))
+      throw std::logic_error{render(problem)};
+    return;
+  }
   auto& its = all_[sample];
   std::call_once(its.made, [&] {
     its.input.resize(shape().elements());

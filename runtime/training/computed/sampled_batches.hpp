@@ -22,7 +22,8 @@ private:
   mutable sampler order_;
 };
 
-/// Samples of another set that cost much to make, each made once: 4 bytes an element that was wanted.
+/// Samples of another set that cost much to make: the first of them, as many as 256 MiB hold, are made once each, 4
+/// bytes an element; all others whenever they are wanted.
 class remembered_data final : public data_set {
 public:
   explicit remembered_data(std::shared_ptr<const data_set> of);
@@ -41,7 +42,10 @@ private:
     std::vector<float> input;
     std::vector<uint32_t> labels;
   };
+  static constexpr uint64_t bytes_max = UINT64_C(256) << 20;
+
   std::shared_ptr<const data_set> of_;
+  uint32_t count_; ///< That are remembered.
   std::unique_ptr<remembered[]> all_;
 };
 

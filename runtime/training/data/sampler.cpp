@@ -17,8 +17,8 @@ caf::expected<sampler> sampler::of(const sampler_options& opts) {
     return invalid(fmt::format("a batch of {} cannot be taken from {}: each must be one at least",
                                counted(opts.global_batch, "sample"), counted(opts.samples, "sample")));
   if (opts.last == short_batch::dropped && opts.global_batch > opts.samples)
-    return invalid(fmt::format("there are {}, which never fill a batch of {}: take smaller batches",
-                               counted(opts.samples, "sample"), opts.global_batch));
+    return invalid(fmt::format("{} never fill a batch of {}: take smaller batches", counted(opts.samples, "sample"),
+                               opts.global_batch));
   return sampler{opts};
 }
 

@@ -211,7 +211,7 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--samples", "600", "--data", "/nowhere"},
        "--samples: of drawn digits, and --data has as many as its files hold");
   says({"--global-batch", "1"}, "there is none for each of 2 ranks");
-  says({"--samples", "20"}, "there are 20 samples, which never fill a batch of 64: take smaller batches\n");
+  says({"--samples", "20"}, "20 samples never fill a batch of 64: take smaller batches\n");
 }
 
 TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
