@@ -205,7 +205,7 @@ void trainer_state::run(exchange_desk::exchange all) {
 }
 
 void trainer_state::failed(const rank_failed& x) {
-  if (!is_current(x.attempt))
+  if (!is_current(x.attempt) || ending_) // for what another one has said, maybe
     return;
   const auto why = error_from_wire(x.code, fmt::format("step {}: {}", step_, x.why));
   const bool others_may_come = world_ < wanted_ && (settings_.starts_ranks || may_return_ > 0);

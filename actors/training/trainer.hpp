@@ -247,6 +247,7 @@ private:
   std::string latest_problem_;
   model_image image_;                  ///< The latest. Where it is of the step, what ranks miss may come from it.
   uint64_t shown_ = 0;                 ///< The step of the latest that the watcher has, or had.
+  uint64_t image_asked_in_ = 0;        ///< The latest attempt before which one was asked for once more.
   bool joins_ = false;                 ///< New ranks are ready: they come in behind this step.
   bool looking_ = false;               ///< For devices.
   bool lacks_devices_ = false;         ///< For the first step: others have taken some meanwhile.

@@ -101,7 +101,8 @@ void trainer_state::go_on(uint64_t attempt) {
   find_model();
   if (step_ == settings_.steps)
     return finish();
-  if (image_.step != step_ || (shows_model_of(step_) && shown_ != step_))
+  const bool lacks_image = image_.step != step_ || (shows_model_of(step_) && shown_ != step_);
+  if (std::exchange(image_asked_in_, attempt_) != attempt_ && lacks_image)
     keep_model(); // whoever was lost may have been asked for a part of it
   begin_step();
 }

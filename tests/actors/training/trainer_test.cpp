@@ -38,6 +38,21 @@ coordinator_actor counting(simulated_cluster& cluster, std::vector<int>& collect
   });
 }
 
+/// Others, which end before step 2.
+class ending_samples final : public batch_source {
+public:
+  explicit ending_samples(std::shared_ptr<const batch_source> of) : of_(std::move(of)) {}
+
+  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+    if (step == 2)
+      throw std::runtime_error{"there are no samples of step 2"};
+    of_->fill(step, samples, inputs, labels);
+  }
+
+private:
+  std::shared_ptr<const batch_source> of_;
+};
+
 } // namespace
 
 TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
@@ -240,6 +255,28 @@ TEST_CASE("where those that are left have no room for a step it waits for others
     REQUIRE(run.problem() == "");
     for (uint32_t layer = 0; layer < layers; ++layer)
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
+}
+
+TEST_CASE(
+  "where ranks cannot go on, however many say so at once, the run ends with the model as it was before the step") {
+  for (const std::string strategy : {"ddp", "1f1b"}) {
+    CAPTURE(strategy);
+    simulated_cluster cluster{training_devices(2)};
+    auto job = small_job(strategy, 4, 6, 3);
+    job.data = std::make_shared<ending_samples>(std::move(job.data));
+    simulated_training run{cluster, std::move(job), 2, 5};
+    std::vector<model_image> images;
+    run.settings.image_every = 5;
+    run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
+    run.run();
+    CHECK(contains(run.problem(), "there are no samples of step 2"));
+    CHECK(run.notes_with("cannot be kept") == 0);
+    REQUIRE(images.size() == 1);
+    CHECK(images[0].step == 2);
+    const auto alone = weights_alone(6, 2, 4);
+    for (uint32_t layer = 0; layer < 4; ++layer)
+      CHECK(distance(run.weights_in(images[0], layer), alone[layer]) < 1e-12);
   }
 }
 
