@@ -176,10 +176,12 @@ caf::error active_run::play(process_group& group) {
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
     return make_error(code_of(*trainer_ended), fmt::format("the run has ended: {}", render(*trainer_ended)));
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
-    return make_error(errc::device_lost,
-                      fmt::format("rank 0 has the trainer, and is gone, so the run ends: {}. From checkpoints, if it "
-                                  "wrote any, another run goes on (--checkpoint DIR --resume)",
-                                  render(*trainer_ended)));
+    return make_error(
+      errc::device_lost,
+      fmt::format("rank 0 has the trainer, and is gone, or has taken this process for gone: {}. Where the "
+                  "run has ended with it, and wrote checkpoints, another run goes on (--checkpoint DIR "
+                  "--resume)",
+                  render(*trainer_ended)));
   return trainer_ended ? caf::error{} : mine.problem(); // the run has come to its end without it
 }
 
