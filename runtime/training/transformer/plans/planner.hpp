@@ -49,7 +49,7 @@ class found_plans;
 /// parallelism, ZeRO stage, FSDP; in closed form. Whoever runs them, and in whatever order, the result is the same.
 class plan_search {
 public:
-  static constexpr size_t parts = 16;
+  static constexpr size_t parts = 64;
 
   /// The `count` best are wanted, by time, then by memory. The question outlives the search.
   explicit plan_search(const plan_question& asked, size_t count = 10);
