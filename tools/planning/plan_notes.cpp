@@ -31,7 +31,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
       fmt::format("no training of a model {} experts in {} was fitted to: its rate is that of models {} them{}",
                   experts ? "with" : "without", name_of(how.computed_in), experts ? "without" : "with",
                   experts ? ""
-                          : ", and Megatron-LM's own of GPT-3 175B on 96 and 4,608 H100 took 1.2 times as "
+                          : ", and Megatron-LM's own of GPT-3 175B on 96 and 4,608 H100 took, in 2024, 1.2 times as "
                             "long as told here"));
   if (calibrated && experts && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
     to.push_back(
