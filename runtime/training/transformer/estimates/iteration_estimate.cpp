@@ -214,8 +214,7 @@ double update_time(const gpu_system& on, const parallel_setting& how, const rank
   auto updated = [&](double parameters, uint32_t sharing) { // by one of those that share them
     return parameters / (how.shard > 0 || how.zero > 0 ? sharing : 1);
   };
-  const auto parameters = updated(x.dense, how.shard > 0 ? how.sharers() : how.replicas())
-                          + updated(x.experts, how.expert_sharers());
+  const auto parameters = updated(x.dense, how.weight_sharers()) + updated(x.experts, how.expert_sharers());
   return how.copies() * parameters * update_seconds(on, how);
 }
 

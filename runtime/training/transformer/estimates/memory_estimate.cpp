@@ -162,7 +162,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto parameters = parts.of(has, how);
   const auto held = held_by(how, stage);
   memory_parts x;
-  add_states(x, how.copies() * parameters.dense, how.shard > 0 ? how.sharers() : how.replicas(), how);
+  add_states(x, how.copies() * parameters.dense, how.weight_sharers(), how);
   add_states(x, how.copies() * parameters.experts, how.expert_sharers(), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;

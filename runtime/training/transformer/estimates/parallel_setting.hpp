@@ -19,6 +19,8 @@ enum class pipeline_schedule : uint8_t {
   dualpipe
 };
 
+inline constexpr size_t pipeline_schedules = 7;
+
 /// The strategy's name: gpipe, 1f1b, ...
 std::string_view name_of(pipeline_schedule x);
 
@@ -72,6 +74,8 @@ struct parallel_setting {
   uint32_t expert_replicas() const { return std::max(1u, shape.tensor * replicas() / expert); }
   /// Of the replicas, those that share their weights fully; groups of them have copies (HSDP).
   uint32_t sharers() const { return std::min(shard, replicas()); }
+  /// Ranks among which weights, gradients or states are divided, where they are.
+  uint32_t weight_sharers() const { return shard > 0 ? sharers() : replicas(); }
   /// Of the ranks that have the same experts, those that share them fully: all, or, where experts go along with the
   /// other weights, the group that shares those.
   uint32_t expert_sharers() const { return expert_goes_along() ? sharers() * shape.tensor : expert_replicas(); }

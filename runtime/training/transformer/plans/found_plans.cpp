@@ -15,6 +15,12 @@ bool faster(const planned& a, const planned& b) {
   return std::pair{a.cost.seconds, a.cost.memory_bytes} < std::pair{b.cost.seconds, b.cost.memory_bytes};
 }
 
+/// Twice the context's ranks with twice the samples in a micro-batch are the same work, and the same memory.
+bool same_work(const planned& a, const planned& b) {
+  return a.how.context != b.how.context && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
+         && std::abs(a.cost.memory_bytes / b.cost.memory_bytes - 1) < nearly;
+}
+
 /// Keeps the first `most` in order; of those that are the same, the one that was found first.
 void keep(std::vector<planned>& all, const planned& x, size_t most) {
   if (all.size() == most && !faster(x, all.back()))
@@ -32,13 +38,10 @@ void keep(std::vector<planned>& all, const planned& x, size_t most) {
 
 } // namespace
 
-bool same_work(const planned& a, const planned& b) {
-  return a.how.context != b.how.context && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
-         && std::abs(a.cost.memory_bytes / b.cost.memory_bytes - 1) < nearly;
-}
-
 size_t found_plans::family_of(const parallel_setting& how) {
-  return how.shard == 0 ? static_cast<size_t>(how.schedule) : how.shard == how.replicas() ? schedules : schedules + 1;
+  return how.shard == 0                ? static_cast<size_t>(how.schedule)
+         : how.shard == how.replicas() ? pipeline_schedules
+                                       : pipeline_schedules + 1;
 }
 
 void found_plans::note(const planned& x) {

@@ -15,8 +15,8 @@ public:
   found_plans(const gpu_system& on, size_t count) : on_(on), count_(count) {}
 
   void note(const planned& x);
-  /// Of another search for the same, behind this one's. Plans that are the same work, see `same_work`, are in one of
-  /// both.
+  /// Of another search for the same, behind this one's. Plans that are the same work, with more or fewer of the
+  /// context's ranks, are in one of both.
   void add(const found_plans& x);
 
   uint64_t evaluated() const { return all_.evaluated; }
@@ -24,19 +24,15 @@ public:
   transformer_plans take();
 
 private:
-  static constexpr size_t schedules = 7;
-
   void note_too_large(const planned& x);
   void note_pareto(const planned& x);
   static size_t family_of(const parallel_setting& how);
 
   const gpu_system& on_;
   size_t count_;
-  std::array<std::vector<planned>, schedules + 2> families_; ///< The fastest of each schedule, of FSDP and of HSDP.
+  std::array<std::vector<planned>, pipeline_schedules + 2>
+    families_; ///< The fastest of each schedule, of FSDP and of HSDP.
   transformer_plans all_;
 };
-
-/// Twice the context's ranks with twice the samples in a micro-batch are the same work, and the same memory.
-bool same_work(const planned& a, const planned& b);
 
 } // namespace ringmaster::training

@@ -15,7 +15,7 @@ constexpr size_t fsdp = 4, hsdp = 5; ///< As in shardings.
 
 shape_search::shape_search(const plan_question& asked, found_plans& found)
   : m_(asked.trained), on_(asked.system), filter_(asked.filter), found_(found) {
-  for (size_t i = 0; i < schedules; ++i)
+  for (size_t i = 0; i < pipeline_schedules; ++i)
     for (size_t k = 0; k < shardings.size(); ++k)
       taken_[i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k]);
 }

@@ -16,8 +16,6 @@ public:
   void try_shape(const parallel_setting& shape);
 
 private:
-  static constexpr size_t schedules = 7;
-
   void try_schedules();
   /// Experts' positions move behind other micro-batches' work there.
   void try_hiding(pipeline_schedule schedule, uint32_t chunks);
@@ -38,7 +36,7 @@ private:
   const gpu_system& on_;
   const plan_filter& filter_;
   found_plans& found_;
-  std::array<std::array<bool, shardings.size()>, schedules> taken_{}; ///< By the filter.
+  std::array<std::array<bool, shardings.size()>, pipeline_schedules> taken_{}; ///< By the filter.
   parallel_setting how_;
   micro_batch_times times_;
 };
