@@ -137,6 +137,7 @@ void active_run::save(const model_image& x, const std::string& next) {
   const bool ends = stopped_ || x.step % outcome_.steps_an_epoch != 0;
   if (!problem && ends)
     watcher_.note(fmt::format("the model as of step {} is in {}", x.step, directory_.file_of(x.step).string()));
+  outcome_.not_kept = problem;
   if (!problem)
     return;
   const auto why = render(problem);

@@ -77,6 +77,7 @@ struct run_outcome {
   double step_seconds = 0;                 ///< The median of all steps behind the first epoch, where there are any.
   std::shared_ptr<const training_job> job; ///< As it was trained.
   model_image image;                       ///< The model behind the last step.
+  caf::error not_kept;                     ///< Why that is in no checkpoint, where it should be.
 };
 
 /// Whether data, model, strategy and ranks are there, and go together; `train` asks it first. Errors: invalid_argument.

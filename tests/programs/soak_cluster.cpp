@@ -1,4 +1,5 @@
 #include "tests/programs/soak_cluster.hpp"
+#include "tests/support/file_content.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -16,12 +17,6 @@ namespace {
 int status_of(pid_t process) {
   int status = 0;
   return ::waitpid(process, &status, WNOHANG) == process ? status : -1;
-}
-
-std::string text_of(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  return text.str();
 }
 
 std::string end_text(int status) {
@@ -158,7 +153,7 @@ void soak_cluster::look_for_end(member& x) {
   if (status == -1)
     return;
   fmt::print("LOST: {} ended {} though nobody had ended it; it said:\n{}", x.name, end_text(status),
-             text_of(fmt::format("{}/{}.log", scratch_.path(), x.name)));
+             test::content_of(fmt::format("{}/{}.log", scratch_.path(), x.name)));
   ++counts_.lost;
   x.goes_on.reset();
   x.replaced = steady::now();

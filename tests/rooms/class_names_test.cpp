@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -154,9 +152,8 @@ TEST_CASE("class names: no class is defined twice in one namespace") {
          std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
       if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")
         continue;
-      std::ostringstream text;
-      text << std::ifstream{entry.path()}.rdbuf();
-      names.read(text.str(), std::filesystem::relative(entry.path(), RINGMASTER_SOURCE_DIR).string());
+      names.read(test::content_of(entry.path()),
+                 std::filesystem::relative(entry.path(), RINGMASTER_SOURCE_DIR).string());
     }
   CHECK(names.count() > 300);
   CHECK(names.defined_twice() == "");

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "tests/support/file_content.hpp"
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -31,9 +31,7 @@ inline bool is_source(const std::string& path) {
 }
 
 inline std::string text_of_file(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream{house_root / path}.rdbuf();
-  return text.str();
+  return content_of(house_root / path);
 }
 
 } // namespace ringmaster::test

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/processes/child_process.hpp"
 #include "tests/support/records.hpp"
 
@@ -41,11 +42,6 @@ inline void leave_closed(const std::filesystem::path& dir) {
   REQUIRE(journal);
   for (uint64_t sequence = 1; sequence <= 200; ++sequence)
     REQUIRE(!(*journal)->append(whole_operation(7, sequence)));
-}
-
-inline std::string contents(const std::filesystem::path& file) {
-  std::ifstream in{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 inline void replace(const std::filesystem::path& file, const std::string& bytes) {

@@ -6,59 +6,78 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
 
 namespace ringmaster {
 
 namespace {
 
-caf::error cannot_write(const std::string& file, const char* what) {
-  return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, std::strerror(errno)));
+namespace fs = std::filesystem;
+
+caf::error cannot_write(const std::string& file, const char* what, std::error_code why) {
+  return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, why.message()));
+}
+
+std::error_code last_error() {
+  return {errno, std::generic_category()};
+}
+
+std::error_code write_in_place(const fs::path& file, const std::string& text) {
+  auto* stream = std::fopen(file.c_str(), "wb");
+  if (stream == nullptr)
+    return last_error();
+  const auto written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+  const auto failure = written ? std::error_code{} : last_error();
+  return std::fclose(stream) != 0 && !failure ? last_error() : failure;
+}
+
+/// In place of a file that is there.
+std::error_code write_beside(const fs::path& file, const std::string& text) {
+  const fs::path draft = file.string() + ".new";
+  auto failure = write_in_place(draft, text);
+  std::error_code ignored;
+  if (!failure)
+    fs::permissions(draft, fs::status(file, ignored).permissions(), failure);
+  if (!failure)
+    fs::rename(draft, file, failure);
+  if (failure)
+    fs::remove(draft, ignored);
+  return failure;
+}
+
+/// Where there is no file, what is there is none (a pipe, a device), or nothing can be put beside it.
+std::error_code write_new(const fs::path& file, const std::string& text, bool something_is_there) {
+  const auto failure = write_in_place(file, text);
+  std::error_code ignored;
+  if (failure && !something_is_there)
+    fs::remove(file, ignored); // the part that had room
+  return failure;
 }
 
 } // namespace
 
 caf::error write_output_file(const std::string& file, const std::string& text, const char* what) {
-  auto failed = [&] { return cannot_write(file, what); };
-  auto* stream = std::fopen(file.c_str(), "wb");
-  if (stream == nullptr)
-    return failed();
-  auto written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
-  auto problem = written ? caf::error{} : failed();
-  if (std::fclose(stream) != 0 && !problem)
-    problem = failed();
-  return problem;
-}
-
-caf::error replace_file(const std::string& file, const std::string& text, const char* what) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  auto target = fs::exists(file, failure) ? fs::canonical(file, failure) : fs::path{file};
-  auto draft = target.string() + ".new";
-  if (auto problem = write_output_file(draft, text, what))
-    return problem;
   std::error_code ignored;
-  failure.clear(); // which says so of a file that is new
-  if (auto old = fs::status(target, ignored); fs::exists(old))
-    fs::permissions(draft, old.permissions(), failure);
-  if (!failure)
-    fs::rename(draft, target, failure);
-  if (!failure)
-    return caf::none;
-  fs::remove(draft, ignored);
-  return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, failure.message()));
+  const auto there = fs::status(file, ignored);
+  const auto target = fs::is_regular_file(there) ? fs::canonical(file, ignored) : fs::path{file};
+  const auto folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
+  const auto beside = fs::is_regular_file(there) && ::access(target.c_str(), W_OK) == 0
+                      && ::access(folder.c_str(), W_OK) == 0;
+  const auto failure = beside ? write_beside(target, text) : write_new(target, text, fs::exists(there));
+  return failure ? cannot_write(file, what, failure) : caf::error{};
 }
 
 caf::error try_output_file(const std::string& file, const char* what) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   const auto before = fs::status(file, ignored).type();
   if (before != fs::file_type::not_found && before != fs::file_type::regular && before != fs::file_type::directory)
     return caf::none; // opening a pipe would begin something
   auto* stream = std::fopen(file.c_str(), "ab");
   if (stream == nullptr)
-    return cannot_write(file, what);
+    return cannot_write(file, what, last_error());
   std::fclose(stream);
   if (before == fs::file_type::not_found)
     fs::remove(file, ignored);

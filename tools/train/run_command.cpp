@@ -143,6 +143,9 @@ class run_call final : public configured_call {
     for (auto& file : {opts_.svg, predicted ? opts_.trace : ""})
       if (!file.empty() && !opts_.json)
         fmt::print(to.out, "Wrote {}.\n", file);
+    if (found.not_kept)
+      return make_error(code_of(found.not_kept),
+                        fmt::format("the trained model is in no checkpoint: {}", render(found.not_kept)));
     return exit_ok;
   }
 

@@ -219,7 +219,7 @@ class tune_call final : public configured_call {
     if (opts_.write.empty())
       return exit_ok;
     auto changed = with_section(opts_.write, section);
-    if (auto problem = changed ? replace_file(opts_.write, *changed, "the configuration") : changed.error())
+    if (auto problem = changed ? write_output_file(opts_.write, *changed, "the configuration") : changed.error())
       return problem;
     fmt::print(to.out, "\nWrote section [costs] of {}.\n", opts_.write);
     return exit_ok;

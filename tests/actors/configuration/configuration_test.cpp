@@ -1,6 +1,7 @@
 #include "actors/configuration/configuration.hpp"
 
 #include "messages/errc.hpp"
+#include "tests/support/file_content.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/deep_to_string.hpp>
@@ -54,9 +55,9 @@ std::string refusal(const std::string& text, const args& arguments = {}) {
 }
 
 std::string source_text(const std::string& name) {
-  std::ifstream in{std::filesystem::path{RINGMASTER_SOURCE_DIR} / name};
-  REQUIRE(in);
-  return {std::istreambuf_iterator<char>{in}, {}};
+  auto text = test::content_of(std::filesystem::path{RINGMASTER_SOURCE_DIR} / name);
+  REQUIRE(!text.empty());
+  return text;
 }
 
 /// "section.key=value" for each line of the file that sets one.

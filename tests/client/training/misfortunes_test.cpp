@@ -67,6 +67,7 @@ TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one
   auto found = train(on.system(), on.coordinator(), settings, watcher);
   REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
   CHECK(losses == undisturbed);
+  CHECK(!found->not_kept); // the last one is
   check_found(said, "no checkpoint of step 40, and training goes on: ");
   check_found(said, "step-000040.safetensors: cannot be written: File too large after 1000 of ");
   check_found(said, "; what was there before stays; make room on the disk: the next one is due behind epoch 3\n");
@@ -77,6 +78,21 @@ TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one
   REQUIRE(before);
   REQUIRE(before->has_value());
   CHECK((*before)->image.step == 20);
+}
+
+TEST_CASE("a run whose last model is in no checkpoint ends with why") {
+  temporary_directory dir;
+  auto settings = digits_by("ddp", 2);
+  settings.epochs = 2;
+  settings.checkpoints = dir.path() / "model";
+  threaded_cluster on{2};
+  std::optional<file_size_limit> full;
+  run_watcher watcher;
+  watcher.epoch_done = [&](auto&) { full.emplace(1000); };
+  auto found = train(on.system(), on.coordinator(), settings, watcher);
+  full.reset();
+  REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
+  check_found(render(found->not_kept), "step-000040.safetensors: cannot be written: File too large");
 }
 
 TEST_CASE("data that cannot be read is told as the data's, with the sample") {

@@ -48,7 +48,7 @@ TEST_CASE("durable mark: no byte can change, go or come without being noticed") 
   temporary_directory dir;
   const auto file = dir.path() / durable_mark::file_name;
   REQUIRE(!durable_mark::open(dir.path())->raise(1234567));
-  const auto good = contents(file);
+  const auto good = content_of(file);
   auto is_corrupt = [&](const std::string& text) {
     replace(file, text);
     auto value = durable_mark::read(dir.path());

@@ -96,7 +96,7 @@ TEST_CASE("journal damage: no flipped byte in the log goes unnoticed or changes 
   temporary_directory dir;
   auto reported = leave_killed(dir.path(), 210);
   auto log = find_file(dir.path(), ".log");
-  auto good = contents(log);
+  auto good = content_of(log);
   auto history = (*journal_store::open_read_only(dir.path()))->read();
   REQUIRE(history);
   auto digest = *(*journal_store::open_read_only(dir.path()))->digest();
@@ -126,7 +126,7 @@ TEST_CASE("journal damage: a flipped byte in a table is corrupt") {
   temporary_directory dir;
   leave_closed(dir.path());
   auto table = find_file(dir.path(), ".sst");
-  auto bytes = contents(table);
+  auto bytes = content_of(table);
   for (auto at : {bytes.size() / 8, bytes.size() / 4, bytes.size() / 2}) {
     auto bad = bytes;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);

@@ -1,6 +1,7 @@
 #include "tools/bench/chart_command.hpp"
 
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -35,11 +36,7 @@ struct fixture {
     return run_command(chart_command(), args);
   }
 
-  std::string picture() const {
-    std::ostringstream text;
-    text << std::ifstream{svg}.rdbuf();
-    return text.str();
-  }
+  std::string picture() const { return content_of(svg); }
 };
 
 } // namespace

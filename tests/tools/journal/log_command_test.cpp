@@ -2,6 +2,7 @@
 
 #include "runtime/journal/journal_store.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/processes/child_process.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <vector>
 
 using namespace ringmaster;
@@ -128,9 +128,7 @@ TEST_CASE("log command: writes a trace") {
   auto result = run({(dir.path() / "journal").string(), "--trace", file, "--kind", "rank"});
   CHECK(result.code == 0);
   CHECK(contains(result.out, "Wrote 4 slices and 0 events of 4 records to " + file));
-  std::ifstream in{file};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  CHECK(contains(text, "\"all_reduce 1\""));
+  CHECK(contains(content_of(file), "\"all_reduce 1\""));
   auto nowhere = run({(dir.path() / "journal").string(), "--trace", (dir.path() / "no" / "trace").string()});
   CHECK(nowhere.code == 1);
   CHECK(contains(nowhere.err, "No such file"));

@@ -2,13 +2,11 @@
 
 #include "runtime/text/json/json_place.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
-
-#include <fstream>
-#include <sstream>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -78,9 +76,7 @@ TEST_CASE("layout command: --svg writes a picture") {
   auto end = laid_out(two_layers, {"--svg", file});
   CHECK(end.code == 0);
   CHECK(end.out == "Wrote " + file + ".\n");
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  CHECK(contains(text.str(), ">rank 7<"));
+  CHECK(contains(content_of(file), ">rank 7<"));
 }
 
 TEST_CASE("layout command: what cannot be is refused with a sentence") {

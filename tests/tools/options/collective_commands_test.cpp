@@ -1,3 +1,4 @@
+#include "tests/support/file_content.hpp"
 #include "tools/prove/draw_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
 #include "tools/tune/explain_command.hpp"
@@ -22,12 +23,6 @@ namespace {
 
 outcome run(tool_command (*which)(), const std::vector<std::string>& args) {
   return run_command(which(), args);
-}
-
-std::string content_of(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  return text.str();
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "tools/options/schedule_file.hpp"
 
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
@@ -48,9 +49,7 @@ public:
 
   std::string file() const { return (dir_.path() / "mine.json").string(); }
   void replace(const std::string& words, const std::string& with) {
-    std::stringstream text;
-    text << std::ifstream{file()}.rdbuf();
-    auto changed = text.str();
+    auto changed = content_of(file());
     auto at = changed.find(words);
     REQUIRE(at != std::string::npos);
     std::ofstream{file()} << changed.replace(at, words.size(), with);

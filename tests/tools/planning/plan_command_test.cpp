@@ -3,6 +3,7 @@
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/simulate/simulate_command.hpp"
@@ -29,11 +30,6 @@ std::string plan_refusal(const std::vector<std::string>& args) {
   CHECK(result.code == 2);
   CHECK(result.out.empty());
   return result.err;
-}
-
-std::string file_text(const std::string& file) {
-  std::ifstream in{file};
-  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 const json_value& member(const json_value& x, const std::string& name) {
@@ -194,7 +190,7 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
     const auto shown = plan(args);
     CHECK(shown.code == 0);
     CHECK(shown.out == alone.out);
-    const auto svg = file_text(picture), json = file_text(trace);
+    const auto svg = content_of(picture), json = content_of(trace);
     CHECK(contains(svg, "llama3-8b on 16 x h100-80g: t2 "));
     CHECK(contains(svg, "stage 0"));
     CHECK(contains(svg, "stage 3") == contains(axes[0], "1f1b"));
@@ -206,7 +202,7 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
   CHECK(large.code == 1); // the trace is too large, and the picture is there
   CHECK(contains(large.err, "at most 1 MiB were asked for"));
   CHECK(contains(large.err, "(--trace-limit)"));
-  CHECK(contains(file_text(picture), "llama3.1-405b on 1024 x h100-80g"));
+  CHECK(contains(content_of(picture), "llama3.1-405b on 1024 x h100-80g"));
   CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--trace=x"})
         == "ringmaster plan: --trace is of a transformer, not of --cost-model lab\n");
   CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace-limit=1M"}), "there is none"));

@@ -1,6 +1,7 @@
 // What plan says beside the table of plans.
 #include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/planning/plan_command.hpp"
 
@@ -112,8 +113,7 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   CHECK(never.find("run:    15T tokens are not trained in any time: see the failures below\n") != std::string::npos);
   CHECK(never.find("Next to nothing is kept: the job fails every 62.5 ms, and a restart takes 5 min\n")
         != std::string::npos);
-  std::ifstream in{picture};
-  const std::string drawn{std::istreambuf_iterator<char>{in}, {}};
+  const auto drawn = content_of(picture);
   for (auto* part : {"llama3-8b on 16 x h100-80g in bf16, a global batch of 32", ", micro-batch 1, ", ", recompute ",
                      "what a device has for the model: 76 GB", "</svg>"})
     CHECK_MESSAGE(drawn.find(part) != std::string::npos, part);

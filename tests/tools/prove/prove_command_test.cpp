@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/prove/prove_cases.hpp"
@@ -107,9 +108,7 @@ TEST_CASE("prove command: a file that was written is proved, and one with a mist
   CHECK(good.status == 0);
   CHECK(good.out.starts_with("all_reduce, 3 ranks, count 6: the proof holds\n4 rounds\nrank 0: 8 elements sent in 4 "
                              "messages, 8 received in 4\n"));
-  std::stringstream text;
-  text << std::ifstream{file}.rdbuf();
-  auto spoilt = text.str();
+  auto spoilt = content_of(file);
   spoilt.replace(spoilt.find("[\"input\", 0, 2]"), 15, "[\"input\", 2, 2]"); // rank 0's first send
   std::ofstream{file} << spoilt;
   auto bad = prove_with({"--schedule", file});

@@ -2,6 +2,7 @@
 
 #include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 
@@ -10,8 +11,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 using namespace ringmaster;
@@ -32,9 +31,7 @@ std::string sentence_of(const std::vector<std::string>& args) {
 }
 
 std::string text_in(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream{RINGMASTER_SOURCE_DIR "/" + file}.rdbuf();
-  return text.str();
+  return content_of(RINGMASTER_SOURCE_DIR "/" + file);
 }
 
 /// "1,835,008".

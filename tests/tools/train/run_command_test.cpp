@@ -1,6 +1,7 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
 #include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/train/run_command.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 using namespace ringmaster;
@@ -257,9 +257,7 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   CHECK(found.out.find("with communications by section [costs], which `ringmaster tune` has not measured here, ")
         != std::string::npos);
   CHECK(found.out.find("memory of a rank: ") != std::string::npos);
-  std::ifstream in{file};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
-  auto trace = parse_json(text);
+  auto trace = parse_json(content_of(file));
   REQUIRE(trace);
   // Two ranks of a stage each: 4 micro-batches forward and backward, measured and simulated.
   size_t forwards = 0;
@@ -273,6 +271,6 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
       ++ends[each.entries[3].number]; // its id
   CHECK(ends.size() == 16);
   CHECK(std::ranges::all_of(ends, [](auto& x) { return x.second == 2; }));
-  CHECK(text.find("\"measured\"") != std::string::npos);
-  CHECK(text.find("\"simulated\"") != std::string::npos);
+  CHECK(content_of(file).find("\"measured\"") != std::string::npos);
+  CHECK(content_of(file).find("\"simulated\"") != std::string::npos);
 }

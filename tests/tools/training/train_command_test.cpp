@@ -1,3 +1,4 @@
+#include "tests/support/file_content.hpp"
 #include "tools/planning/plan_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
@@ -112,9 +113,7 @@ TEST_CASE("simulate train: a trace has every event, and an arrow from each send 
   auto result = train({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4", "--cost-model=puzzles",
                        "--trace", file.string()});
   CHECK(result.code == 0);
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  auto trace = text.str();
+  const auto trace = content_of(file);
   CHECK(parse_json(trace).engaged());
   CHECK(occurrences(trace, R"("name":"forward")") == 8);
   CHECK(occurrences(trace, R"("name":"update")") == 2);

@@ -2,9 +2,9 @@
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
-#include "tools/console/output_file.hpp"
 #include "tools/tune/tune_command.hpp"
 #include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
@@ -73,11 +73,6 @@ std::vector<cost_sample> samples_of(const options& machine) {
   add(transport::training, proto::ALL_GATHER, "direct", 2, 100'000);
   add(transport::training, proto::SEND_RECV, "direct", 2, 16'384);
   return result;
-}
-
-std::string content_of(const std::filesystem::path& file) {
-  std::ifstream in{file};
-  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 } // namespace
@@ -215,22 +210,4 @@ TEST_CASE("tune: the comparison says which pick was not the fastest") {
   CHECK(text->find("0 of 1 picks the fastest") != std::string::npos);
   ring.seconds = 200e-6;
   CHECK(comparison_text({direct, ring}, known_machine(), 2)->find("picked: direct, the fastest") != std::string::npos);
-}
-
-TEST_CASE("output file: replaced whole, with its permissions, or not at all") {
-  namespace fs = std::filesystem;
-  temporary_directory dir;
-  auto file = dir.path() / "file", link = dir.path() / "link";
-  std::ofstream{file} << "old";
-  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
-  fs::create_symlink(file, link);
-  CHECK(!replace_file(link.string(), "new", "the file"));
-  CHECK(fs::is_symlink(link));
-  CHECK(content_of(file) == "new");
-  CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
-  CHECK(!fs::exists(file.string() + ".new"));
-  CHECK(!replace_file((dir.path() / "first").string(), "new", "the file")); // there was none
-  CHECK(content_of(dir.path() / "first") == "new");
-  auto problem = replace_file((dir.path() / "nowhere" / "file").string(), "new", "the file");
-  CHECK(render(problem).find("cannot write the file") != std::string::npos);
 }

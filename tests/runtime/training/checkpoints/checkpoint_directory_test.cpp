@@ -125,7 +125,7 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: on a full disk the earlier ones sta
   const auto before = content_of(kept.file_of(1));
   caf::error problem;
   {
-    small_disk disk{32 * 1024};
+    file_size_limit disk{32 * 1024};
     problem = save(4, 100'000);
   }
   CHECK(code_of(problem) == errc::io_error);

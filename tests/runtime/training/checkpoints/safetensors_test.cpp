@@ -179,7 +179,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: a file that cannot be written whole
   const std::vector<float> large(100'000);
   caf::error problem;
   {
-    small_disk disk{64 * 1024};
+    file_size_limit disk{64 * 1024};
     problem = write_safetensors(file, {floats("large", large)});
   }
   CHECK(code_of(problem) == errc::io_error);

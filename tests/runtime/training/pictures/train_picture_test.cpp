@@ -3,6 +3,7 @@
 #include "runtime/training/pictures/train_boxes.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/simulate/simulate_command.hpp"
@@ -11,8 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 using namespace ringmaster;
@@ -194,14 +193,11 @@ TEST_CASE("train picture: too many ranks are refused with what to do, and of man
            "or --trace\n");
   auto boxes = draw({"--strategy=gpipe", "--ranks=2", "--layers=2", "--global-batch=4000"});
   CHECK(boxes.code == 0);
-  std::ostringstream many;
-  many << std::ifstream{file}.rdbuf();
-  CHECK(well_formed(many.str()));
-  CHECK(occurrences(many.str(), "<rect") < 2 * 1200 + 40);
+  const auto many = content_of(file);
+  CHECK(well_formed(many));
+  CHECK(occurrences(many, "<rect") < 2 * 1200 + 40);
   auto drawn = draw({"--strategy=ddp", "--ranks=32"});
   CHECK(drawn.code == 0);
   CHECK(drawn.out.find("Wrote " + file.string() + ".\n") != std::string::npos);
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  CHECK(well_formed(text.str()));
+  CHECK(well_formed(content_of(file)));
 }
