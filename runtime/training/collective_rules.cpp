@@ -152,7 +152,10 @@ std::string combine(arguments all) {
     if (result.kind == value_kind::weight_gradient && !result.tensor.whole())
       mine.tensor = all[i]->argument.tensor;
     if (what == op::reduce_scatter)
-      mine.part = sequence_shard(result.part, {i, count});
+      mine.part = of_activation(result.kind) ? sequence_shard(result.part, {i, count}) : shard{i, count};
+    if (mine.part.count == 0)
+      return refused(*all.front(), fmt::format("{} parts of the {} are more than the {} that its positions are cut in",
+                                               count, text_of(result), position_run::of_max));
     if (what == op::all_to_all)
       mine.part = {i, count};
     if (what == op::reduce_scatter && of_activation(result.kind))

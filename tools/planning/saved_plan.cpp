@@ -96,8 +96,9 @@ private:
 
   void read_plan(const json_place& all, const json_place& plan) {
     x_.gpus = static_cast<double>(count(all.at("gpus")));
-    x_.title = fmt::format("{} on {} x {} in {}, batch {}:", text(all.at("model")), x_.gpus, text(all.at("system")),
-                           text(all.at("precision")), count(all.at("global_batch")));
+    x_.title = fmt::format("{} on {} x {} in {}, batch {} of {}:", text(all.at("model")), x_.gpus,
+                           text(all.at("system")), text(all.at("precision")), count(all.at("global_batch")),
+                           count(all.at("sequence")));
     for (auto& [letter, side] :
          {std::pair{"t", "tensor"}, {"c", "context"}, {"d", "data"}, {"e", "expert"}, {"p", "pipeline"}})
       x_.title += fmt::format(" {}{}", letter, count(plan.at(side)));

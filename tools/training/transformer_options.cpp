@@ -111,7 +111,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
 std::string transformer_options::change(language_model& x, std::optional<uint32_t> layers) const {
   if (!hidden && !heads && !layers && !sequence && !vocabulary && !imbalance && !capacity && !multi_token)
     return {};
-  x.name += ", changed";
+  const auto before = x;
   x.layers = layers.value_or(x.layers);
   x.sequence = sequence.value_or(x.sequence);
   x.vocabulary = vocabulary.value_or(x.vocabulary);
@@ -125,6 +125,8 @@ std::string transformer_options::change(language_model& x, std::optional<uint32_
   x.heads = heads_wanted;
   if (auto problem = change_experts(x); !problem.empty())
     return problem;
+  if (x != before)
+    x.name += ", changed";
   return problem_of(x);
 }
 

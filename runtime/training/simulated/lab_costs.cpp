@@ -138,7 +138,10 @@ public:
         const auto values = (of_keys(x.argument.kind) ? 2 : 1) / part / columns_shared_by(x.argument);
         const auto elements = of_activation(x.argument.kind) ? values * lab_hidden * lab_positions * samples
                                                              : matrix / tensor / shards;
-        return link.latency + element_bytes * elements / (link.bandwidth * link.efficiency);
+        // Pipelines' hops are the lab's, by the world's network; keys', which it does not have, by that of their group.
+        const bool near = of_keys(x.argument.kind) && x.rank / 8 == x.peer / 8;
+        const auto by = near ? network_of(8) : link;
+        return by.latency + element_bytes * elements / (by.bandwidth * by.efficiency);
       }
       default: return 0;
     }

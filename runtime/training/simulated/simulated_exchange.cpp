@@ -112,13 +112,17 @@ bool simulated_world::hold(const meeting& all) {
   }
   double latest = 0;
   for (auto* each : all.ranks)
-    latest = std::max(latest, clock_of(*each));
+    latest = std::max({latest, clock_of(*each), ranks_[each->rank].link});
   const auto& first = *all.ranks.front();
   const auto& known = first.what == op::broadcast ? *all.ranks[first.among.index_of(first.peer)] : first;
-  const auto duration = costs_.time_of(known, world_size());
+  auto duration = costs_.time_of(known, world_size());
+  if (first.what == op::all_to_all) // ranks may bring and take different numbers of samples
+    for (auto* each : all.ranks)
+      duration = std::max(duration, costs_.time_of(*each, world_size()));
   for (auto* each : all.ranks) {
     clock_of(*each) = latest;
     take_place(*each, duration);
+    ranks_[each->rank].link = latest + duration;
   }
   return true;
 }

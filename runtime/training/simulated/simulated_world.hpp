@@ -40,6 +40,7 @@ struct meeting {
 struct alignas(64) rank_clock {
   double now = 0;
   double aside = 0;
+  double link = 0; ///< Until when a collective of either stream has it.
   uint64_t held = 0;
   pending* waits = nullptr; ///< What its strategy waits for: a receive, a collective, or something aside.
   std::vector<std::pair<meeting_key, meeting*>> meetings; ///< The first few that it has come to.

@@ -2,8 +2,9 @@
 // scatters go on a second stream while layers are computed. A layer is gathered --prefetch layers before it is needed,
 // and dropped behind its forward, and again behind its backward; its gradient is scattered beside the backward of the
 // layer before, where one scatter is under way at most. All collectives come one after the other on that stream, as
-// those of one communicator do. A layer that is needed twice in a row, the last one and between micro-batches the
-// first, is gathered once.
+// those of one communicator do. The end of a backward waits for its last scatter, so no whole gradient lies through a
+// forward (PyTorch's root module does so in its last hook). A layer that is needed twice in a row, the last one and
+// between micro-batches the first, is gathered once.
 // Time: load / W + forward and backward + what they do not hide of 2 (L - 1) all_gathers and L reduce_scatters for
 // each micro-batch + update / W.
 // Memory: 3/W weights a layer, prefetch + 1 whole weights, two whole gradients, and the activations of one micro-batch.
@@ -66,7 +67,6 @@ public:
       co_await forward(samples);
       co_await backward(samples == batches_.back());
     }
-    co_await settle();
     layers_.whole.drop();
     for (auto l = weights_.size(); l-- > 0;) {
       if (reduced_[l].valid())
@@ -98,6 +98,7 @@ private:
       scattered_layer_ = l;
       scattered_last_ = is_last;
     }
+    co_await settle();
   }
 
   /// Waits for the scatter under way, which leaves the rank's shard of a gradient.

@@ -53,13 +53,13 @@ auto times_of(const training_outcome& x, op what) {
 
 } // namespace
 
-TEST_CASE("overlap: fsdp hides all but the first gather and the last scatter where computing takes longer") {
-  // A forward is as long as a gather, a backward as a gather and a scatter: 4 layers, 2 micro-batches of 3 units a
-  // layer, and the two ends.
+TEST_CASE(
+  "overlap: fsdp hides all but the first gather and each backward's last scatter where computing takes longer") {
+  // A forward is as long as a gather, a backward as a gather and a scatter: 4 layers of 3 units and the scatter, twice.
   chosen_costs costs;
   costs.collective = 1;
   auto hidden = outcome_of("fsdp", {4, 8, 2}, 2, costs, true), plain = outcome_of("zero3", {4, 8, 2}, 2, costs, true);
-  CHECK(hidden.end == 1 + 2 * 4 * 3 + 1);
+  CHECK(hidden.end == 1 + 2 * (4 * 3 + 1));
   CHECK(plain.end == 2 * 4 * (3 + 3));
   CHECK(times_of(plain, op::all_gather) == 2 * 2 * 4);
   CHECK(times_of(hidden, op::all_gather) == 1 + 2 * 2 * 3); // a layer twice in a row is gathered once
@@ -181,4 +181,61 @@ TEST_CASE(
     CHECK(render(strategy_of(name)->check(m, 2)).find("need layers of attention that can work on some of them")
           != std::string::npos);
   CHECK(render(strategy_of("expert")->check(m, 2)).find("need layers of experts and a router") != std::string::npos);
+}
+
+TEST_CASE("overlap: shards are cut among any number of ranks, positions among so many as there are") {
+  for (auto* name : {"zero1", "zero2", "zero3", "zero1-overlap", "fsdp"})
+    CHECK(outcome_of(name, {2, 1032}, 1032, lab_costs()).end > 0);
+  model m{1, 1};
+  m.tensor = 1032;
+  m.sequence_parallel = true;
+  auto refused = simulate([&](rank& self) { return strategy_of("tensor")->run(self, m); }, m, 1032, lab_costs());
+  REQUIRE(!refused.engaged());
+  CHECK_MESSAGE(render(refused.error()).find(" are more than the 1024 that its positions are cut in")
+                  != std::string::npos,
+                render(refused.error()));
+}
+
+TEST_CASE("overlap: a rank's collectives have its link one after the other, on whichever streams") {
+  chosen_costs costs;
+  costs.collective = 10;
+  auto both = [](rank& self) -> strategy {
+    std::vector<weight> weights(2);
+    std::vector<optimizer_state> states(2);
+    for (uint32_t l : {0, 1})
+      std::tie(weights[l], states[l]) = co_await self.load_weights(l);
+    auto x = co_await self.input(samples_of({2, 2}, self.index(), 2));
+    auto y = co_await self.forward(x, weights[0]);
+    auto by_output = co_await self.loss(co_await self.forward(y, weights[1]));
+    weight_gradient last, first;
+    std::tie(last, by_output) = co_await self.backward(y, weights[1], by_output);
+    std::tie(first, by_output) = co_await self.backward(x, weights[0], by_output);
+    auto beside = self.aside(self.all_reduce(std::move(last), self.world()));
+    co_await self.update(weights[0], states[0], co_await self.all_reduce(std::move(first), self.world()));
+    co_await self.update(weights[1], states[1], co_await std::move(beside));
+    for (auto& each : weights)
+      co_await self.finish(std::move(each));
+  };
+  auto found = simulate(both, {2, 2}, 2, costs);
+  REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+  CHECK(found->end == 2 * costs.forward + 2 * costs.backward + 2 * costs.collective);
+}
+
+TEST_CASE("overlap: an all_to_all takes as long as it does on the rank that has the most to move") {
+  struct : chosen_costs {
+    double time_of(const pending& x, uint32_t world_size) const override {
+      return x.what == op::all_to_all ? (x.rank == 1 ? 5 : 0) : chosen_costs::time_of(x, world_size);
+    }
+  } uneven;
+  model m{2, 2, 1};
+  m.experts = 2;
+  CHECK(outcome_of("expert", m, 2, uneven).end == outcome_of("expert", m, 2, chosen_costs{}).end + 4 * 5);
+}
+
+TEST_CASE("overlap: keys go around neighbours as fast in a large world as in a small one") {
+  model m{2, 8, 1};
+  m.context = 8;
+  const auto alone = outcome_of("context", m, 8, lab_costs()).end;
+  m.global_batch = 16;
+  CHECK(outcome_of("context", m, 16, lab_costs()).end < 1.2 * alone); // gradients are summed over all
 }

@@ -187,10 +187,15 @@ TEST_CASE("transformer: what runs again in a backward communicates again, and th
   const auto once = estimate_iteration(m, on, how);
   how.again = recomputation::full;
   const auto again = estimate_iteration(m, on, how);
-  for (auto part : {&exchange_parts::tensor, &exchange_parts::context, &exchange_parts::experts}) {
+  for (auto part : {&exchange_parts::tensor, &exchange_parts::context}) {
     CHECK(once.exposed.layers.*part > 0);
     CHECK(again.exposed.layers.*part == doctest::Approx(1.5 * once.exposed.layers.*part));
   }
+  const auto dispatched = [](const iteration_estimate& x) {
+    return x.exposed.layers.experts + x.hidden.layers.experts;
+  };
+  CHECK(dispatched(again) == doctest::Approx(1.5 * dispatched(once)));
+  CHECK(again.hidden.layers.experts == 0); // nothing goes beside what Megatron-LM runs again
   // A third forward of the layers is all that is added: computing and communicating.
   const auto computing = [](const iteration_estimate& x) { return x.seconds - x.exposed.sum(); };
   CHECK(computing(again) > computing(once));
@@ -250,6 +255,18 @@ TEST_CASE("transformer: rings of shards cost a step for each further rank, which
     return plan_transformer(asked, 1).best.at(0).cost.seconds;
   };
   CHECK(seconds(16384) > 1.05 * seconds(512));
+}
+
+TEST_CASE("transformer: shards go around one ring by all cards at once, over as few domains as hold them") {
+  const auto h100 = *system_of("h100-80g"), nvl72 = *system_of("gb200-nvl72");
+  CHECK(ring_time(8e9, h100, 8, 1, 8) == doctest::Approx(7 / 8.0 * 8e9 / h100.host_bandwidth));
+  const auto narrower = std::min(h100.host_bandwidth, h100.network_bandwidth);
+  CHECK(ring_time(8e9, h100, 256, 1, 256) == doctest::Approx(255 / 256.0 * 8e9 / narrower));
+  // Three of a group's ranks in a domain have three of its eight cards.
+  CHECK(ring_time(8e9, h100, 6, 2, 12) == doctest::Approx(5 / 6.0 * 8e9 / (h100.network_bandwidth * 3 / 8)));
+  // 77 have no divisor near 72: two domains, as 78 have, and not seven.
+  const auto odd = all_reduce_time(8e9, nvl72, 77, 1, 77), even = all_reduce_time(8e9, nvl72, 78, 1, 78);
+  CHECK(odd == doctest::Approx(even).epsilon(0.02));
 }
 
 TEST_CASE("transformer: what stages wait for the slowest one is told apart from work and from the bubble") {

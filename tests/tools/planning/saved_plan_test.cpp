@@ -10,7 +10,7 @@ using namespace ringmaster;
 namespace {
 
 const std::string plan_file = R"({"model": "small", "system": "h100-80g", "precision": "bf16", "gpus": 16,
-  "global_batch": 32, "best": [{"tensor": 2, "context": 1, "data": 4, "expert": 1, "pipeline": 2, "micro_batch": 1,
+  "global_batch": 32, "sequence": 4096, "best": [{"tensor": 2, "context": 1, "data": 4, "expert": 1, "pipeline": 2, "micro_batch": 1,
   "chunks": 3, "schedule": "interleaved", "recompute": "full", "sequence_parallel": true, "sharding": "zero1",
   "time_s": 1.5, "tokens_per_s": 1000, "memory_bytes": 40,
   "seconds": {"compute": 1.25, "bubble": 0.25, "experts": 0}, "bytes": {"weights": 30, "logits": 10},
@@ -31,10 +31,10 @@ std::string refusal_with(std::string_view old_part, std::string_view new_part) {
 TEST_CASE("saved plan: is read with all that plans can differ in") {
   auto x = parse_saved_plan(plan_file);
   REQUIRE_MESSAGE(x.engaged(), render(x.error()));
-  CHECK(
-    x->title
-    == "small on 16 x h100-80g in bf16, batch 32: t2 c1 d4 e1 p2, micro-batch 1, interleaved of 3 chunks, recompute "
-       "full, sequence parallel, zero1");
+  CHECK(x->title
+        == "small on 16 x h100-80g in bf16, batch 32 of 4096: t2 c1 d4 e1 p2, micro-batch 1, interleaved of 3 chunks, "
+           "recompute "
+           "full, sequence parallel, zero1");
   CHECK(x->seconds == 1.5);
   CHECK(x->simulated_seconds == 1.6);
   CHECK(x->bytes_by_part == saved_plan::parts{{"weights", 30}, {"logits", 10}});

@@ -39,10 +39,18 @@ uint32_t neighbours(uint32_t ranks, double room) {
 
 namespace {
 
+/// Of so many ranks, those that share a domain that has room for `room` of them: as many in each, where that takes less
+/// than twice the domains; else the mean of as few as will do.
+double share_of_domain(uint32_t ranks, double room) {
+  const auto equal = neighbours(ranks, std::min<double>(ranks, room));
+  const auto fewest = std::ceil(ranks / room);
+  return ranks / equal < 2 * fewest ? equal : ranks / fewest;
+}
+
 /// Of so many ranks that lie `stride` apart among `devices`, those that share a domain.
 double ranks_inside(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
   const double d = ranks, t = stride, k = on.devices_per_host;
-  return devices <= k ? d : neighbours(ranks, std::min(d, std::max(1.0, std::floor(k / t))));
+  return devices <= k ? d : share_of_domain(ranks, std::max(1.0, std::floor(k / t)));
 }
 
 } // namespace
@@ -82,7 +90,7 @@ double other_domains(const expert_layers& x, double domains) {
 double dispatch_time(double rows, double row_bytes, const expert_layers& x, uint32_t ranks, const gpu_system& on) {
   if (ranks == 1)
     return 0;
-  const double n = ranks, inside = neighbours(ranks, std::min(n, on.devices_per_host)), domains = n / inside;
+  const double n = ranks, inside = share_of_domain(ranks, on.devices_per_host), domains = n / inside;
   const auto within = destinations(n, x.chosen) * rows * row_bytes / on.host_bandwidth;
   if (domains <= 1)
     return on.host_latency_s + within;
@@ -106,6 +114,20 @@ double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas
                        const parallel_setting& how) {
   return all_reduce_time(bytes * x.dense, on, replicas, how.shape.tensor, how.devices())
          + all_reduce_time(bytes * x.experts, on, how.expert_sharers(), how.expert, how.devices());
+}
+
+double ring_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {
+  const double d = ranks, t = stride, k = on.devices_per_host;
+  const auto inside = ranks_inside(on, ranks, stride, devices);
+  auto bandwidth = on.host_bandwidth;
+  if (inside < d) // as many rings as ranks in a domain, each of which leaves it by a card of its own
+    bandwidth = std::min(bandwidth, network_of(on, d * t) / k * inside);
+  return (d - 1) / d * bytes / bandwidth;
+}
+
+double shard_time(double bytes, const rank_parameters& x, const gpu_system& on, const parallel_setting& how) {
+  return ring_time(bytes * x.dense, on, how.sharers(), how.shape.tensor, how.devices())
+         + ring_time(bytes * x.experts, on, how.expert_sharers(), how.expert, how.devices());
 }
 
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices) {

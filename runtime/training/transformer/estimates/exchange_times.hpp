@@ -29,6 +29,13 @@ double all_reduce_time(double bytes, const gpu_system& on, uint32_t ranks, uint3
 double all_reduce_time(double bytes, const rank_parameters& x, uint32_t replicas, const gpu_system& on,
                        const parallel_setting& how);
 
+/// `bytes` in all, gathered or reduced and scattered once round a ring (as NCCL's) over `ranks` that lie `stride` apart
+/// among `devices`: by the narrower of the links within domains and the cards between them, as all go at once.
+double ring_time(double bytes, const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
+
+/// The same of `bytes` of each of the parameters, among those that share them fully.
+double shard_time(double bytes, const rank_parameters& x, const gpu_system& on, const parallel_setting& how);
+
 /// The steps of a ring once round: what an all_gather or a reduce_scatter costs beside its bytes.
 double ring_latency(const gpu_system& on, uint32_t ranks, uint32_t stride, uint32_t devices);
 

@@ -82,8 +82,7 @@ double whole_bytes_of(const language_model& m, const parallel_setting& how) {
 
 /// Of a rank that shares its weights fully: what it holds when it holds the most. `x` has all that there is at any
 /// time; `activations`: one layer's; `in_flight`: what a backward has on its way. A layer's whole gradient is held
-/// while it is scattered beside the next layer's backward, the first one's until the next micro-batch's backward
-/// begins.
+/// while it is scattered beside the next layer's backward.
 memory_parts largest_moment(const language_model& m, const parallel_setting& how, memory_parts x, double activations,
                             double in_flight) {
   const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
@@ -92,23 +91,18 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   const auto shard = parts.dense / how.sharers() + parts.experts / how.expert_sharers();
   const auto first_alike = m.experts.count == 0 ? 0 : m.experts.dense_first; // of those as large as the last one
   const auto first_table = first_alike == 0 ? table : 0;
-  auto last_scattered = x, second_begins = x, next_forward = x;
+  auto last_scattered = x, second_begins = x;
   last_scattered.activations -= activations;
   last_scattered.buffers = bf16_bytes * 2 * layer + how.gradient_bytes * (layer + output) + in_flight;
   second_begins.activations = (2 + first_alike) * activations;
   second_begins.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * layer + in_flight;
-  next_forward.activations = activations;
-  next_forward.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * (layer + first_table);
-  const auto first_layer = layer_parameters(m, how, m.has_experts(0)).sum();
-  x.buffers = bf16_bytes * (2 * layer + output) + (several ? how.gradient_bytes * (first_layer + table) : 0)
-              + in_flight;
-  last_scattered.logits = second_begins.logits = next_forward.logits = 0;
+  x.buffers = bf16_bytes * (2 * layer + output) + in_flight;
+  last_scattered.logits = second_begins.logits = 0;
   if (!several) {
     x.gradients = last_scattered.gradients = 0;
-    next_forward = x; // there is none
     second_begins.gradients -= how.gradient_bytes * (3 * shard + table / how.sharers());
   }
-  return std::max({x, last_scattered, second_begins, next_forward},
+  return std::max({x, last_scattered, second_begins},
                   [](auto& one, auto& other) { return one.total() < other.total(); });
 }
 

@@ -100,9 +100,12 @@ struct parallel_setting {
   /// Of a rank's layers forward, the part that another micro-batch's backward goes beside, so that experts' positions
   /// move behind its work, and the other way round. Megatron-LM does so where stages have several chunks, or where
   /// there is one stage and it is whole: behind the first forwards, 2 (p-1) + (v-1) p and one more of m v; DeepSeek-AI
-  /// 2024's DualPipe in m - 1.5 p + 1 of m. Of the first stage's rank, which has the fewest.
+  /// 2024's DualPipe in m - 1.5 p + 1 of m. Of the first stage's rank, which has the fewest. Megatron-LM refuses it
+  /// with full recomputation.
   double paired_part() const {
     const double m = micro_batches(), p = shape.pipeline, v = chunks;
+    if (again == recomputation::full && schedule != pipeline_schedule::dualpipe)
+      return 0;
     if (shape.pipeline == 1)
       return shard == 0 ? (m - 1) / m : 0;
     if (schedule == pipeline_schedule::dualpipe)

@@ -48,8 +48,8 @@ private:
   }
   sharded_layer moved(const rank_parameters& x) const {
     sharded_layer result;
-    result.gather = all_reduce_time(bytes_of(how_.computed_in).gathered, x, how_.sharers(), on_, how_) / 2;
-    result.scatter = all_reduce_time(how_.gradient_bytes, x, how_.sharers(), on_, how_) / 2;
+    result.gather = shard_time(bytes_of(how_.computed_in).gathered, x, on_, how_);
+    result.scatter = shard_time(how_.gradient_bytes, x, on_, how_);
     result.replicas = groups_all_reduce_time({x.dense / how_.sharers(), x.experts / how_.expert_sharers()}, on_, how_);
     return result;
   }
@@ -90,11 +90,9 @@ public:
       settle(is_last && l + 1 < count_ ? l + 1 : nobody);
       scattered_ = side_ = std::max(side_, now_) + layers_[l].scatter;
     }
+    settle(is_last ? 0 : nobody);
   }
-  double end() {
-    settle(0);
-    return std::max(now_, side_);
-  }
+  double end() const { return std::max(now_, side_); }
   double now() const { return now_; }
 
 private:

@@ -51,13 +51,18 @@ public:
   double time_of(const pending& x, uint32_t world_size) const override;
 
   uint64_t working_memory(const pending& x) const override {
-    const bool runs_again = x.what == op::backward || x.what == op::backward_input;
-    if (how_.again == recomputation::none || !runs_again || !is_layer(x.argument.layer))
+    const bool goes_back = x.what == op::backward || x.what == op::backward_input;
+    if (!goes_back || !is_layer(x.argument.layer))
       return 0;
+    const auto samples = static_cast<double>(x.argument.samples.count());
+    double bytes = 0;
+    if (shards_stand_for_all_ && in_sequence()) // the layer's input, gathered: no tensor-parallel ranks are simulated
+      bytes += plain_bytes(samples);
     auto whole = how_;
     whole.again = recomputation::none;
-    return static_cast<uint64_t>(activation_bytes(model_, static_cast<double>(x.argument.samples.count()), whole,
-                                                  kind_of(x.argument.layer)));
+    if (how_.again != recomputation::none)
+      bytes += activation_bytes(model_, samples, whole, kind_of(x.argument.layer));
+    return static_cast<uint64_t>(bytes);
   }
 
   double mfu_percent(const model& trained, uint32_t, double time) const override {
@@ -93,6 +98,10 @@ private:
     return whole.dense / how_.replicas() + whole.experts / how_.expert_replicas();
   }
   double activation_memory(const value_tag& x) const;
+  /// Of an activation of all positions of a context's rank.
+  double plain_bytes(double samples) const {
+    return element_bytes * samples * model_.sequence / how_.context * model_.hidden;
+  }
   const layer_times& layer_of(uint64_t samples, uint32_t place) const;
   const end_times& ends_of(uint64_t samples) const;
   parallel_setting with_samples(uint64_t samples) const {
@@ -134,7 +143,7 @@ rank_parameters transformer::parameters(const value_tag& x) const {
 
 double transformer::activation_memory(const value_tag& x) const {
   const auto samples = static_cast<double>(x.samples.count());
-  const auto plain = element_bytes * samples * model_.sequence / how_.context * model_.hidden;
+  const auto plain = plain_bytes(samples);
   const auto last = ends_apart_ ? places_of(model_, how_) : model_.layers;
   if (x.kind == value_kind::activation && x.layer == last && x.has == form::whole) // the logits come of it
     return plain + (1 + model_.multi_token) * 2 * plain / model_.hidden * model_.vocabulary / how_.shape.tensor
@@ -204,18 +213,19 @@ double transformer::collective_time(const pending& x) const {
   if (shards_stand_for_all_)
     return x.what == op::all_reduce
              ? groups_all_reduce_time(parameters(tag), on_, how_)
-             : halves * gradient_time(held, moved_bytes(x.what)) + shard_latency(held.experts > 0, on_, how_);
-  if (how_.shard > 0 || how_.as_simulated) // as the strategy has its groups
-    return halves * gradients_exposed_
-             * all_reduce_time(moved_bytes(x.what) * held.sum() / (x.what == op::all_reduce ? tag.part.count : 1), on_,
-                               x.among.count, x.among.stride, how_.devices())
-           + (x.what == op::all_reduce ? 0 : ring_latency(on_, x.among.count, x.among.stride, how_.devices()));
+             : shard_time(moved_bytes(x.what), held, on_, how_) + shard_latency(held.experts > 0, on_, how_);
+  if (how_.shard > 0 || how_.as_simulated) { // as the strategy has its groups
+    const auto bytes = moved_bytes(x.what) * held.sum();
+    if (x.what == op::all_reduce)
+      return all_reduce_time(bytes / tag.part.count, on_, x.among.count, x.among.stride, how_.devices());
+    return ring_time(bytes, on_, x.among.count, x.among.stride, how_.devices())
+           + ring_latency(on_, x.among.count, x.among.stride, how_.devices());
+  }
   return halves * gradient_time(held, moved_bytes(x.what));
 }
 
 double transformer::gradient_time(const rank_parameters& held, double bytes) const {
-  return all_reduce_time(bytes, held, shards_stand_for_all_ ? how_.sharers() : how_.replicas(), on_, how_)
-         * gradients_exposed_;
+  return all_reduce_time(bytes, held, how_.replicas(), on_, how_) * gradients_exposed_;
 }
 
 /// With the gradients' collectives of the context's and experts' ranks, where there are no data-parallel ones for
