@@ -1,5 +1,6 @@
 // What a TRAINER does when a rank is lost or comes: the attempt is given up, and the next one begins with what is left.
 #include "actors/training/trainer.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

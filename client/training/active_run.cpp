@@ -222,19 +222,14 @@ void active_run::follow(own_rank* mine) {
 }
 
 caf::expected<run_outcome> active_run::run(process_group* group) {
-  trainer_settings its;
+  auto its = trainer_settings_of(settings_);
   its.job = job_;
   its.coordinator = coordinator_;
   its.steps = outcome_.steps;
-  its.deterministic = settings_.deterministic;
-  its.mirror = settings_.mirror;
   its.image_every = outcome_.steps_an_epoch;
   its.from = std::move(from_);
-  its.memory_bytes = settings_.memory_bytes;
-  its.patience = settings_.patience;
-  its.operation_limit = settings_.operation_limit;
   its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
-    auto x = record(step);
+    auto x = record_of(*job_, settings_.data.training->count(), outcome_.steps_an_epoch, step);
     x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
     return x;
   };

@@ -13,6 +13,12 @@ namespace ringmaster::training {
 /// The order in which a run's steps take its samples. Errors: those of sampler::of.
 caf::expected<sampler> order_of(const run_settings& x);
 
+/// What of the settings its trainer goes by.
+trainer_settings trainer_settings_of(const run_settings& x);
+
+/// Which of so many samples a step is of, for the journal.
+proto::TrainingStep record_of(const training_job& job, uint32_t data_samples, uint64_t steps_an_epoch, uint64_t step);
+
 /// A run from its beginning to its end, in the thread that asked for it.
 class active_run {
 public:
@@ -35,7 +41,6 @@ private:
   caf::error find_devices(trainer_settings& to, process_group* group);
   rank_settings rank_with(trainer_actor with) const;
   caf::expected<trainer_actor> find_trainer(const process_group& group);
-  proto::TrainingStep record(uint64_t step) const;
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();

@@ -31,15 +31,25 @@ bool is_of_room(const std::string& sentence) {
 
 } // namespace
 
-proto::TrainingStep active_run::record(uint64_t step) const {
+trainer_settings trainer_settings_of(const run_settings& x) {
+  trainer_settings result;
+  result.deterministic = x.deterministic;
+  result.mirror = x.mirror;
+  result.memory_bytes = x.memory_bytes;
+  result.patience = x.patience;
+  result.operation_limit = x.operation_limit;
+  return result;
+}
+
+proto::TrainingStep record_of(const training_job& job, uint32_t data_samples, uint64_t steps_an_epoch, uint64_t step) {
   proto::TrainingStep result;
-  const auto batch = job_->shape.global_batch;
+  const auto batch = job.shape.global_batch;
   result.set_step(step);
-  result.set_seed(job_->seed);
-  result.set_epoch(step / outcome_.steps_an_epoch);
-  result.set_first_sample(step % outcome_.steps_an_epoch * batch);
+  result.set_seed(job.seed);
+  result.set_epoch(step / steps_an_epoch);
+  result.set_first_sample(step % steps_an_epoch * batch);
   result.set_samples(batch);
-  result.set_data_samples(settings_.data.training->count());
+  result.set_data_samples(data_samples);
   return result;
 }
 

@@ -68,6 +68,8 @@ TEST_CASE("placement: 8 ranks, 4 by 4: layers by columns and rows, samples by th
   const training::sample_partition parts{8, 1234, *training::equal_counts(8, 2)};
   CHECK(given(take_samples(arange({8}), parts.of(0))) == tensor_of({4}, {1, 3, 2, 4}));
   CHECK(given(take_samples(arange({8}), parts.of(1))) == tensor_of({4}, {5, 6, 0, 7}));
+  const uint32_t behind[] = {8};
+  CHECK(render(take_samples(arange({8}), behind).error()) == "there is no sample 8 in [8]: its first axis has 8");
   CHECK(render(parameter_of(last, hidden_layer, layout, 0).error())
         == "layer \"hidden\" is 768x256, and the weight [256 x 10]");
   CHECK(render(samples_of(arange({9}), layout, 0).error())
@@ -183,6 +185,11 @@ TEST_CASE(
       auto back = pair_backward(over, mine, x, output->hidden, by_y);
       if (!back)
         return std::move(back.error());
+      auto too_long = mine;
+      too_long.second_bias = tensor{{6}};
+      if (auto taken = pair_forward(over, too_long, x);
+          taken || render(taken.error()) != "the second bias of [6] must be [5]")
+        return make_error(errc::invalid_argument, "a bias with a number more was taken, or refused otherwise");
       const std::pair<tensor, tensor> rows_of_test[] = {{output->y, y},
                                                         {output->hidden, part(middle)},
                                                         {back->x, first->x},

@@ -38,6 +38,30 @@ std::string sentence_of(run_settings settings) {
   return render(found.error());
 }
 
+/// A layer that gives numbers as long as it learns, and none when it is tried.
+class untried_layer final : public layer {
+public:
+  explicit untried_layer(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
+
+  std::string name() const override { return "untried " + of_->name(); }
+  uint64_t inputs() const override { return of_->inputs(); }
+  uint64_t outputs() const override { return of_->outputs(); }
+  std::span<const parameter> parameters() const override { return of_->parameters(); }
+  void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
+    of_->forward(at, x, w, y);
+    if (!at.trains)
+      std::ranges::fill(std::span{reinterpret_cast<double*>(y), at.samples * outputs()},
+                        std::numeric_limits<double>::quiet_NaN());
+  }
+  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                std::byte* by_weight, std::byte* by_input) const override {
+    of_->backward(at, x, w, by_output, by_weight, by_input);
+  }
+
+private:
+  std::shared_ptr<const layer> of_;
+};
+
 void check_found(const std::string& text, std::string_view what) {
   CHECK_MESSAGE(text.find(what) != std::string::npos, text);
 }
@@ -93,6 +117,49 @@ TEST_CASE("a run whose last model is in no checkpoint ends with why") {
   full.reset();
   REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
   check_found(render(found->not_kept), "step-000040.safetensors: cannot be written: File too large");
+}
+
+TEST_CASE("a model that gives no numbers any more is not kept, and ends the run") {
+  temporary_directory dir;
+  auto settings = digits_by("ddp", 2);
+  settings.job.layers.back() = std::make_shared<untried_layer>(settings.job.layers.back());
+  settings.checkpoints = dir.path() / "model";
+  const checkpoint_directory there{settings.checkpoints, 3};
+  check_found(sentence_of(std::move(settings)), "the model behind 20 steps gives no numbers any more, and is not kept");
+  CHECK(there.steps()->empty());
+}
+
+TEST_CASE("an epoch's loss and accuracy are the means of its steps'") {
+  auto settings = digits_by("ddp", 2);
+  settings.epochs = 2;
+  threaded_cluster on{2};
+  double loss = 0, accuracy = 0;
+  uint64_t epochs = 0;
+  run_watcher watcher;
+  watcher.step_done = [&](const step_report& x) {
+    loss += x.loss / 20;
+    accuracy += x.accuracy / 20;
+  };
+  watcher.epoch_done = [&](const epoch_report& x) {
+    ++epochs;
+    loss -= x.loss;
+    accuracy -= x.accuracy;
+  };
+  auto found = train(on.system(), on.coordinator(), settings, watcher);
+  REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
+  CHECK(epochs == 2);
+  CHECK(std::abs(loss) < 1e-9);
+  CHECK(std::abs(accuracy) < 1e-9);
+}
+
+TEST_CASE("where fewer devices are free than ranks are wanted the wait has an end") {
+  auto settings = digits_by("ddp", 3);
+  settings.devices_limit = std::chrono::milliseconds{200};
+  threaded_cluster on{2};
+  auto found = train(on.system(), on.coordinator(), settings);
+  REQUIRE(!found);
+  check_found(render(found.error()), "2 ");
+  check_found(render(found.error()), "3 ");
 }
 
 TEST_CASE("data that cannot be read is told as the data's, with the sample") {

@@ -10,9 +10,9 @@ using namespace ringmaster;
 namespace {
 
 const std::string plan_file = R"({"model": "small", "system": "h100-80g", "precision": "bf16", "gpus": 16,
-  "global_batch": 32, "sequence": 4096, "best": [{"tensor": 2, "context": 1, "data": 4, "expert": 1, "pipeline": 2, "micro_batch": 1,
-  "chunks": 3, "schedule": "interleaved", "recompute": "full", "sequence_parallel": true, "sharding": "zero1",
-  "time_s": 1.5, "tokens_per_s": 1000, "memory_bytes": 40,
+  "global_batch": 32, "sequence": 4096, "best": [{"tensor": 2, "context": 1, "data": 4, "expert": 1, "pipeline": 2,
+  "micro_batch": 1, "chunks": 3, "schedule": "interleaved", "recompute": "full",
+  "time_s": 1.5, "sequence_parallel": true, "sharding": "zero1", "tokens_per_s": 1000, "memory_bytes": 40,
   "seconds": {"compute": 1.25, "bubble": 0.25, "experts": 0}, "bytes": {"weights": 30, "logits": 10},
   "simulated_time_s": 1.6, "simulated_memory_bytes": 41}]})";
 

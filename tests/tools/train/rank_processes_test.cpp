@@ -79,6 +79,12 @@ std::map<int, pid_t> ranks_of(pid_t launcher) {
   return result;
 }
 
+/// Whether a run has written a checkpoint: any, for those of its beginning do not stay.
+bool has_checkpoint(const std::filesystem::path& model) {
+  auto there = training::checkpoint_directory{model, 3}.steps();
+  return there && !there->empty();
+}
+
 /// That the losses of so many epochs are those of a run on one rank that nobody disturbed.
 void check_undisturbed(const std::string& output, uint64_t epochs) {
   launch::launched_program alone{
@@ -108,10 +114,9 @@ TEST_CASE("three processes train to the bits of three ranks in one") {
 
 TEST_CASE("a process that is killed costs its step: the others end with the losses of a run that nobody disturbed") {
   test::temporary_directory dir;
-  const auto first = dir.path() / "model" / "step-000018.safetensors";
   const std::vector<std::string> how{"--epochs", "30", "--json", "--checkpoint", (dir.path() / "model").string()};
   launch::launched_program run{training_of(three_processes, how)};
-  REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
+  REQUIRE(run.wait_until([&] { return has_checkpoint(dir.path() / "model"); }));
   const auto ranks = ranks_of(run.child.pid());
   REQUIRE(ranks.size() == 3);
   ::kill(ranks.at(2), SIGKILL);
@@ -123,10 +128,9 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
 
 TEST_CASE("a process whose device dies or hangs joins again with the one that its node starts") {
   test::temporary_directory dir;
-  const auto first = dir.path() / "model" / "step-000018.safetensors";
   const std::vector<std::string> how{"--epochs", "60", "--json", "--checkpoint", (dir.path() / "model").string()};
   launch::launched_program run{training_of(three_processes, how)};
-  REQUIRE(run.wait_until([&] { return std::filesystem::exists(first); }));
+  REQUIRE(run.wait_until([&] { return has_checkpoint(dir.path() / "model"); }));
   const auto coordinator = variable_of(ranks_of(run.child.pid()).at(1), "RINGMASTER_COORDINATOR");
   for (uint64_t device : {1, 2, 3}) { // one of each process
     const auto* what = device == 2 ? "hang" : "kill";
@@ -149,7 +153,7 @@ TEST_CASE("processes that cannot lie as told without one that was killed go on i
   launch::launched_program run{training_of({RINGMASTER_CAF_RUN, "--ranks", "4", "--", RINGMASTER_PROGRAM},
                                            {"--strategy", "tensor", "--tensor", "2", "--data-ranks", "2", "--epochs",
                                             "30", "--checkpoint", model.string()})};
-  REQUIRE(run.wait_until([&] { return std::filesystem::exists(model / "step-000018.safetensors"); }));
+  REQUIRE(run.wait_until([&] { return has_checkpoint(model); }));
   const auto ranks = ranks_of(run.child.pid());
   REQUIRE(ranks.size() == 4);
   ::kill(ranks.at(3), SIGKILL);
@@ -181,7 +185,7 @@ TEST_CASE("a node that is killed costs its step, and its devices are not taken a
   launch::launched_program run{
     training_of({RINGMASTER_CAF_RUN, "--local", "2", "--devices-per-node", "2", "--", RINGMASTER_PROGRAM},
                 {"--ranks", "4", "--epochs", "30", "--json", "--checkpoint", model.string()})};
-  REQUIRE(run.wait_until([&] { return std::filesystem::exists(model / "step-000018.safetensors"); }));
+  REQUIRE(run.wait_until([&] { return has_checkpoint(model); }));
   const auto node = node_of(run.child.pid(), "node-2");
   REQUIRE(node != 0);
   ::kill(node, SIGKILL);
@@ -223,7 +227,7 @@ TEST_CASE("a run that is told to end keeps its model, tells what was done, and a
     auto more = how;
     more.insert(more.end(), {"--svg", picture});
     launch::launched_program run{training_of(before, more)};
-    REQUIRE(run.wait_until([&] { return std::filesystem::exists(dir.path() / "model" / "step-000009.safetensors"); }));
+    REQUIRE(run.wait_until([&] { return has_checkpoint(dir.path() / "model"); }));
     ::kill(run.child.pid(), SIGTERM);
     CHECK(run.finish() == 1);
     CHECK_MESSAGE(run.error.find("ringmaster train: the run was told to end") != std::string::npos, run.error);

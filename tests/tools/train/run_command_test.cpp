@@ -127,6 +127,12 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
   CHECK_MESSAGE(drawn_apart.err.find("step-000036.safetensors: its seed is 1234, and this run's 8: ")
                   != std::string::npos,
                 drawn_apart.err);
+  auto in_other_batches = with({"--epochs", "9", "--resume", "--global-batch", "32"});
+  CHECK_MESSAGE(in_other_batches.err.find("its global_batch is 64, and this run's 32: ") != std::string::npos,
+                in_other_batches.err);
+  auto by_another = with({"--epochs", "9", "--resume", "--optimizer", "adamw"});
+  CHECK_MESSAGE(by_another.err.find("its optimizer is adam, and this run's adamw: ") != std::string::npos,
+                by_another.err);
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
   CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);

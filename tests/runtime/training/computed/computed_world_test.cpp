@@ -2,6 +2,7 @@
 #include "messages/errc.hpp"
 #include "runtime/training/computed/column_shards.hpp"
 #include "runtime/training/computed/step_world.hpp"
+#include "runtime/training/layers/softmax_loss.hpp"
 #include "tests/support/training/sociable_layer.hpp"
 #include "tests/support/training/trained_model.hpp"
 #include "tests/support/training/training_jobs.hpp"
@@ -36,7 +37,83 @@ strategy run_halved_columns(rank& self, const model& m) {
   co_await self.finish(std::move(all));
 }
 
+/// Samples with two labels each.
+class twice_labelled final : public batch_source {
+public:
+  explicit twice_labelled(std::shared_ptr<const batch_source> of) : of_(std::move(of)) {}
+
+  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+    std::vector<uint32_t> each(labels.size() / 2);
+    of_->fill(step, samples, inputs, each);
+    for (size_t i = 0; i < labels.size(); ++i)
+      labels[i] = (each[i / 2] + i % 2) % 9;
+  }
+
+private:
+  std::shared_ptr<const batch_source> of_;
+};
+
+/// The only layer's weights behind so many steps, by the layer, the loss and the optimizer alone.
+std::vector<double> stepped_by_hand(const training_job& job, uint64_t steps) {
+  const auto& its = *job.layers.front();
+  const auto batch = job.shape.global_batch, labels_each = uint64_t{job.labels_each};
+  const auto count = its.elements({});
+  std::vector<double> w(count), state(count * job.update.state_arrays()), gradient(count), x(batch * its.inputs()),
+    y(batch * its.outputs()), by_output(y.size());
+  auto bytes = [](std::vector<double>& of) { return std::as_writable_bytes(std::span{of}).data(); };
+  set_first_weights(job, 0, {}, {}, bytes(w));
+  for (uint64_t step = 0; step < steps; ++step) {
+    std::vector<float> inputs(x.size());
+    std::vector<uint32_t> labels(batch * labels_each);
+    job.data->fill(step, {0, batch}, inputs, labels);
+    std::ranges::copy(inputs, x.begin());
+    const pass at{.as = precision::float64, .samples = batch, .global_batch = batch};
+    its.forward(at, bytes(x), bytes(w), bytes(y));
+    softmax_loss(precision::float64, job.classes(), bytes(y), labels, labels.size(), bytes(by_output));
+    its.backward(at, bytes(x), bytes(w), bytes(by_output), bytes(gradient), nullptr);
+    job.update.update(precision::float64, step + 1, count, {bytes(w), bytes(state)}, bytes(w), bytes(state),
+                      bytes(gradient));
+  }
+  return w;
+}
+
+/// The same of a world of ranks.
+std::vector<double> stepped(const training_job& job, uint32_t ranks, uint64_t steps) {
+  computed_world world{job, ranks, 4 << 20};
+  for (uint64_t step = 0; step < steps; ++step) {
+    auto losses = world.run_step();
+    REQUIRE_MESSAGE(losses.engaged(), (losses ? "" : render(losses.error())));
+  }
+  std::vector<double> result;
+  for (uint32_t p = 0; p < job.layers.front()->parameters().size(); ++p)
+    for (auto each : world.parameter_of(0, p))
+      result.push_back(each);
+  return result;
+}
+
+void check_close(const std::vector<double>& found, const std::vector<double>& wanted) {
+  REQUIRE(found.size() == wanted.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+}
+
 } // namespace
+
+TEST_CASE("steps are those of layer, loss and optimizer by hand, the first one with number 1") {
+  for (auto by : {optimizer_kind::sgd, optimizer_kind::adam, optimizer_kind::adamw})
+    for (uint32_t ranks : {1, 3}) {
+      const auto job = small_job("ddp", 1, 4, 4, by);
+      check_close(stepped(job, ranks, 3), stepped_by_hand(job, 3));
+    }
+}
+
+TEST_CASE("a gradient is of the mean over all labels, also where a sample has several") {
+  auto job = small_job("ddp", 1, 4, 4, optimizer_kind::sgd);
+  job.layers = {linear(8, 18)};
+  job.labels_each = 2;
+  job.data = std::make_shared<twice_labelled>(job.data);
+  check_close(stepped(job, 2, 2), stepped_by_hand(job, 2));
+}
 
 TEST_CASE("every strategy's weights are one rank's, also where batches do not divide") {
   size_t runs = 0;

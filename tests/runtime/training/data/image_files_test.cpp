@@ -89,6 +89,10 @@ TEST_CASE_FIXTURE(idx_folder, "image files: what is wrong in IDX files is named 
     write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + "\x01\x02");
     check_image_error(*this, errc::corrupt, "train-labels-idx1-ubyte, byte 4: there must be 12 labels");
   }
+  SUBCASE("more labels than images") {
+    write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(13) + std::string(13, '\x01'));
+    check_image_error(*this, errc::corrupt, "train-labels-idx1-ubyte, byte 4: there must be 12 labels");
+  }
   SUBCASE("label") {
     overwrite("train-labels-idx1-ubyte", 8 + 5, "\x0a");
     check_image_error(*this, errc::corrupt, "byte 13: the label of sample 5 must be 0 to 9, and is 10");
