@@ -53,6 +53,28 @@ private:
   std::shared_ptr<const batch_source> of_;
 };
 
+/// A layer whose outputs are no numbers.
+class numberless_layer final : public layer {
+public:
+  explicit numberless_layer(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
+
+  std::string name() const override { return of_->name(); }
+  uint64_t inputs() const override { return of_->inputs(); }
+  uint64_t outputs() const override { return of_->outputs(); }
+  std::span<const parameter> parameters() const override { return of_->parameters(); }
+  void forward(const pass& at, const std::byte*, const std::byte*, std::byte* y) const override {
+    std::ranges::fill(std::span{reinterpret_cast<double*>(y), at.samples * outputs()},
+                      std::numeric_limits<double>::quiet_NaN());
+  }
+  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
+                std::byte* by_weight, std::byte* by_input) const override {
+    of_->backward(at, x, w, by_output, by_weight, by_input);
+  }
+
+private:
+  std::shared_ptr<const layer> of_;
+};
+
 } // namespace
 
 TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
@@ -278,6 +300,39 @@ TEST_CASE(
     for (uint32_t layer = 0; layer < 4; ++layer)
       CHECK(distance(run.weights_in(images[0], layer), alone[layer]) < 1e-12);
   }
+}
+
+TEST_CASE("a step tells how often it was tried, and what the rank that held the most has held") {
+  simulated_cluster cluster{training_devices(4)};
+  auto job = small_job("1f1b", 3, 6, 2);
+  job.layers.front() = feed_forward(8, 200, nonlinearity::tanh); // the first rank's
+  const auto wide = bytes_of(job.as) * job.layers.front()->elements({});
+  simulated_training run{cluster, std::move(job), 3, 4};
+  run.settings.mirror = true;
+  run.start();
+  run.run_steps(1);
+  run.run_messages(20);
+  REQUIRE(run.reports.size() == 1);
+  run.kill(1);
+  run.finish();
+  REQUIRE(run.problem() == "");
+  REQUIRE(run.reports.size() == 4);
+  CHECK(run.reports[0].attempts == 1);
+  CHECK(run.reports[1].attempts == 2);
+  CHECK(run.reports[2].attempts == 1);
+  CHECK(run.reports[0].bytes_peak > 4 * wide); // weights, two states, a gradient
+}
+
+TEST_CASE("the rank is named whose layer gave the first number that is none, not the one that sees the loss") {
+  simulated_cluster cluster{training_devices(3)};
+  auto job = small_job("1f1b", 3, 6, 2);
+  job.layers[1] = std::make_shared<numberless_layer>(job.layers[1]);
+  simulated_training run{cluster, std::move(job), 3, 2};
+  run.run();
+  CHECK_MESSAGE(contains(run.problem(),
+                         "the loss of rank 2 in step 0 is no number: the first layer that gave none is 1, "),
+                run.problem());
+  CHECK_MESSAGE(contains(run.problem(), ", on rank 1; "), run.problem());
 }
 
 TEST_CASE("what all ranks have begun together is called together, and a rank alone calls nothing") {
