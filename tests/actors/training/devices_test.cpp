@@ -117,6 +117,27 @@ TEST_CASE("where all ranks have lost their devices, those that come in their pla
   CHECK(waited > 20);
 }
 
+TEST_CASE("whoever is awaited for a second time has the whole of the patience again") {
+  run_of_processes x{21, 2};
+  x.start_ranks();
+  x.run.run_steps(1);
+  auto lose = [&](uint32_t device, uint64_t times) {
+    x.run.kill(device);
+    x.cluster.run_until([&] { return x.run.notes_with("are awaited") == times || x.run.outcome; });
+    const auto until = x.cluster.scheduler.clock().now() + x.run.settings.patience * 2 / 3;
+    x.cluster.run_until([&] { return x.cluster.scheduler.clock().now() >= until || x.run.outcome; });
+    REQUIRE(!x.run.outcome);
+  };
+  x.run.kill(0);
+  lose(1, 1);
+  x.start_rank(0, 2);
+  x.run.run_steps(2);
+  lose(2, 2);
+  x.start_rank(0, 3);
+  x.run.finish();
+  x.check_weights();
+}
+
 TEST_CASE("where no process is left nobody is waited for, and devices that do not come are not for long") {
   for (auto reason : {caf::exit_reason::remote_link_unreachable, caf::exit_reason::kill}) {
     const bool may_return = reason == caf::exit_reason::kill;

@@ -54,11 +54,11 @@ std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
   return result;
 }
 
-/// Another layer, of which each pass takes two seconds of virtual time.
+/// Another layer, of which each pass takes so much virtual time.
 class long_layer final : public layer {
 public:
-  long_layer(std::shared_ptr<const layer> what, caf::detail::test_actor_clock& clock)
-    : what_(std::move(what)), clock_(clock) {}
+  long_layer(std::shared_ptr<const layer> what, caf::detail::test_actor_clock& clock, caf::timespan takes)
+    : what_(std::move(what)), clock_(clock), takes_(takes) {}
 
   std::string name() const override { return what_->name(); }
   uint64_t inputs() const override { return what_->inputs(); }
@@ -66,17 +66,18 @@ public:
   std::span<const parameter> parameters() const override { return what_->parameters(); }
   void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
     what_->forward(at, x, w, y);
-    clock_.advance_time(std::chrono::seconds{2});
+    clock_.advance_time(takes_);
   }
   void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
                 std::byte* by_weight, std::byte* by_input) const override {
     what_->backward(at, x, w, by_output, by_weight, by_input);
-    clock_.advance_time(std::chrono::seconds{2});
+    clock_.advance_time(takes_);
   }
 
 private:
   std::shared_ptr<const layer> what_;
   caf::detail::test_actor_clock& clock_;
+  caf::timespan takes_;
 };
 
 } // namespace
@@ -180,7 +181,7 @@ TEST_CASE("ranks that compute for longer than they may be silent say a word betw
   simulated_cluster cluster{training_devices(2)};
   auto job = moments_job("ddp");
   for (auto& each : job.layers)
-    each = std::make_shared<long_layer>(each, cluster.scheduler.clock());
+    each = std::make_shared<long_layer>(each, cluster.scheduler.clock(), std::chrono::seconds{2});
   simulated_training run{cluster, std::move(job), 2, 2};
   run.settings.patience = std::chrono::seconds{10}; // a step takes a rank 24 s, between two communications
   run.run();
@@ -188,11 +189,26 @@ TEST_CASE("ranks that compute for longer than they may be silent say a word betw
   CHECK(run.notes.empty());
 }
 
+TEST_CASE("what ranks have come to is news of them, however long a step takes") {
+  simulated_cluster cluster{training_devices(2)};
+  auto job = moments_job("zero3");
+  for (auto& each : job.layers) // too short for a rank to say a word of its own
+    each = std::make_shared<long_layer>(each, cluster.scheduler.clock(), std::chrono::milliseconds{400});
+  simulated_training run{cluster, std::move(job), 2, 2};
+  run.settings.patience = std::chrono::seconds{3};
+  const auto began = cluster.scheduler.clock().now();
+  run.run();
+  CHECK(cluster.scheduler.clock().now() - began > 2 * run.settings.patience);
+  CHECK(run.problem() == "");
+  CHECK(run.notes.empty());
+}
+
 TEST_CASE("a process that stands still for longer than ranks may be silent takes nobody else for late") {
   for (uint64_t messages = 0; messages < 40; ++messages) {
     CAPTURE(messages);
-    simulated_cluster cluster{training_devices(2)};
+    simulated_cluster cluster{journaled_devices(2)};
     simulated_training run{cluster, moments_job("ddp"), 2, 3};
+    run.settings.record = numbered_record;
     run.start();
     run.run_steps(1);
     run.run_messages(messages);

@@ -75,6 +75,25 @@ private:
   std::shared_ptr<const layer> of_;
 };
 
+/// Data parallel, of which rank 0 sends a copy that nobody receives.
+strategy run_careless(rank& self, const model& m) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
+  if (self.index() == 0)
+    co_await self.send(1, x);
+  auto y = co_await self.forward(x, w);
+  auto by_output = co_await self.loss(y);
+  auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+  co_await self.update(w, state, co_await self.all_reduce(std::move(by_weight), self.world()));
+  co_await self.finish(std::move(w));
+}
+
+const known_strategy careless{.name = "careless",
+                              .what = "data parallel that sends one activation too many",
+                              .run = run_careless,
+                              .check = check_data_parallel,
+                              .cut = batch_cut::never};
+
 } // namespace
 
 TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
@@ -321,6 +340,16 @@ TEST_CASE("a step tells how often it was tried, and what the rank that held the 
   CHECK(run.reports[1].attempts == 2);
   CHECK(run.reports[2].attempts == 1);
   CHECK(run.reports[0].bytes_peak > 4 * wide); // weights, two states, a gradient
+}
+
+TEST_CASE("a strategy of which a rank sends what nobody receives ends with both ranks' names") {
+  simulated_cluster cluster{training_devices(2)};
+  auto job = small_job("ddp", 1, 6, 3);
+  job.strategy = &careless;
+  simulated_training run{cluster, std::move(job), 2, 2};
+  run.run();
+  CHECK_MESSAGE(contains(run.problem(), "rank 1 has ended without receiving what rank 0 sent: the input of layer 0"),
+                run.problem());
 }
 
 TEST_CASE("the rank is named whose layer gave the first number that is none, not the one that sees the loss") {
