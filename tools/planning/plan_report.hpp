@@ -2,7 +2,7 @@
 
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/transformer/plans/plan_advice.hpp"
-#include "tools/planning/failure_report.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 
 #include <optional>
 #include <string>

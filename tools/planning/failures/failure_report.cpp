@@ -1,4 +1,4 @@
-#include "tools/planning/failure_report.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
 

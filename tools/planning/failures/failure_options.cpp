@@ -1,4 +1,4 @@
-#include "tools/planning/failure_options.hpp"
+#include "tools/planning/failures/failure_options.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
