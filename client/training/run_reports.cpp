@@ -102,10 +102,11 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, goes_on);
   if (std::isfinite(result.loss))
     return result;
-  problem_ = make_error(errc::aborted,
-                        fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
-                                    "learning rate would help",
-                                    counted(x.step, "step")));
+  if (!problem_) // the first such model, not the one that the run ends with because of it
+    problem_ = make_error(errc::aborted,
+                          fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
+                                      "learning rate would help",
+                                      counted(x.step, "step")));
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 // Devices that die, hang or are slow while training does something else than a step, in virtual time.
 #include "tests/support/training/coordinator_front.hpp"
+#include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -55,27 +56,22 @@ std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
 }
 
 /// Another layer, of which each pass takes so much virtual time.
-class long_layer final : public layer {
+class long_layer final : public layer_like {
 public:
   long_layer(std::shared_ptr<const layer> what, caf::detail::test_actor_clock& clock, caf::timespan takes)
-    : what_(std::move(what)), clock_(clock), takes_(takes) {}
+    : layer_like(std::move(what)), clock_(clock), takes_(takes) {}
 
-  std::string name() const override { return what_->name(); }
-  uint64_t inputs() const override { return what_->inputs(); }
-  uint64_t outputs() const override { return what_->outputs(); }
-  std::span<const parameter> parameters() const override { return what_->parameters(); }
   void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
-    what_->forward(at, x, w, y);
+    layer_like::forward(at, x, w, y);
     clock_.advance_time(takes_);
   }
   void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
                 std::byte* by_weight, std::byte* by_input) const override {
-    what_->backward(at, x, w, by_output, by_weight, by_input);
+    layer_like::backward(at, x, w, by_output, by_weight, by_input);
     clock_.advance_time(takes_);
   }
 
 private:
-  std::shared_ptr<const layer> what_;
   caf::detail::test_actor_clock& clock_;
   caf::timespan takes_;
 };

@@ -3,6 +3,7 @@
 #include "actors/training/group_calls.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/coordinator_front.hpp"
+#include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -51,28 +52,6 @@ public:
 
 private:
   std::shared_ptr<const batch_source> of_;
-};
-
-/// A layer whose outputs are no numbers.
-class numberless_layer final : public layer {
-public:
-  explicit numberless_layer(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
-
-  std::string name() const override { return of_->name(); }
-  uint64_t inputs() const override { return of_->inputs(); }
-  uint64_t outputs() const override { return of_->outputs(); }
-  std::span<const parameter> parameters() const override { return of_->parameters(); }
-  void forward(const pass& at, const std::byte*, const std::byte*, std::byte* y) const override {
-    std::ranges::fill(std::span{reinterpret_cast<double*>(y), at.samples * outputs()},
-                      std::numeric_limits<double>::quiet_NaN());
-  }
-  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
-                std::byte* by_weight, std::byte* by_input) const override {
-    of_->backward(at, x, w, by_output, by_weight, by_input);
-  }
-
-private:
-  std::shared_ptr<const layer> of_;
 };
 
 /// Data parallel, of which rank 0 sends a copy that nobody receives.
@@ -355,7 +334,7 @@ TEST_CASE("a strategy of which a rank sends what nobody receives ends with both 
 TEST_CASE("the rank is named whose layer gave the first number that is none, not the one that sees the loss") {
   simulated_cluster cluster{training_devices(3)};
   auto job = small_job("1f1b", 3, 6, 2);
-  job.layers[1] = std::make_shared<numberless_layer>(job.layers[1]);
+  job.layers[1] = std::make_shared<numberless_layer>(job.layers[1], numberless_layer::where::always);
   simulated_training run{cluster, std::move(job), 3, 2};
   run.run();
   CHECK_MESSAGE(contains(run.problem(),

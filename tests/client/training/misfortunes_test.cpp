@@ -1,6 +1,7 @@
 // What goes wrong around training on real threads: disks, data, memory.
 #include "tests/support/file_size_limit.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/sociable_layer.hpp"
 #include "tests/support/training/threaded_training.hpp"
 
@@ -37,30 +38,6 @@ std::string sentence_of(run_settings settings) {
   REQUIRE(!found);
   return render(found.error());
 }
-
-/// A layer that gives numbers as long as it learns, and none when it is tried.
-class untried_layer final : public layer {
-public:
-  explicit untried_layer(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
-
-  std::string name() const override { return "untried " + of_->name(); }
-  uint64_t inputs() const override { return of_->inputs(); }
-  uint64_t outputs() const override { return of_->outputs(); }
-  std::span<const parameter> parameters() const override { return of_->parameters(); }
-  void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {
-    of_->forward(at, x, w, y);
-    if (!at.trains)
-      std::ranges::fill(std::span{reinterpret_cast<double*>(y), at.samples * outputs()},
-                        std::numeric_limits<double>::quiet_NaN());
-  }
-  void backward(const pass& at, const std::byte* x, const std::byte* w, const std::byte* by_output,
-                std::byte* by_weight, std::byte* by_input) const override {
-    of_->backward(at, x, w, by_output, by_weight, by_input);
-  }
-
-private:
-  std::shared_ptr<const layer> of_;
-};
 
 void check_found(const std::string& text, std::string_view what) {
   CHECK_MESSAGE(text.find(what) != std::string::npos, text);
@@ -122,7 +99,8 @@ TEST_CASE("a run whose last model is in no checkpoint ends with why") {
 TEST_CASE("a model that gives no numbers any more is not kept, and ends the run") {
   temporary_directory dir;
   auto settings = digits_by("ddp", 2);
-  settings.job.layers.back() = std::make_shared<untried_layer>(settings.job.layers.back());
+  settings.job.layers.back() = std::make_shared<numberless_layer>(settings.job.layers.back(),
+                                                                  numberless_layer::where::untrained);
   settings.checkpoints = dir.path() / "model";
   const checkpoint_directory there{settings.checkpoints, 3};
   check_found(sentence_of(std::move(settings)), "the model behind 20 steps gives no numbers any more, and is not kept");
