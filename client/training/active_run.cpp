@@ -37,6 +37,16 @@ void profile_some(trainer_settings& its, uint64_t second_epoch) {
 
 } // namespace
 
+trainer_settings trainer_settings_of(const run_settings& x) {
+  trainer_settings result;
+  result.deterministic = x.deterministic;
+  result.mirror = x.mirror;
+  result.memory_bytes = x.memory_bytes;
+  result.patience = x.patience;
+  result.operation_limit = x.operation_limit;
+  return result;
+}
+
 caf::error active_run::prepare(bool leads) {
   if (auto problem = check(settings_))
     return problem;

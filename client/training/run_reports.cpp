@@ -31,16 +31,6 @@ bool is_of_room(const std::string& sentence) {
 
 } // namespace
 
-trainer_settings trainer_settings_of(const run_settings& x) {
-  trainer_settings result;
-  result.deterministic = x.deterministic;
-  result.mirror = x.mirror;
-  result.memory_bytes = x.memory_bytes;
-  result.patience = x.patience;
-  result.operation_limit = x.operation_limit;
-  return result;
-}
-
 proto::TrainingStep record_of(const training_job& job, uint32_t data_samples, uint64_t steps_an_epoch, uint64_t step) {
   proto::TrainingStep result;
   const auto batch = job.shape.global_batch;

@@ -44,10 +44,6 @@ inline void leave_closed(const std::filesystem::path& dir) {
     REQUIRE(!(*journal)->append(whole_operation(7, sequence)));
 }
 
-inline void replace(const std::filesystem::path& file, const std::string& bytes) {
-  std::ofstream{file, std::ios::binary | std::ios::trunc} << bytes;
-}
-
 /// The largest file whose name has this beginning or extension.
 inline std::filesystem::path find_file(const std::filesystem::path& dir, const std::string& what) {
   std::filesystem::path best;

@@ -23,7 +23,7 @@ TEST_CASE("durable mark: where there is none it says so, and a new one is 0") {
   temporary_directory dir;
   CHECK(!value_in(dir.path() / "nowhere"));
   CHECK(!value_in(dir.path()));
-  replace(dir.path() / durable_mark::file_name, ""); // as a creation that was cut short leaves it
+  write_content(dir.path() / durable_mark::file_name, ""); // as a creation that was cut short leaves it
   CHECK(!value_in(dir.path()));
   auto mark = durable_mark::open(dir.path());
   REQUIRE_MESSAGE(mark, render(mark.error()));
@@ -50,7 +50,7 @@ TEST_CASE("durable mark: no byte can change, go or come without being noticed") 
   REQUIRE(!durable_mark::open(dir.path())->raise(1234567));
   const auto good = content_of(file);
   auto is_corrupt = [&](const std::string& text) {
-    replace(file, text);
+    write_content(file, text);
     auto value = durable_mark::read(dir.path());
     return !value && code_of(value.error()) == errc::corrupt
            && code_of(durable_mark::open(dir.path()).error()) == errc::corrupt;
@@ -65,6 +65,6 @@ TEST_CASE("durable mark: no byte can change, go or come without being noticed") 
   for (size_t size = 1; size < good.size(); ++size)
     CHECK(is_corrupt(good.substr(0, size)));
   CHECK(is_corrupt(good + "\n"));
-  replace(file, good);
+  write_content(file, good);
   CHECK(value_in(dir.path()) == 1234567);
 }

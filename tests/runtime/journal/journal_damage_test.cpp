@@ -106,7 +106,7 @@ TEST_CASE("journal damage: no flipped byte in the log goes unnoticed or changes 
     auto bad = good;
     auto at = random() % good.size();
     bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
-    replace(log, bad);
+    write_content(log, bad);
     auto journal = journal_store::open_read_only(dir.path());
     CAPTURE(at);
     if (!journal) {
@@ -130,7 +130,7 @@ TEST_CASE("journal damage: a flipped byte in a table is corrupt") {
   for (auto at : {bytes.size() / 8, bytes.size() / 4, bytes.size() / 2}) {
     auto bad = bytes;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
-    replace(table, bad);
+    write_content(table, bad);
     auto err = open_and_read(dir.path(), false);
     CHECK_MESSAGE(code_of(err) == errc::corrupt, render(err));
     CHECK(render(err).find(dir.path().string()) != std::string::npos);
@@ -141,10 +141,10 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
   using damage = std::function<void(const fs::path&)>;
   std::vector<std::pair<std::string, damage>> all{
     {"CURRENT removed", [](auto& dir) { fs::remove(dir / "CURRENT"); }},
-    {"CURRENT empty", [](auto& dir) { replace(dir / "CURRENT", ""); }},
-    {"CURRENT cut", [](auto& dir) { replace(dir / "CURRENT", "MANIF"); }},
+    {"CURRENT empty", [](auto& dir) { write_content(dir / "CURRENT", ""); }},
+    {"CURRENT cut", [](auto& dir) { write_content(dir / "CURRENT", "MANIF"); }},
     {"MANIFEST removed", [](auto& dir) { fs::remove(find_file(dir, "MANIFEST-")); }},
-    {"MANIFEST empty", [](auto& dir) { replace(find_file(dir, "MANIFEST-"), ""); }},
+    {"MANIFEST empty", [](auto& dir) { write_content(find_file(dir, "MANIFEST-"), ""); }},
     {"MANIFEST cut",
      [](auto& dir) {
        auto file = find_file(dir, "MANIFEST-");
@@ -156,7 +156,7 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
        auto file = find_file(dir, ".sst");
        fs::resize_file(file, fs::file_size(file) / 2);
      }},
-    {"mark garbled", [](auto& dir) { replace(dir / durable_mark::file_name, "ringmaster journal, durable up"); }},
+    {"mark garbled", [](auto& dir) { write_content(dir / durable_mark::file_name, "ringmaster journal, durable up"); }},
   };
   for (auto& [name, inflict] : all) {
     CAPTURE(name);

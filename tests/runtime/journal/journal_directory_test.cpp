@@ -89,7 +89,7 @@ TEST_CASE("journal directory: what is no journal is refused and not touched") {
   CHECK(!fs::exists(dir.path() / "nowhere"));
   check(dir.path(), false, errc::invalid_argument);
   CHECK(fs::is_empty(dir.path()));
-  replace(dir.path() / "file", "x");
+  write_content(dir.path() / "file", "x");
   check(dir.path() / "file", false, errc::invalid_argument);
   check(dir.path() / "file", true, errc::io_error);
   check("/proc/ringmaster/journal", true, errc::io_error);
