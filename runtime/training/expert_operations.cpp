@@ -27,8 +27,8 @@ std::string rank::not_of_experts(const value_tag& x) {
                 [&] { return fmt::format("it needs what experts have made, and has the {}", text_of(x)); });
 }
 
-operation<weight, optimizer_state> rank::load_experts(uint32_t layer, shard experts) {
-  auto result = load_weights(layer, {}, {}, experts);
+operation<weight, optimizer_state> rank::load_experts(uint32_t layer, shard experts, shard state_part) {
+  auto result = load_weights(layer, {}, state_part, experts);
   for (auto& each : result.work_.results)
     each.has = form::experts;
   result.work_.argument.has = form::experts;

@@ -194,7 +194,7 @@ operation<Value> rank::sliced(Value x, shard part) {
     if (work.results[0].part.count == 0)
       result.refuse(fmt::format("{} parts of the {} are more than the {} that its positions are cut in", part.count,
                                 text_of(x.tag()), position_run::of_max));
-  } else {
+  } else if (x.tag().has != form::experts || !x.tag().part.whole()) { // experts are whole as they are
     result.refuse(is_whole(x.tag()));
   }
   result.refuse(no_shard(part));

@@ -28,7 +28,7 @@ public:
   }
   /// What rank `experts.index` of so many has of a layer's experts. A forward with them takes, and makes, the positions
   /// that are for these: see `dispatch`.
-  operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts);
+  operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts, shard state_part = {});
   /// What rank `columns.index` of so many has of a layer by the columns of its output: a forward with it makes these,
   /// of the whole input, in place of a summand; a backward takes them of the gradient.
   operation<weight, optimizer_state> load_columns(uint32_t layer, shard columns);

@@ -68,6 +68,11 @@ constexpr bool of_activation(value_kind x) {
   return x == value_kind::activation || x == value_kind::activation_gradient || x >= value_kind::attention_keys;
 }
 
+/// Of positions that attention looks at.
+constexpr bool of_keys(value_kind x) {
+  return x == value_kind::attention_keys || x == value_kind::keys_gradient;
+}
+
 /// How much of an activation, or of its gradient, a rank has.
 enum class form : uint8_t {
   whole,

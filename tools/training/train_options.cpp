@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace ringmaster {
 
@@ -63,6 +65,49 @@ caf::error misplaced_option(const train_options& x) {
   return caf::none;
 }
 
+/// Whether the model's sides divide among the strategy's.
+std::string not_divided(const language_model& trained, const parallel_setting& how) {
+  if (trained.heads % how.shape.tensor != 0)
+    return fmt::format("{} heads do not divide among {} tensor-parallel ranks", trained.heads, how.shape.tensor);
+  if (how.expert > 1 && trained.experts.count == 0)
+    return fmt::format("{} has no experts that {} ranks could share", trained.name, how.expert);
+  if (trained.experts.count % how.expert != 0)
+    return fmt::format("{} experts do not divide among {} ranks", trained.experts.count, how.expert);
+  if (how.context > 1 && trained.sequence % (2 * how.context) != 0)
+    return fmt::format("a sequence of {} positions does not divide into two parts for each of {} ranks",
+                       trained.sequence, how.context);
+  return {};
+}
+
+/// How the strategy has a transformer trained.
+caf::expected<parallel_setting> setting_of(const train_options& x, const language_model& trained,
+                                           const std::vector<beyond>& needs) {
+  auto has = [&](beyond need) { return std::ranges::find(needs, need) != needs.end(); };
+  parallel_setting how;
+  how.shape = x.which->shape(x.trained, x.ranks);
+  how.context = std::exchange(how.shape.context, 1);
+  if (has(beyond::experts))
+    how.expert = expert_ranks(x.trained, x.ranks);
+  how.again = x.transformer.again;
+  how.computed_in = x.transformer.computed_in;
+  how.attention = x.transformer.attention;
+  how.zero = x.trained.zero;
+  how.global_batch = x.trained.global_batch;
+  how.micro_batch = x.trained.micro_batch;
+  how.sequence_parallel = x.trained.sequence_parallel;
+  how.schedule = schedule_of(x.which->name);
+  how.chunks = x.trained.chunks;
+  if (x.which->all_sides && how.chunks > 1)
+    how.schedule = pipeline_schedule::interleaved_1f1b;
+  how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1;
+  how.overlapped = !how.as_simulated && how.zero <= 1; // as `plan` has it
+  if (how.as_simulated && !x.which->keeps_sums)
+    how.shard = how.shape.data;
+  if (auto why = not_divided(trained, how); !why.empty())
+    return make_error(errc::invalid_argument, why);
+  return how;
+}
+
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
@@ -81,30 +126,15 @@ caf::error choose_costs(train_options& x) {
     x.costs = &x.cost_kind->laboratory();
     return caf::none;
   }
-  const auto shape = x.which->shape(x.trained, x.ranks);
-  if (trained->heads % shape.tensor != 0)
-    return make_error(errc::invalid_argument, fmt::format("{} heads do not divide among {} tensor-parallel ranks",
-                                                          trained->heads, shape.tensor));
-  parallel_setting how;
-  how.shape = shape;
-  how.again = x.transformer.again;
-  how.computed_in = x.transformer.computed_in;
-  how.attention = x.transformer.attention;
-  how.zero = x.trained.zero;
-  how.global_batch = x.trained.global_batch;
-  how.micro_batch = x.trained.micro_batch;
-  how.sequence_parallel = x.trained.sequence_parallel;
-  how.schedule = schedule_of(x.which->name);
-  how.chunks = x.trained.chunks;
-  if (x.which->all_sides && how.chunks > 1)
-    how.schedule = pipeline_schedule::interleaved_1f1b;
-  how.as_simulated = shape.pipeline == 1 && shape.tensor == 1;
-  how.overlapped = !how.as_simulated && how.zero <= 1; // as `plan` has it
-  if (how.as_simulated && !x.which->keeps_sums)
-    how.shard = shape.data;
-  if (const auto places = places_of(*trained, how); places != x.trained.layers) { // embedding and logits have some
-    x.places_beside = places - trained->layers;
-    x.trained.layers = places;
+  const auto needs = here ? std::vector<beyond>{} : needs_of(*x.which, x.trained);
+  const auto how = setting_of(x, *trained, needs);
+  if (!how)
+    return how.error();
+  const auto places = places_of(*trained, *how, needs);
+  if (const auto count = places.count(); count != x.trained.layers) {
+    x.places_beside = count - trained->layers;
+    x.trained.layers = count;
+    x.trained.dense_first = places.dense_first();
     if (auto problem = x.which->check(x.trained, x.ranks))
       return problem;
   }
@@ -114,9 +144,9 @@ caf::error choose_costs(train_options& x) {
       return problem;
     auto memory_bandwidth
       = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
-    x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, how);
+    x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, *how);
   } else {
-    x.own_costs = transformer_costs(*trained, x.transformer.system, how);
+    x.own_costs = transformer_costs(*trained, x.transformer.system, *how, needs);
   }
   x.costs = x.own_costs.get();
   return caf::none;

@@ -17,7 +17,8 @@ struct train_options : strategy_options {
   const training::cost_model* costs = nullptr;
   std::shared_ptr<const training::cost_model> own_costs;
   std::optional<uint32_t> layers;
-  uint32_t places_beside = 0; ///< Of trained.layers, those that are none: for the embedding, the logits, or nothing.
+  uint32_t places_beside
+    = 0; ///< Of trained.layers, those beside the model's: for networks apart, the embedding, the logits, or nothing.
   transformer_options transformer;
   bool json = false;
   std::string trace;

@@ -59,10 +59,13 @@ std::string axes_text(const mesh& shape, const model& trained) {
 }
 
 std::string layers_text(const train_run& x) {
-  const auto beside = x.trained.layers - x.layers;
-  return beside == 0 ? counted(x.layers, "layer")
-                     : fmt::format("{} in {} places, with the embedding and the logits", counted(x.layers, "layer"),
-                                   x.trained.layers);
+  if (x.trained.layers == x.layers)
+    return counted(x.layers, "layer");
+  const bool apart = x.costs->knows(beyond::experts);
+  const auto parts = apart ? 2 : 1;
+  return fmt::format("{} in {} places{}{}", counted(x.layers, "layer"), x.trained.layers,
+                     apart ? ", attention and networks apart" : "",
+                     x.trained.layers > parts * x.layers ? ", with the embedding and the logits" : "");
 }
 
 } // namespace

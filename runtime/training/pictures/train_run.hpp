@@ -13,7 +13,7 @@ struct train_run {
   training::model trained;
   uint32_t ranks = 0;
   const training::cost_model* costs = nullptr;
-  uint32_t layers = 0;     ///< The model's; trained.layers may have places for the embedding and the logits, too.
+  uint32_t layers = 0;     ///< The model's; trained.layers may have several places for one, and others beside them.
   bool uncut = false;      ///< A rank works on all of its samples at once, and nobody has said so; JSON has 1 then.
   std::string title{};     ///< Of a picture, in place of strategy, ranks and layers.
   std::string_view note{}; ///< Of a picture's ranks.

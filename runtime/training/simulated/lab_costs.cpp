@@ -39,10 +39,6 @@ network network_of(uint32_t world_size) {
   return world_size <= 8 ? network{450e9, 0.65, 1e-5, 1} : network{50e9, 0.9, 2e-5, 0};
 }
 
-bool of_keys(value_kind x) {
-  return x == value_kind::attention_keys || x == value_kind::keys_gradient;
-}
-
 /// Keys, and what attention makes of them, are of a tensor-parallel rank's own heads.
 uint32_t columns_shared_by(const value_tag& x) {
   return x.kind >= value_kind::attention_keys ? x.tensor.count : 1;

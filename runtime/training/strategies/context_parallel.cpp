@@ -97,13 +97,15 @@ const known_strategy context_parallel{
   .run = [](rank& self, const model& m) { return run_context_parallel(self, m, true); },
   .check = check_context_parallel,
   .shape = context_shape,
-  .needs = beyond::positions};
+  .needs = beyond::positions,
+  .keeps_sums = true};
 const known_strategy gathering_context_parallel{
   .name = "context-gather",
   .what = "the same, where each rank gathers all keys before attention",
   .run = [](rank& self, const model& m) { return run_context_parallel(self, m, false); },
   .check = check_context_parallel,
   .shape = context_shape,
-  .needs = beyond::positions};
+  .needs = beyond::positions,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

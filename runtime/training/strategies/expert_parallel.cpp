@@ -15,15 +15,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <numeric>
 
 namespace ringmaster::training {
 
 namespace {
-
-uint32_t sharers_of_experts(const model& m, uint32_t world_size) {
-  return m.experts != 0 ? m.experts : world_size < 8 ? world_size : std::gcd(world_size, 8u);
-}
 
 /// A micro-batch on its way through the model and back.
 struct passing_batch {
@@ -40,7 +35,7 @@ class expert_parallel_rank {
 public:
   expert_parallel_rank(rank& self, const model& m)
     : self_(self), model_(m), weights_(m.layers), states_(m.layers), sums_(m.layers) {
-    const auto count = sharers_of_experts(m, self.world_size()), index = self.index() % count;
+    const auto count = expert_ranks(m, self.world_size()), index = self.index() % count;
     sharers_ = {self.index() - index, count, 1};
     same_experts_ = {index, self.world_size() / count, count};
   }
@@ -48,7 +43,7 @@ public:
   strategy run() {
     const shard mine{sharers_.index_of(self_.index()), sharers_.count};
     for (uint32_t l = 0; l < model_.layers; ++l)
-      if (is_of_experts(l))
+      if (of_experts(l))
         std::tie(weights_[l], states_[l]) = co_await self_.load_experts(l, mine);
       else
         std::tie(weights_[l], states_[l]) = co_await self_.load_weights(l);
@@ -64,6 +59,8 @@ public:
   }
 
 private:
+  bool of_experts(uint32_t layer) const { return layer < model_.layers && is_of_experts(model_, layer); }
+
   strategy forward(std::vector<passing_batch>& both) {
     for (auto& x : both)
       x.inputs[0] = co_await self_.input(x.samples);
@@ -72,9 +69,9 @@ private:
         if (x.comes.valid())
           x.inputs[l] = co_await std::move(x.comes);
         auto y = co_await self_.forward(x.inputs[l], weights_[l]);
-        if (is_of_experts(l))
+        if (of_experts(l))
           x.comes = self_.aside(self_.combine(std::move(y), x.samples, sharers_));
-        else if (l + 1 < model_.layers)
+        else if (of_experts(l + 1))
           x.comes = self_.aside(self_.dispatch(std::move(y), sharers_));
         else
           x.inputs[l + 1] = std::move(y);
@@ -88,7 +85,7 @@ private:
         output = co_await std::move(x.comes);
       x.by_output = co_await self_.loss(output);
       output.drop();
-      if (is_of_experts(model_.layers - 1))
+      if (of_experts(model_.layers - 1))
         x.gradient_comes = self_.aside(self_.dispatch(std::move(x.by_output), sharers_));
     }
     for (auto l = model_.layers; l-- > 0;)
@@ -99,17 +96,19 @@ private:
         x.inputs[l].drop();
         x.by_output.drop();
         co_await self_.add(sums_[l], std::move(gradient));
-        if (is_of_experts(l))
+        if (of_experts(l))
           x.gradient_comes = self_.aside(self_.combine(std::move(by_input), x.samples, sharers_));
-        else if (l > 0)
+        else if (l > 0 && of_experts(l - 1))
           x.gradient_comes = self_.aside(self_.dispatch(std::move(by_input), sharers_));
+        else if (l > 0)
+          x.by_output = std::move(by_input);
       }
   }
 
   strategy update() {
     for (uint32_t l = 0; l < model_.layers; ++l) {
       auto sum = std::move(sums_[l]);
-      if (!is_of_experts(l))
+      if (!of_experts(l))
         sum = co_await self_.all_reduce(std::move(sum));
       else if (same_experts_.count > 1)
         sum = co_await self_.all_reduce(std::move(sum), same_experts_);
@@ -136,7 +135,7 @@ caf::error check_expert_parallel(const model& m, uint32_t world_size) {
     return make_error(errc::invalid_argument,
                       "ranks that share experts need layers of experts and a router; those that are trained here have "
                       "none: ringmaster simulate train simulates it");
-  if (const auto count = sharers_of_experts(m, world_size); world_size % count != 0)
+  if (const auto count = expert_ranks(m, world_size); world_size % count != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks are no groups of {} that share experts: --experts must divide them",
                                   world_size, count));
@@ -151,6 +150,7 @@ const known_strategy expert_parallel{
   .run = run_expert_parallel,
   .check = check_expert_parallel,
   .needs = beyond::experts,
-  .hides_sums = true};
+  .hides_sums = true,
+  .keeps_sums = true};
 
 } // namespace ringmaster::training

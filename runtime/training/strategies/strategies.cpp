@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ringmaster::training {
 
@@ -68,6 +69,10 @@ std::vector<beyond> needs_of(const known_strategy& which, const model& m) {
 
 uint32_t chunks_of(const known_strategy& which, const model& m) {
   return which.chunks == chunk_use::parts ? m.chunks : which.chunks == chunk_use::there_and_back ? 2 : 1;
+}
+
+uint32_t expert_ranks(const model& m, uint32_t world_size) {
+  return m.experts != 0 ? m.experts : world_size < 8 ? world_size : std::gcd(world_size, 8u);
 }
 
 range samples_of(const model& m, uint32_t part, uint32_t parts) {

@@ -125,9 +125,12 @@ std::vector<range> micro_batches(const model& m, range samples);
 /// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.
 range layers_of(const model& m, uint32_t part, uint32_t parts);
 
-/// Where layers have experts: every second one, from the second on.
-inline bool is_of_experts(uint64_t layer) {
-  return layer % 2 == 1;
+/// Ranks that share a layer's experts, in a strategy that has them: 8, or what of these divides the world, where nobody
+/// says.
+uint32_t expert_ranks(const model& m, uint32_t world_size);
+/// Whether a layer has experts: every second one, from the second on, or from the first that may have them.
+inline bool is_of_experts(const model& m, uint64_t layer) {
+  return layer % 2 == 1 && layer >= m.dense_first;
 }
 
 caf::error check_data_parallel(const model& m, uint32_t parts);

@@ -2,6 +2,8 @@
 #include "tests/runtime/training/refused_run.hpp"
 #include "tests/runtime/training/strategy_outcome.hpp"
 
+#include <fmt/format.h>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace ringmaster::training;
@@ -44,18 +46,21 @@ TEST_CASE("all sides: every box of ranks trains the whole model once") {
       for (uint32_t data : {1, 2})
         for (uint32_t chunks : {1, 2})
           for (uint32_t experts : {1, 2, 4, 8})
-            for (bool in_sequence : {false, true}) {
+            for (auto [in_sequence, zero] : {std::pair{false, 0u}, {false, 1u}, {true, 0u}, {true, 1u}}) {
               const rank_box x{tensor, context, data, 2, chunks, experts, in_sequence && tensor > 1};
-              if (strategy_of("3d")->check(boxed_model(x), x.ranks()))
+              auto m = boxed_model(x);
+              m.zero = zero;
+              if (strategy_of("3d")->check(m, x.ranks()))
                 continue;
               CAPTURE(tensor);
               CAPTURE(context);
               CAPTURE(data);
               CAPTURE(experts);
-              outcome_of("3d", boxed_model(x), x.ranks(), lab_costs());
+              CAPTURE(zero);
+              outcome_of("3d", m, x.ranks(), lab_costs());
               ++trained;
             }
-  CHECK(trained == 140);
+  CHECK(trained == 280);
 }
 
 TEST_CASE("all sides: with one of them it is that side's strategy") {
@@ -168,8 +173,8 @@ TEST_CASE("all sides: what cannot be shared so is said") {
   CHECK(refused({.tensor = 3, .data = 2, .experts = 2})
         == "2 ranks that share experts are neither a part nor a multiple of the 3 that share a sample's positions, "
            "tensor 3 x context 1");
-  CHECK(refused({.context = 2, .data = 2}, 1)
-        == "with --context or --experts each rank has its stage whole: --zero is for the other sides");
+  CHECK(refused({.context = 2, .data = 2}, 2)
+        == "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   auto m = boxed_model({.context = 3});
   CHECK(render(strategy_of("3d")->check(m, 4))
         == "4 ranks are no multiple of 1 tensor-parallel times 3 context-parallel times 1 data-parallel ones");

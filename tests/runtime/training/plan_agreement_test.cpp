@@ -1,12 +1,7 @@
 // The closed form against the simulator, over plans that are drawn from all that a search tries; and its curves.
-#include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/strategies/strategies.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
-#include "runtime/training/transformer/plans/planner.hpp"
 #include "runtime/training/transformer/plans/transformer_costs.hpp"
 
-#include "messages/errc.hpp"
-#include "tests/runtime/training/strategy_outcome.hpp"
+#include "tests/runtime/training/drawn_plans.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -22,16 +17,6 @@ using namespace ringmaster::training;
 
 namespace {
 
-struct drawn_plan {
-  language_model trained;
-  gpu_system on;
-  parallel_setting how;
-};
-
-struct agreement {
-  double time = 0, memory = 0; ///< The closed form's, as a part of what is simulated.
-};
-
 /// Nothing where no strategy runs it.
 std::optional<agreement> agreement_of(const drawn_plan& x) {
   auto& how = x.how;
@@ -41,10 +26,7 @@ std::optional<agreement> agreement_of(const drawn_plan& x) {
   if (which->check(trained, how.shape.size()))
     return {};
   auto costs = transformer_costs(x.trained, x.on, how);
-  auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, how.shape.size(), *costs);
-  REQUIRE_MESSAGE(done.engaged(), render(done.error()));
-  const auto estimate = estimate_iteration(x.trained, x.on, how);
-  return agreement{estimate.seconds / done->end, estimate.memory_bytes / static_cast<double>(peak_memory_of(*done))};
+  return agreement_with(*which, trained, how.shape.size(), *costs, x);
 }
 
 /// The same of one that shares weights fully, by two ranks of each group, and of two groups, that stand for all.
@@ -56,52 +38,15 @@ agreement sharded_agreement_of(const drawn_plan& x) {
                 .global_batch = uint64_t{how.micro_batches()} * how.micro_batch * ranks,
                 .micro_batch = how.micro_batch,
                 .shard_ranks = 2};
-  auto costs = transformer_costs(x.trained, x.on, how, {.data = ranks});
-  auto done = simulate([&](rank& self) { return which->run(self, trained); }, trained, ranks, *costs);
-  REQUIRE_MESSAGE(done.engaged(), render(done.error()));
-  const auto estimate = estimate_iteration(x.trained, x.on, how);
-  return {estimate.seconds / done->end, estimate.memory_bytes / static_cast<double>(peak_memory_of(*done))};
+  auto costs = transformer_costs(x.trained, x.on, how, mesh{.data = ranks});
+  return agreement_with(*which, trained, ranks, *costs, x);
 }
-
-/// One that the search of a drawn question has tried, by one of these schedules, where there are any, and one of these
-/// ways of sharding; with or without modules that predict further tokens, or as the model is published.
-drawn_plan draw(std::mt19937& random, std::initializer_list<const char*> schedules,
-                std::initializer_list<const char*> sharings, bool with_modules = false) {
-  auto any = [&](auto&& all) { return *(std::begin(all) + random() % std::size(all)); };
-  const auto name = any(std::to_array<const char*>({"llama3-8b", "llama3-70b", "gpt3-13b", "qwen3-30b-a3b",
-                                                    "qwen3-235b-a22b", "mixtral-8x7b", "gpt-oss-120b", "deepseek-v3"}));
-  const auto system = any(std::to_array<const char*>({"a100-80g", "h100-80g", "b200", "gb200-nvl72"}));
-  plan_question asked{*model_of(name), *system_of(system), any(std::to_array<uint32_t>({8, 16, 32, 64})), 0, {}};
-  asked.global_batch = any(std::to_array<uint32_t>({32, 64, 96, 128}));
-  asked.system.memory_bytes = 1e15; // all fit
-  if (with_modules && asked.trained.experts.count > 0)
-    asked.trained.multi_token = any(std::to_array<uint32_t>({0, 1, 2}));
-  asked.filter.only = {any(sharings)};
-  if (schedules.size() > 0)
-    asked.filter.only.emplace_back(any(schedules));
-  const auto found = plan_transformer(asked, 100'000);
-  return {asked.trained, asked.system, found.best.empty() ? parallel_setting{} : any(found.best).how};
-}
-
-std::string text_of(const drawn_plan& x) {
-  auto& how = x.how;
-  return fmt::format(
-    "{} with {} modules on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel "
-    "{}, zero{}, shard {}",
-    x.trained.name, x.trained.multi_token, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert,
-    how.shape.pipeline, how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again),
-    how.sequence_parallel, how.zero, how.shard);
-}
-
-} // namespace
-
-namespace {
 
 constexpr uint64_t work_max = 8000; ///< Layers times micro-batches: what is simulated in a moment.
 
 /// So many plans of pipelines that are run are within 5 % in time and 3 % in memory.
 void check_pipelines(size_t plans, bool with_modules) {
-  std::mt19937 random{20261123};
+  std::mt19937 random{11};
   for (size_t compared = 0, drawn = 0; compared < plans; ++drawn) {
     REQUIRE(drawn < 10 * plans);
     const auto x = draw(random, {"1f1b", "interleaved", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"},
@@ -216,7 +161,7 @@ TEST_CASE(
         const auto ranks = shard == 64 ? 2u : 4u;
         trained.global_batch = uint64_t{how.micro_batches()} * ranks;
         trained.shard_ranks = 2;
-        auto costs_of_two = transformer_costs(m, on, how, {.data = ranks});
+        auto costs_of_two = transformer_costs(m, on, how, mesh{.data = ranks});
         auto by_two = simulate([&](rank& self) { return which->run(self, trained); }, trained, ranks, *costs_of_two);
         REQUIRE_MESSAGE(by_two.engaged(), render(by_two.error()));
         CHECK(by_two->end == doctest::Approx(done->end).epsilon(1e-9));

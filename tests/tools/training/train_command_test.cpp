@@ -216,9 +216,14 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   CHECK(train_refusal({"--strategy=context", "--cost-model=puzzles"})
         == refused + "context: the cost model puzzles does not say what attention and its keys take, lab does\n");
   CHECK(train_refusal({"--strategy=expert", "--cost-model=transformer"})
-        == refused + "expert: the cost model transformer does not say what layers of experts take, lab does\n");
-  CHECK(train_refusal({"--strategy=context", "--cost-model=transformer"})
-        == refused + "context: the cost model transformer does not say what attention and its keys take, lab does\n");
+        == refused + "gpt3-175b has no experts that 8 ranks could share\n");
+  CHECK(train_refusal({"--strategy=expert", "--experts=3", "--ranks=3", "--global-batch=6", "--cost-model=transformer",
+                       "--model=mixtral-8x7b"})
+        == refused + "8 experts do not divide among 3 ranks\n");
+  CHECK(train_refusal({"--strategy=context", "--cost-model=transformer", "--sequence=1000"})
+        == refused + "a sequence of 1000 positions does not divide into two parts for each of 8 ranks\n");
+  CHECK(train_refusal({"--strategy=context", "--cost-model=measured"})
+        == refused + "context: the cost model measured does not say what attention and its keys take, lab does\n");
   CHECK(train({"--strategy=expert", "--cost-model=puzzles"}).code == 0);
   const auto none = train({"--strategy=fsdp", "--prefetch=0"}), two = train({"--strategy=fsdp", "--prefetch=2"});
   CHECK(none.code == 0);
@@ -226,6 +231,26 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   CHECK(train({"--strategy=context", "--context=4", "--layers=2"})
           .out.find("1 tensor x 4 context x 2 data x 1 pipeline parallel ranks\n")
         != std::string::npos);
+}
+
+TEST_CASE("simulate train: a transformer's ranks share positions and experts, its networks apart from attention") {
+  const auto boxed = train({"--strategy=3d", "--ranks=16", "--tensor=2", "--context=2", "--experts=4",
+                            "--global-batch=8", "--sequence-parallel", "--cost-model=transformer",
+                            "--model=qwen3-30b-a3b"});
+  CHECK(boxed.code == 0);
+  CHECK(boxed.out.find("48 layers in 96 places, attention and networks apart, a global") != std::string::npos);
+  const auto uneven = train({"--strategy=3d", "--ranks=8", "--data=2", "--tensor=1", "--experts=2", "--global-batch=8",
+                             "--cost-model=transformer", "--model=deepseek-v3"});
+  CHECK(uneven.out.find("61 layers in 128 places, attention and networks apart, with the embedding and the logits")
+        != std::string::npos);
+  // Keys of long sequences go around behind attention; those that are gathered come before it.
+  auto seconds = [](const std::string& strategy) {
+    const auto text = train({"--strategy=" + strategy, "--ranks=4", "--global-batch=1", "--cost-model=transformer",
+                             "--model=llama3-8b", "--sequence=131072", "--system=h100-80g"})
+                        .out;
+    return std::stod(text.substr(text.find("event, ") + 7));
+  };
+  CHECK(seconds("context") < seconds("context-gather"));
 }
 
 TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") {

@@ -3,7 +3,7 @@
 namespace ringmaster::training {
 
 layer_sharing::layer_sharing(rank& self, const model& m, const mesh& shape)
-  : self_(self), tensor_(shape.tensor_group(self.index())), context_(shape.context_group(self.index())),
+  : self_(self), model_(m), tensor_(shape.tensor_group(self.index())), context_(shape.context_group(self.index())),
     in_sequence_(m.sequence_parallel), replicated_(m.replicated), has_experts_(m.experts > 1),
     exchange_(self, context_, true) {
   const auto sharers = std::max(m.experts, 1u);
@@ -11,8 +11,8 @@ layer_sharing::layer_sharing(rank& self, const model& m, const mesh& shape)
   same_experts_ = shape.alike_neighbours(self.index(), sharers);
 }
 
-operation<weight, optimizer_state> layer_sharing::load_experts(uint32_t layer) {
-  return self_.load_experts(layer, {experts_.index_of(self_.index()), experts_.count});
+operation<weight, optimizer_state> layer_sharing::load_experts(uint32_t layer, shard state_part) {
+  return self_.load_experts(layer, {experts_.index_of(self_.index()), experts_.count}, state_part);
 }
 
 task<activation> layer_sharing::own_positions(activation whole) {
@@ -130,12 +130,6 @@ task<weight_gradient> layer_sharing::sum_replicated(weight_gradient x) {
   if (!columns() || !replicated_)
     co_return std::move(x);
   co_return co_await self_.all_reduce(std::move(x), tensor_);
-}
-
-task<weight_gradient> layer_sharing::sum_experts(weight_gradient x) {
-  if (same_experts_.count == 1)
-    co_return std::move(x);
-  co_return co_await self_.all_reduce(std::move(x), same_experts_);
 }
 
 } // namespace ringmaster::training

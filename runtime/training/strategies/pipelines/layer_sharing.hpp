@@ -17,10 +17,12 @@ public:
   bool any() const { return columns() || positions() || has_experts_; }
   bool columns() const { return tensor_.count > 1; }
   bool positions() const { return context_.count > 1; }
-  bool of_experts(uint64_t layer) const { return has_experts_ && is_of_experts(layer); }
+  bool of_experts(uint64_t layer) const { return has_experts_ && is_of_experts(model_, layer); }
   bool in_sequence() const { return columns() && in_sequence_; }
 
-  operation<weight, optimizer_state> load_experts(uint32_t layer);
+  operation<weight, optimizer_state> load_experts(uint32_t layer, shard state_part);
+  /// All that have the same experts.
+  const group& same_experts() const { return same_experts_; }
   /// Its positions of the first layer's input.
   task<activation> own_positions(activation whole);
   /// x is what the layer's backward takes, and may change on the way; so are `keys`.
@@ -40,8 +42,6 @@ public:
   task<activation_gradient> loss(activation output);
   /// Over the tensor-parallel ranks, of what all of these have.
   task<weight_gradient> sum_replicated(weight_gradient x);
-  /// Over all that have the same experts.
-  task<weight_gradient> sum_experts(weight_gradient x);
 
 private:
   task<activation> through_experts(activation& x, const weight& w);
@@ -52,6 +52,7 @@ private:
   shard tensor_shard() const { return {tensor_.index_of(self_.index()), tensor_.count}; }
 
   rank& self_;
+  const model& model_;
   group tensor_, context_, experts_, same_experts_;
   bool in_sequence_, replicated_, has_experts_;
   key_exchange exchange_;

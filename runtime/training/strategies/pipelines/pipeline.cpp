@@ -17,7 +17,7 @@ class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
     : self_(self), model_(m), plan_(plan), layers_(self, m, plan.shape),
-      replicas_(plan_.shape.replica_group(self.index())), zero_(replicas_.count == 1 ? 0 : m.zero) {
+      replicas_(plan_.shape.replica_group(self.index())) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(m, plan_, self.index(), c));
   }
@@ -43,9 +43,15 @@ private:
   strategy add(pipeline_stage& s, uint64_t l, weight_gradient gradient);
   strategy update(weight& w, optimizer_state& state, weight_gradient sum);
 
-  bool plain() const { return !layers_.any() && zero_ < 2; }
+  bool plain() const { return !layers_.any() && zero_of(replicas_) < 2; }
+  /// Those that have the same parameters of the layer.
+  const group& sharers_of(uint32_t layer) const {
+    return layers_.of_experts(layer) ? layers_.same_experts() : replicas_;
+  }
+  /// What of these they share: ZeRO's stage.
+  uint32_t zero_of(const group& sharers) const { return sharers.count == 1 ? 0 : model_.zero; }
   shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), plan_.shape.tensor}; }
-  shard replica_shard() const { return {replicas_.index_of(self_.index()), replicas_.count}; }
+  shard shard_of(const group& sharers) const { return {sharers.index_of(self_.index()), sharers.count}; }
   attention_keys& keys(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {
     return layers_.positions() ? s.under_way.keys(micro_batch, l) : no_keys_;
   }
@@ -55,7 +61,6 @@ private:
   pipeline_plan plan_;
   layer_sharing layers_;
   group replicas_;
-  uint32_t zero_; ///< What of a stage these share: ZeRO's stage.
   std::vector<pipeline_stage> stages_;
   attention_keys no_keys_;
   activation held_;
@@ -63,13 +68,14 @@ private:
 };
 
 strategy pipeline_rank::load() {
-  const auto part = zero_ >= 3 ? replica_shard() : shard{};
-  const auto state_part = zero_ >= 1 ? replica_shard() : shard{};
   for (auto& s : stages_)
     for (uint64_t l = 0; l < s.layers.count(); ++l) {
       const auto layer = static_cast<uint32_t>(s.layers.begin + l);
+      const auto& sharers = sharers_of(layer);
+      const auto zero = zero_of(sharers);
+      const auto part = zero >= 3 ? shard_of(sharers) : shard{}, state_part = zero >= 1 ? shard_of(sharers) : shard{};
       if (layers_.of_experts(layer))
-        std::tie(s.weights[l], s.states[l]) = co_await layers_.load_experts(layer);
+        std::tie(s.weights[l], s.states[l]) = co_await layers_.load_experts(layer, state_part);
       else
         std::tie(s.weights[l], s.states[l]) = co_await self_.load_weights(layer, part, state_part, tensor_shard());
     }
@@ -84,10 +90,10 @@ strategy pipeline_rank::step(pipeline_step x) {
 
 task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {
   weight gathered;
-  if (zero_ >= 3)
+  if (zero_of(replicas_) >= 3)
     gathered = co_await self_.all_gather(s.weights[l], replicas_);
-  co_return co_await layers_.forward(s.under_way.input(micro_batch, l), zero_ >= 3 ? gathered : s.weights[l],
-                                     keys(s, l, micro_batch));
+  co_return co_await layers_.forward(s.under_way.input(micro_batch, l),
+                                     zero_of(replicas_) >= 3 ? gathered : s.weights[l], keys(s, l, micro_batch));
 }
 
 strategy pipeline_rank::let_go() {
@@ -131,7 +137,7 @@ strategy pipeline_rank::forward(pipeline_stage& s, pipeline_step step) {
 }
 
 strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradient) {
-  if (zero_ >= 2) {
+  if (zero_of(replicas_) >= 2) {
     gradient = co_await layers_.sum_replicated(std::move(gradient));
     gradient = co_await self_.reduce_scatter(std::move(gradient), replicas_);
   }
@@ -142,10 +148,11 @@ strategy pipeline_rank::add(pipeline_stage& s, uint64_t l, weight_gradient gradi
 task<activation_gradient> pipeline_rank::back_through(pipeline_stage& s, uint64_t l, uint32_t micro_batch,
                                                       activation_gradient& by_output, op what) {
   weight gathered;
-  if (zero_ >= 3)
+  if (zero_of(replicas_) >= 3)
     gathered = co_await self_.all_gather(s.weights[l], replicas_);
-  auto made = co_await layers_.backward(what, s.under_way.input(micro_batch, l), zero_ >= 3 ? gathered : s.weights[l],
-                                        keys(s, l, micro_batch), by_output);
+  auto made = co_await layers_.backward(what, s.under_way.input(micro_batch, l),
+                                        zero_of(replicas_) >= 3 ? gathered : s.weights[l], keys(s, l, micro_batch),
+                                        by_output);
   gathered.drop();
   if (made.by_weight.valid())
     co_await add(s, l, std::move(made.by_weight));
@@ -208,13 +215,9 @@ strategy pipeline_rank::backward_weight(pipeline_stage& s, uint32_t micro_batch)
 }
 
 strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradient sum) {
-  if (layers_.of_experts(w.layer())) {
-    sum = co_await layers_.sum_experts(std::move(sum));
-    co_await self_.update(w, state, std::move(sum));
-    co_await self_.finish(std::move(w));
-    co_return;
-  }
-  if (zero_ < 2)
+  const auto& sharers = sharers_of(w.layer());
+  const auto zero = zero_of(sharers);
+  if (zero < 2 && !layers_.of_experts(w.layer()))
     sum = co_await layers_.sum_replicated(std::move(sum));
   if (plan_.where == placement::both_ways) { // the other rank that has this stage, for the other half of the samples
     auto& shape = plan_.shape;
@@ -222,16 +225,16 @@ strategy pipeline_rank::update(weight& w, optimizer_state& state, weight_gradien
     auto low = std::min(self_.index(), mirror), high = std::max(self_.index(), mirror);
     sum = co_await self_.all_reduce(std::move(sum), {low, 2, high - low});
   }
-  const bool takes_its_part = zero_ == 1 || zero_ == 2;
-  if (zero_ == 0 && replicas_.count > 1)
-    sum = co_await self_.all_reduce(std::move(sum), replicas_);
-  if (zero_ == 1)
-    sum = co_await self_.reduce_scatter(std::move(sum), replicas_);
+  const bool takes_its_part = zero == 1 || zero == 2;
+  if (zero == 0 && sharers.count > 1)
+    sum = co_await self_.all_reduce(std::move(sum), sharers);
+  if (zero == 1)
+    sum = co_await self_.reduce_scatter(std::move(sum), sharers);
   if (takes_its_part)
-    w = co_await self_.slice(std::move(w), replica_shard());
+    w = co_await self_.slice(std::move(w), shard_of(sharers));
   co_await self_.update(w, state, std::move(sum));
   if (takes_its_part)
-    w = co_await self_.all_gather(w, replicas_);
+    w = co_await self_.all_gather(w, sharers);
   co_await self_.finish(std::move(w));
 }
 

@@ -7,8 +7,9 @@
 // tensor first, and data is more where there would be more stages than layers; of context and experts there are none.
 // Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides' collectives as
 // by themselves, and 4 all_to_alls a layer of experts and micro-batch, which nothing hides.
-// Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; activations of p micro-batches in 1/p of the
-// layers, 1/context of each; keys of their layers.
+// Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; with --zero 1 a third of that, optimizer
+// states, is shared by the context x data ranks, experts' by those that have the same ones; activations of p
+// micro-batches in 1/p of the layers, 1/context of each; keys of their layers.
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
@@ -62,9 +63,9 @@ caf::error check_shared(const model& m, const mesh& shape) {
     return make_error(errc::invalid_argument,
                       "ranks that share positions or experts need layers of attention or experts that can be shared; "
                       "those that are trained here cannot: ringmaster simulate train simulates it");
-  if (m.zero > 0)
+  if (m.zero > 1)
     return make_error(errc::invalid_argument,
-                      "with --context or --experts each rank has its stage whole: --zero is for the other sides");
+                      "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
     return make_error(errc::invalid_argument,
                       fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,

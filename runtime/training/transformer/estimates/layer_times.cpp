@@ -21,9 +21,10 @@ double beside(double device, double host, double unhidden) {
 /// Seconds of work on the device, forward and backward; without collectives.
 struct device_times {
   double products = 0, products_backward = 0;
-  double core = 0, core_backward = 0;         ///< Scores, softmax, dropout, context.
-  double made_again = 0;                      ///< Of the products: queries, keys and values out of latent ones.
-  double elements = 0, elements_backward = 0; ///< Norms, residuals, dropouts, activation functions, biases, copies.
+  double core = 0, core_backward = 0;           ///< Scores, softmax, dropout, context.
+  double made_again = 0;                        ///< Of the products: queries, keys and values out of latent ones.
+  double attention = 0, attention_backward = 0; ///< Of all, what comes before the network.
+  double elements = 0, elements_backward = 0;   ///< Norms, residuals, dropouts, activation functions, biases, copies.
 
   double forward() const { return products + core + elements; }
   double backward() const { return products_backward + core_backward + elements_backward; }
@@ -42,6 +43,8 @@ public:
     how_.attention == attention_kernel::flash ? flash_core() : unfused_core();
     const auto shared = how_.sequence_parallel ? tensor_ : 1;
     elements(rows_ * m_.hidden * 22 / shared, 6);
+    x_.attention = x_.forward();
+    x_.attention_backward = x_.backward();
     kind_.experts ? expert_network() : dense_network();
     return x_;
   }
@@ -175,11 +178,14 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     const auto block = m.sequence / (2.0 * how.context); // a window reaches so many of them back
     const auto hops = kind.windowed ? std::min(how.context - 1.0, std::ceil(m.window / block)) : how.context - 1.0;
     const auto ring = context_exchange_time(bf16_bytes * rows * keys, hops, how.context * how.shape.tensor, on);
-    // keys and values go around, in the backward with the gradients by them; half of both counts in each direction
-    const auto beside = static_cast<double>(how.context - 1) / how.context;
-    const auto exposed = std::max(0.0, ring - work.core * beside)
-                         + std::max(0.0, 2 * ring - work.core_backward * beside);
-    set(&exchange_parts::context, 3 * ring / 2, exposed / 2);
+    // Keys and values go around beside the scores with the block at hand. In the backward the gradients by a block are
+    // a hop behind it, both beside the next block's scores, and the last hop, home, beside nothing. Half of both ways
+    // counts in each direction.
+    const auto hop = ring / hops, back = 2 * ring + hop;
+    const auto block_core = work.core / (hops + 1), block_back = work.core_backward / (hops + 1);
+    const auto exposed = hops * std::max(0.0, hop - block_core) + 2 * std::max(0.0, hop - block_back)
+                         + (hops - 1) * std::max(0.0, 2 * hop - block_back) + hop;
+    set(&exchange_parts::context, (ring + back) / 2, exposed / 2);
   }
   return x;
 }
@@ -221,6 +227,10 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   result.forward = stretched * forward;
   result.backward = stretched * backward;
   result.by_weight = stretched * x.products_backward / backward_kernels;
+  result.core = stretched * x.core;
+  result.core_backward = stretched * x.core_backward;
+  result.network = 1 - x.attention / x.forward();
+  result.network_backward = 1 - x.attention_backward / x.backward();
   return result;
 }
 

@@ -16,11 +16,13 @@ struct exchange_parts {
 
 /// A transformer layer and a micro-batch, on each of the ranks that share it. Seconds.
 struct layer_times {
-  double forward = 0;       ///< With its collectives; host and device together.
-  double backward = 0;      ///< With its collectives, and with what is computed again.
-  double by_weight = 0;     ///< The part of backward that is by the weights.
-  exchange_parts exposed{}; ///< Of each of both, in collectives, as far as nothing hides them.
-  exchange_parts hidden{};  ///< The same, behind other work.
+  double forward = 0;                       ///< With its collectives; host and device together.
+  double backward = 0;                      ///< With its collectives, and with what is computed again.
+  double by_weight = 0;                     ///< The part of backward that is by the weights.
+  exchange_parts exposed{};                 ///< Of each of both, in collectives, as far as nothing hides them.
+  exchange_parts hidden{};                  ///< The same, behind other work.
+  double core = 0, core_backward = 0;       ///< Of each of both, in attention's scores.
+  double network = 0, network_backward = 0; ///< Of what of both is no collective, the part that is behind attention.
 };
 
 layer_times layer_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind);
