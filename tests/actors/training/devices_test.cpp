@@ -1,6 +1,7 @@
 // Ranks whose devices are lost, all at once or one by one, and ranks that each process starts by itself.
 #include "actors/training/training_rank.hpp"
 #include "messages/wire_ids.hpp"
+#include "tests/actors/training/silent_rank.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -11,22 +12,6 @@ namespace {
 
 constexpr uint64_t steps = 4, batch = 6;
 constexpr uint32_t layers = 4;
-
-using begin_function = std::function<void(const step_order&, rank_actor::pointer)>;
-
-/// Says that it can begin, and nothing else, ever, but for what `begin` does.
-rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_actor of, rank_ready word,
-                                      begin_function begin) {
-  self->send(of, std::move(word));
-  return {[self, begin](const step_order& x) { begin(x, self); },
-          [](const exchange_ended&) {},
-          [](const room_wanted&) {},
-          [](const part_found&) {},
-          [self](const step_abandoned&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
-          [self](const run_over&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
-          [self](const part_request&) -> caf::result<byte_block> { return self->make_response_promise<byte_block>(); },
-          [](atom::resume, uint64_t) {}};
-}
 
 /// A run whose ranks are started by others than the trainer; as many devices are to spare.
 struct run_of_processes {

@@ -73,6 +73,32 @@ const known_strategy careless{.name = "careless",
                               .check = check_data_parallel,
                               .cut = batch_cut::never};
 
+/// Data parallel, of which the ranks of the first half get their weights from those of the other one.
+strategy run_copying(rank& self, const model& m) {
+  const auto half = self.world_size() / 2;
+  const group pair{self.index() % half, 2, half};
+  for (uint32_t l = 0; l < m.layers; ++l) { // of one layer
+    auto [w, state] = co_await self.load_weights(l);
+    auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
+    auto y = co_await self.forward(x, w);
+    auto by_output = co_await self.loss(y);
+    auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+    auto sum = co_await self.all_reduce(std::move(by_weight), self.world());
+    if (self.index() >= half)
+      co_await self.update(w, state, std::move(sum));
+    else
+      w.drop();
+    auto copy = co_await self.broadcast(w, pair.rank(1), pair);
+    co_await self.finish(std::move(copy));
+  }
+}
+
+const known_strategy copying{.name = "copying",
+                             .what = "data parallel whose first half of ranks has copies of the others' weights",
+                             .run = run_copying,
+                             .check = check_data_parallel,
+                             .cut = batch_cut::never};
+
 } // namespace
 
 TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
@@ -329,6 +355,16 @@ TEST_CASE("a strategy of which a rank sends what nobody receives ends with both 
   run.run();
   CHECK_MESSAGE(contains(run.problem(), "rank 1 has ended without receiving what rank 0 sent: the input of layer 0"),
                 run.problem());
+}
+
+TEST_CASE("in a group of some ranks a broadcast is from the one of them that it names") {
+  simulated_cluster cluster{training_devices(4)};
+  auto job = small_job("ddp", 1, 8, 8);
+  job.strategy = &copying;
+  simulated_training run{cluster, std::move(job), 4, 2};
+  run.run();
+  REQUIRE(run.problem() == "");
+  CHECK(distance(run.weights(0), weights_alone(8, 2, 1).front()) < 1e-12);
 }
 
 TEST_CASE("the rank is named whose layer gave the first number that is none, not the one that sees the loss") {

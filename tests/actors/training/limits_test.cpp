@@ -1,0 +1,97 @@
+// What a TRAINER waits for, and for how long, from a rank that says nothing any more.
+#include "actors/training/training_rank.hpp"
+#include "tests/actors/training/silent_rank.hpp"
+#include "tests/support/text_search.hpp"
+#include "tests/support/training/simulated_training.hpp"
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+/// Each rank trains on all samples by itself.
+strategy run_alone(rank& self, const model& m) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input({0, m.global_batch});
+  auto y = co_await self.forward(x, w);
+  auto by_output = co_await self.loss(y);
+  auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+  co_await self.update(w, state, std::move(by_weight));
+  co_await self.finish(std::move(w));
+}
+
+const known_strategy alone{.name = "alone",
+                           .what = "every rank has everything",
+                           .run = run_alone,
+                           .check = check_data_parallel,
+                           .cut = batch_cut::never};
+
+/// Two ranks, of which the first says that it has all of the model behind step 0, and then nothing.
+struct run_beside_silence {
+  run_beside_silence() : cluster{training_devices(2)}, run{cluster, job_of_one_layer(), 2, 4} {
+    run.settings.starts_ranks = false;
+    run.settings.image_every = 100;
+    run.settings.watcher.image = [this](const model_image& x) { images.push_back(x.step); };
+  }
+
+  void start() {
+    run.start();
+    auto ends_step_0 = [of = run.handle](const step_order& x, rank_actor::pointer self) {
+      if (x.step == 0)
+        self->send(of,
+                   rank_ended{.attempt = x.attempt,
+                              .rank = x.rank,
+                              .losses = {.loss = 1, .samples = 1},
+                              .made = {whole_part(value_kind::weight, 0), whole_part(value_kind::optimizer_state, 0)}});
+    };
+    const auto silent = run.settings.devices[0];
+    cluster.sys.spawn(silent_rank, run.handle, rank_ready{silent, 0, "", 0, {}}, ends_step_0);
+    rank_settings its;
+    its.job = run.job;
+    its.coordinator = cluster.host;
+    its.trainer = run.handle;
+    its.device = run.settings.devices[1];
+    its.place = 1;
+    cluster.sys.spawn(training_rank, its);
+    run.run_steps(1);
+  }
+
+  static training_job job_of_one_layer() {
+    auto job = small_job("ddp", 1, 6, 6);
+    job.strategy = &alone;
+    return job;
+  }
+
+  caf::actor_clock::time_point now() const { return cluster.scheduler.clock().now(); }
+
+  simulated_cluster cluster;
+  simulated_training run;
+  std::vector<uint64_t> images;
+};
+
+} // namespace
+
+TEST_CASE("a run that is told to end waits for the model of a rank that says nothing for some seconds") {
+  run_beside_silence x;
+  x.start();
+  const auto told_at = x.now();
+  x.cluster.self->send(x.run.handle, atom::expire_v);
+  x.run.finish();
+  CHECK_MESSAGE(contains(x.run.problem(), "the run was told to end"), x.run.problem());
+  CHECK(x.run.notes_with("the model as of step 1 cannot be kept: not all of it has come within 5 s") == 1);
+  CHECK(x.images.empty());
+  CHECK(x.now() - told_at <= std::chrono::seconds{10}); // for the model, and for its memory
+}
+
+TEST_CASE("a model that a rank does not give costs its image, and the others go on without that rank") {
+  run_beside_silence x;
+  x.run.settings.image_every = 1;
+  x.start();
+  x.run.finish();
+  REQUIRE(x.run.problem() == "");
+  CHECK(x.run.notes_with("the host has no model as of step 1, and keeps the one before: ") == 1);
+  CHECK(x.run.notes_with("no longer answers, and had a part of layer 0") >= 1);
+  CHECK(x.run.reports.back().ranks == 1);
+  CHECK(x.images.back() == 4);
+}
