@@ -122,7 +122,7 @@ private:
     if (boxes_.samples > 0)
       batches += " of " + counted(boxes_.samples, "sample");
     const auto title = what_.title.empty() ? fmt::format("{}: {}, {}, {}", what_.strategy, counted(what_.ranks, "rank"),
-                                                         counted(what_.trained.layers, "layer"), batches)
+                                                         counted(what_.model_layers(), "layer"), batches)
                                            : what_.title;
     paint_line(30, 24, title, true);
     paint_line(60, 17,

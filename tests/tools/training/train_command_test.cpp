@@ -243,6 +243,13 @@ TEST_CASE("simulate train: a transformer's ranks share positions and experts, it
                              "--cost-model=transformer", "--model=deepseek-v3"});
   CHECK(uneven.out.find("61 layers in 128 places, attention and networks apart, with the embedding and the logits")
         != std::string::npos);
+  temporary_directory dir;
+  const auto picture = dir.path() / "expert.svg";
+  CHECK(train({"--strategy=expert", "--ranks=4", "--experts=4", "--layers=2", "--global-batch=8", "--svg",
+               picture.string(), "--cost-model=transformer", "--model=mixtral-8x7b"})
+          .code
+        == 0);
+  CHECK(content_of(picture).find("expert: 4 ranks, 2 layers, 8 micro-batches") != std::string::npos);
   // Keys of long sequences go around behind attention; those that are gathered come before it.
   auto seconds = [](const std::string& strategy) {
     const auto text = train({"--strategy=" + strategy, "--ranks=4", "--global-batch=1", "--cost-model=transformer",
