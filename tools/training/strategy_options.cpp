@@ -172,7 +172,8 @@ caf::error unused_option(const strategy_options& x) {
   if (m.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
-  if (m.zero > 0 && shape.data == 1)
+  const bool shares_experts = m.experts > 1 && shape.stage_size() > m.experts;
+  if (m.zero > 0 && shape.data * shape.context == 1 && !shares_experts)
     return refused("--zero", fmt::format("has no data-parallel ones that could share a stage: give {}", x.data_option));
   if (m.zero > 0 && m.zero < 3 && x.which->gathers == sharded::a_stage)
     return refused("--zero", "shares a stage as ZeRO's stage 3 does");

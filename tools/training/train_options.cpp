@@ -70,12 +70,16 @@ std::string not_divided(const language_model& trained, const parallel_setting& h
   if (trained.heads % how.shape.tensor != 0)
     return fmt::format("{} heads do not divide among {} tensor-parallel ranks", trained.heads, how.shape.tensor);
   if (how.expert > 1 && trained.experts.count == 0)
-    return fmt::format("{} has no experts that {} ranks could share", trained.name, how.expert);
+    return fmt::format("the model has no experts that {} ranks could share: qwen3-30b-a3b and others have", how.expert);
   if (trained.experts.count % how.expert != 0)
     return fmt::format("{} experts do not divide among {} ranks", trained.experts.count, how.expert);
   if (how.context > 1 && trained.sequence % (2 * how.context) != 0)
     return fmt::format("a sequence of {} positions does not divide into two parts for each of {} ranks",
                        trained.sequence, how.context);
+  const bool shares_positions = how.sequence_parallel || how.expert > 1;
+  if (const auto own = trained.sequence / how.context; shares_positions && own % how.shape.tensor != 0)
+    return fmt::format("{} of {} positions do not divide among {} tensor-parallel ranks", own, trained.sequence,
+                       how.shape.tensor);
   return {};
 }
 
@@ -99,7 +103,8 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   how.chunks = x.trained.chunks;
   if (x.which->all_sides && how.chunks > 1)
     how.schedule = pipeline_schedule::interleaved_1f1b;
-  how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1;
+  const bool has_sides = x.which->shares == sharing::stages; // as `plan` has them, whichever are 1
+  how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1 && !has_sides;
   how.overlapped = !how.as_simulated && how.zero <= 1; // as `plan` has it
   if (how.as_simulated && !x.which->keeps_sums)
     how.shard = how.shape.data;

@@ -49,7 +49,7 @@ std::string ranks_text(const train_run& x, const training_outcome& found) {
 
 /// A line of how ranks share the work, where they do not only have other samples; else nothing.
 std::string axes_text(const mesh& shape, const model& trained) {
-  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.experts <= 1)
+  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.experts <= 1 && trained.zero == 0)
     return "";
   return fmt::format("{} tensor{} x {} data x {} pipeline parallel ranks{}{}{}\n", shape.tensor,
                      shape.context > 1 ? fmt::format(" x {} context", shape.context) : "", shape.data, shape.pipeline,

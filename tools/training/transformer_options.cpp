@@ -132,10 +132,10 @@ std::string transformer_options::change(language_model& x, std::optional<uint32_
 
 std::string transformer_options::change_experts(language_model& x) const {
   auto& e = x.experts;
-  if (auto* given = imbalance     ? "--imbalance"
-                    : capacity    ? "--capacity"
-                    : multi_token ? "--multi-token"
-                                  : nullptr;
+  if (auto* given = imbalance.value_or(1) != 1     ? "--imbalance"
+                    : capacity                     ? "--capacity"
+                    : multi_token.value_or(0) != 0 ? "--multi-token"
+                                                   : nullptr;
       given != nullptr && e.count == 0)
     return fmt::format("{} is of models with experts, such as deepseek-v3; {} has none", given, named.value_or(name));
   e.imbalance = imbalance.value_or(e.imbalance);

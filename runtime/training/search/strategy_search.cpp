@@ -199,7 +199,8 @@ private:
 uint64_t operations_expected(const known_strategy& which, const model& trained, uint32_t world_size) {
   const auto shape = which.shape(trained, world_size);
   const auto count = which.cut != batch_cut::never ? micro_batch_count(trained, shape.data) : 1;
-  return uint64_t{world_size} * (trained.layers / shape.pipeline + 1) * (6 * count + 4);
+  const uint64_t ring = shape.context > 1 ? 10 * shape.context : 0; // of keys, where they go around
+  return uint64_t{world_size} * (trained.layers / shape.pipeline + 1) * ((6 + ring) * count + 4);
 }
 
 search_outcome search_strategies(uint32_t layers, uint64_t global_batch, uint32_t world_size, const cost_model& costs,

@@ -177,5 +177,5 @@ TEST_CASE("all sides: what cannot be shared so is said") {
         == "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   auto m = boxed_model({.context = 3});
   CHECK(render(strategy_of("3d")->check(m, 4))
-        == "4 ranks are no multiple of 1 tensor-parallel times 3 context-parallel times 1 data-parallel ones");
+        == "4 ranks are no groups of 3 that share positions: --context must divide them");
 }

@@ -4,16 +4,17 @@
 
 #include "tests/runtime/training/drawn_plans.hpp"
 
+#include <map>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
 
-/// Of all ranks of a plan; nothing where the strategy cannot run it.
-std::optional<agreement> own_exchanges_agreement_of(std::string_view strategy, const drawn_plan& x) {
+/// What a strategy is given for a plan, of all its ranks.
+model model_of_plan(const known_strategy& which, const drawn_plan& x) {
   auto& how = x.how;
-  auto* which = strategy_of(strategy);
   model trained{.layers = x.trained.layers,
                 .global_batch = how.global_batch,
                 .micro_batch = how.micro_batch,
@@ -24,13 +25,42 @@ std::optional<agreement> own_exchanges_agreement_of(std::string_view strategy, c
                 .zero = how.zero,
                 .context = how.context,
                 .experts = how.expert};
-  const auto needs = needs_of(*which, trained);
-  const auto places = places_of(x.trained, how, needs);
+  const auto places = places_of(x.trained, how, needs_of(which, trained));
   trained.layers = places.count();
   trained.dense_first = places.dense_first();
-  if (which->check(trained, how.devices()))
+  return trained;
+}
+
+/// Nothing where the strategy cannot run it.
+std::optional<agreement> own_exchanges_agreement_of(std::string_view strategy, const drawn_plan& x) {
+  auto* which = strategy_of(strategy);
+  const auto trained = model_of_plan(*which, x);
+  if (which->check(trained, x.how.devices()))
     return {};
-  return agreement_with(*which, trained, how.devices(), *transformer_costs(x.trained, x.on, how, needs), x);
+  const auto costs = transformer_costs(x.trained, x.on, x.how, needs_of(*which, trained));
+  return agreement_with(*which, trained, x.how.devices(), *costs, x);
+}
+
+/// A model on H100s that share its sequences of 8,192 positions.
+drawn_plan shared_sequence(std::string_view name, uint32_t ranks) {
+  drawn_plan x{*model_of(name), *system_of("h100-80g"), {}};
+  x.trained.sequence = 8192;
+  x.how.context = ranks;
+  x.how.as_simulated = true;
+  return x;
+}
+
+/// Seconds of each such operation of rank 0 in a step, by layer.
+std::multimap<uint32_t, double> seconds_of(op what, std::string_view strategy, const drawn_plan& x) {
+  auto* which = strategy_of(strategy);
+  const auto trained = model_of_plan(*which, x);
+  const auto costs = transformer_costs(x.trained, x.on, x.how, needs_of(*which, trained));
+  std::multimap<uint32_t, double> result;
+  for (auto& each : outcome_of(strategy, trained, x.how.devices(), *costs, true).events)
+    if (each.rank == 0 && each.what == what)
+      result.emplace(each.layer, each.duration);
+  REQUIRE(!result.empty());
+  return result;
 }
 
 } // namespace
@@ -75,4 +105,32 @@ TEST_CASE(
           CHECK(found->memory < 1); // the program has two micro-batches forward at once, Megatron-LM one
           CHECK(found->memory > 0.8);
         }
+}
+
+TEST_CASE("own exchanges: a hop of keys takes its bytes' time at least, also where attention has a window") {
+  const auto x = shared_sequence("gpt-oss-120b", 8);
+  const auto block = 2.0 * 8192 / 8 * x.trained.key_value_heads * x.trained.key_and_value_size();
+  for (auto [layer, seconds] : seconds_of(op::receive, "context", x)) {
+    CAPTURE(layer);
+    CHECK(seconds >= block / x.on.host_bandwidth + x.on.host_latency_s);
+    CHECK(seconds < 2 * (block / x.on.host_bandwidth + x.on.host_latency_s));
+  }
+}
+
+TEST_CASE("own exchanges: keys that are gathered go around once at the links' pace, and come in one piece") {
+  double before = 0;
+  for (uint32_t ranks : {4, 8}) {
+    CAPTURE(ranks);
+    const auto x = shared_sequence("llama3-8b", ranks);
+    const auto all = 2.0 * 8192 * x.trained.key_value_heads * x.trained.key_and_value_size();
+    const auto bytes_time = (ranks - 1) * all / ranks / x.on.host_bandwidth;
+    for (auto [layer, seconds] : seconds_of(op::all_gather, "context-gather", x)) {
+      CHECK(seconds > bytes_time);
+      CHECK(seconds < bytes_time + ranks * 10e-6);
+    }
+    const auto attend = seconds_of(op::attend, "context-gather", x).begin()->second;
+    if (before > 0) // half of the queries, all of the keys
+      CHECK(attend / before == doctest::Approx(0.5).epsilon(0.02));
+    before = attend;
+  }
 }

@@ -4,6 +4,8 @@
 
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/strategies/strategies.hpp"
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
@@ -216,12 +218,22 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   CHECK(train_refusal({"--strategy=context", "--cost-model=puzzles"})
         == refused + "context: the cost model puzzles does not say what attention and its keys take, lab does\n");
   CHECK(train_refusal({"--strategy=expert", "--cost-model=transformer"})
-        == refused + "gpt3-175b has no experts that 8 ranks could share\n");
+        == refused + "the model has no experts that 8 ranks could share: qwen3-30b-a3b and others have\n");
   CHECK(train_refusal({"--strategy=expert", "--experts=3", "--ranks=3", "--global-batch=6", "--cost-model=transformer",
                        "--model=mixtral-8x7b"})
         == refused + "8 experts do not divide among 3 ranks\n");
   CHECK(train_refusal({"--strategy=context", "--cost-model=transformer", "--sequence=1000"})
         == refused + "a sequence of 1000 positions does not divide into two parts for each of 8 ranks\n");
+  CHECK(train_refusal({"--strategy=3d", "--ranks=16", "--tensor=8", "--context=2", "--sequence=72", "--data=1",
+                       "--sequence-parallel", "--cost-model=transformer", "--model=llama3-8b"})
+        == refused + "36 of 72 positions do not divide among 8 tensor-parallel ranks\n");
+  CHECK(train_refusal({"--strategy=3d", "--context=3"})
+        == refused + "8 ranks are no groups of 3 that share positions: --context must divide them\n");
+  CHECK(
+    train_refusal({"--strategy=3d", "--context=2", "--tensor=2", "--data=2", "--chunks=3"})
+    == refused
+         + "--chunks 3: tensor 2 x context 2 x data 2 on 8 ranks leave one stage, whose chunks have nobody to pass on "
+           "to\n");
   CHECK(train_refusal({"--strategy=context", "--cost-model=measured"})
         == refused + "context: the cost model measured does not say what attention and its keys take, lab does\n");
   CHECK(train({"--strategy=expert", "--cost-model=puzzles"}).code == 0);
@@ -250,6 +262,20 @@ TEST_CASE("simulate train: a transformer's ranks share positions and experts, it
           .code
         == 0);
   CHECK(content_of(picture).find("expert: 4 ranks, 2 layers, 8 micro-batches") != std::string::npos);
+  // Whichever sides are 1, 3d is what the closed form says.
+  for (uint32_t data : {1, 4}) {
+    CAPTURE(data);
+    auto plan = training::parallel_setting{.shape = {.data = data}, .context = 4, .global_batch = 4 * data, .zero = 1};
+    plan.overlapped = true;
+    const auto ranks = std::to_string(plan.devices()), side = std::to_string(data);
+    const auto text = train({"--strategy=3d", "--ranks=" + ranks, "--context=4", "--tensor=1", "--data=" + side,
+                             "--zero=1", "--global-batch=" + std::to_string(plan.global_batch),
+                             "--cost-model=transformer", "--model=llama3-8b", "--system=b200"})
+                        .out;
+    REQUIRE(text.find("event, ") != std::string::npos);
+    const auto estimate = estimate_iteration(*training::model_of("llama3-8b"), *training::system_of("b200"), plan);
+    CHECK(std::stod(text.substr(text.find("event, ") + 7)) / 1000 == doctest::Approx(estimate.seconds).epsilon(0.05));
+  }
   // Keys of long sequences go around behind attention; those that are gathered come before it.
   auto seconds = [](const std::string& strategy) {
     const auto text = train({"--strategy=" + strategy, "--ranks=4", "--global-batch=1", "--cost-model=transformer",

@@ -13,6 +13,7 @@
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -47,9 +48,10 @@ caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
   if (shape.stage_size() % m.experts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks of a stage are no groups of {} that share experts: --experts must divide "
+                      fmt::format("{} of a stage are no groups of {} that share experts: --experts must divide "
                                   "tensor {} x context {} x data {}",
-                                  shape.stage_size(), m.experts, shape.tensor, shape.context, shape.data));
+                                  counted(shape.stage_size(), "rank"), m.experts, shape.tensor, shape.context,
+                                  shape.data));
   if (m.experts % parts != 0 && parts % m.experts != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
@@ -74,7 +76,17 @@ caf::error check_shared(const model& m, const mesh& shape) {
 }
 
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
+  if (world_size % std::max(m.context, 1u) != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} are no groups of {} that share positions: --context must divide them",
+                                  counted(world_size, "rank"), m.context));
   const auto sides = with_sides(m, world_size);
+  if (m.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("--chunks {}: tensor {} x context {} x data {} on {} leave one stage, whose chunks have "
+                  "nobody to pass on to",
+                  m.chunks, sides.tensor, std::max(m.context, 1u), sides.data, counted(world_size, "rank")));
   if (auto problem = order_of(m).check(sides, world_size))
     return problem;
   return m.context > 1 || m.experts > 1 ? check_shared(m, pipeline_mesh(sides, world_size)) : caf::none;

@@ -66,6 +66,11 @@ double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on
   return 2 * on.host_latency_s + within(on.devices_per_host) + 2 * (hosts - 1) / hosts * bytes / network_of(on, n);
 }
 
+double key_bytes(const language_model& m, const parallel_setting& how, double samples) {
+  const auto elements = m.key_value_heads_on(how.shape.tensor) * m.key_and_value_size();
+  return bf16_bytes * samples * m.sequence / how.context * elements;
+}
+
 double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on) {
   if (devices <= on.devices_per_host)
     return hops * (on.host_latency_s + bytes / on.host_bandwidth);

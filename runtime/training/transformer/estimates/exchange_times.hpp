@@ -8,6 +8,9 @@ namespace ringmaster::training {
 /// An all_reduce of `bytes` over neighbours: a ring within a domain, then among domains.
 double tensor_all_reduce_time(double bytes, uint32_t ranks, const gpu_system& on);
 
+/// Keys and values of a rank's positions of so many samples.
+double key_bytes(const language_model& m, const parallel_setting& how, double samples);
+
 /// Keys and values, `bytes` of a rank, so many hops along the context's ranks, which lie among `devices`.
 double context_exchange_time(double bytes, double hops, uint32_t devices, const gpu_system& on);
 

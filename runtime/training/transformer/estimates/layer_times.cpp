@@ -22,6 +22,7 @@ double beside(double device, double host, double unhidden) {
 struct device_times {
   double products = 0, products_backward = 0;
   double core = 0, core_backward = 0;           ///< Scores, softmax, dropout, context.
+  double split = 0, split_backward = 0;         ///< Of these, of keys in blocks: see layer_times.
   double made_again = 0;                        ///< Of the products: queries, keys and values out of latent ones.
   double attention = 0, attention_backward = 0; ///< Of all, what comes before the network.
   double elements = 0, elements_backward = 0;   ///< Norms, residuals, dropouts, activation functions, biases, copies.
@@ -104,6 +105,8 @@ private:
     x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + blocks * on_.kernel_s + merged;
     x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * blocks * on_.kernel_s
                        + merged;
+    x_.split = (blocks - 1) * on_.kernel_s + merged;
+    x_.split_backward = 2 * (blocks - 1) * on_.kernel_s + merged;
   }
 
   /// Activation functions and what is beside them, by elements of the networks' width.
@@ -174,10 +177,11 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
         (1 - paired) * moved + paired * std::max(moved * on.exposed_expert, moved - beside));
   }
   if (how.context > 1) { // beside the blocks' scores
-    const auto keys = m.key_value_heads_on(how.shape.tensor) * m.key_and_value_size();
-    const auto block = m.sequence / (2.0 * how.context); // a window reaches so many of them back
-    const auto hops = kind.windowed ? std::min(how.context - 1.0, std::ceil(m.window / block)) : how.context - 1.0;
-    const auto ring = context_exchange_time(bf16_bytes * rows * keys, hops, how.context * how.shape.tensor, on);
+    // A window does not shorten the way: of the first half of the positions the keys before are a hop away, of the
+    // second half, which lies the other way round, all hops but one.
+    const auto hops = how.context - 1.0;
+    const auto ring = context_exchange_time(key_bytes(m, how, how.micro_batch), hops, how.context * how.shape.tensor,
+                                            on);
     // Keys and values go around beside the scores with the block at hand. In the backward the gradients by a block are
     // a hop behind it, both beside the next block's scores, and the last hop, home, beside nothing. Half of both ways
     // counts in each direction.
@@ -229,6 +233,8 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   result.by_weight = stretched * x.products_backward / backward_kernels;
   result.core = stretched * x.core;
   result.core_backward = stretched * x.core_backward;
+  result.split = stretched * x.split;
+  result.split_backward = stretched * x.split_backward;
   result.network = 1 - x.attention / x.forward();
   result.network_backward = 1 - x.attention_backward / x.backward();
   return result;

@@ -22,6 +22,7 @@ struct layer_times {
   exchange_parts exposed{};                 ///< Of each of both, in collectives, as far as nothing hides them.
   exchange_parts hidden{};                  ///< The same, behind other work.
   double core = 0, core_backward = 0;       ///< Of each of both, in attention's scores.
+  double split = 0, split_backward = 0;     ///< Of these, what it costs that keys come in blocks.
   double network = 0, network_backward = 0; ///< Of what of both is no collective, the part that is behind attention.
 };
 

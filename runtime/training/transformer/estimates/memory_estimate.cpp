@@ -1,5 +1,6 @@
 #include "runtime/training/transformer/estimates/memory_estimate.hpp"
 
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/estimates/layer_times.hpp"
 #include "runtime/training/transformer/estimates/rank_parameters.hpp"
 #include "runtime/training/transformer/estimates/stage_layers.hpp"
@@ -134,6 +135,11 @@ double activation_bytes(const language_model& m, double samples, const parallel_
   return bytes;
 }
 
+double ring_bytes(const language_model& m, const parallel_setting& how, double samples) {
+  const auto blocks = how.context == 1 ? 0 : how.context == 2 ? 4 : 5; // of two, none comes beside the last one
+  return blocks * key_bytes(m, how, samples);
+}
+
 double zero_bytes(uint32_t stage, double ranks, double gradient_bytes_each) {
   constexpr double weight_bytes = 2, state_bytes = 12; // of an fp32 copy, momentum and variance
   return (stage >= 3 ? weight_bytes / ranks : weight_bytes)
@@ -179,7 +185,8 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto output = has.logits ? 0 : has.experts > 0 ? sparse : dense;
   const auto gathered = how.sequence_parallel && t > 1 ? 2 * t * hidden_bytes
                                                        : 0; // an input, the gradient by an output
-  const auto in_flight = std::max(output, gradients + again + gathered);
+  const auto backward = gradients + again + gathered + ring_bytes(m, how, how.micro_batch);
+  const auto in_flight = std::max(output, backward);
   x.buffers = whole_bytes_of(m, how) + in_flight;
   if (has.logits) {
     const auto module = m.multi_token > 0 ? activation_bytes(m, how.micro_batch, how, {m.experts.count > 0, false}) : 0;
@@ -192,7 +199,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
     const auto not_yet = how.schedule == pipeline_schedule::zb_v ? held.gradients * postponed : 0;
     x.logits = std::max({0.0, held.logits * each + outputs - in_flight - not_yet, others + outputs});
   }
-  return how.shard > 0 ? largest_moment(m, how, x, has.dense > 0 ? dense : sparse, gradients + again + gathered) : x;
+  return how.shard > 0 ? largest_moment(m, how, x, has.dense > 0 ? dense : sparse, backward) : x;
 }
 
 } // namespace

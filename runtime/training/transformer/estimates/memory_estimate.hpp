@@ -12,6 +12,10 @@ double activation_bytes(const language_model& m, double samples, const parallel_
 double activation_bytes(const language_model& m, double samples, uint32_t tensor, bool sequence_parallel,
                         recomputation again);
 
+/// What a layer's backward holds where keys go around in a ring: those at hand, those that come, gradients by keys that
+/// go, that come, and that are just made.
+double ring_bytes(const language_model& m, const parallel_setting& how, double samples);
+
 /// Bytes a parameter, on each of `ranks` data-parallel ones, in mixed precision with Adam (Rajbhandari et al. 2020):
 /// 16 without sharding, 4 + 12/N, 2 + 14/N and 16/N in stages 1 to 3. Megatron-LM keeps gradients in 4 bytes: 2 more.
 double zero_bytes(uint32_t stage, double ranks, double gradient_bytes = 2);

@@ -81,6 +81,7 @@ private:
   }
   double update_time(const value_tag& x) const;
   double keys_time(const value_tag& x) const;
+  double gathered_keys_time(const pending& x) const;
   double attention_time(const pending& x) const;
   double computing_time(const pending& x) const;
 
@@ -142,20 +143,32 @@ double transformer::keys_time(const value_tag& x) const {
   return all / (3.0 * how_.context - 2);
 }
 
+/// All of them, or the gradients by all, at once.
+double transformer::gathered_keys_time(const pending& x) const {
+  if (!places_.is_layer(x.argument.layer) || !places_.has_attention(x.argument.layer))
+    return 0;
+  const auto bytes = key_bytes(model_, how_, static_cast<double>(x.argument.samples.count())) * how_.context;
+  return ring_time(bytes, on_, x.among.count, x.among.stride, how_.devices())
+         + ring_latency(on_, x.among.count, x.among.stride, how_.devices());
+}
+
 double transformer::activation_collective_time(const pending& x) const {
   const auto& tag = x.argument;
   const auto halves = x.what == op::all_reduce ? 1.0 : 0.5;
   const auto samples = memory_.own_samples(tag);
   if (of_keys(tag.kind))
-    return keys_time(tag) * (how_.context - 1);
+    return gathered_keys_time(x);
   if (x.what == op::all_to_all) { // there or back; of what they have made, the next layer's
     const auto layer = layer_of(samples, tag.layer - (places_.has_attention(tag.layer) ? 1 : 0));
     return (layer.exposed.experts + layer.hidden.experts) / 2;
   }
   if (tag.has == form::columns || x.results[0].has == form::columns)
     return columns_time(x);
-  if (x.what == op::all_gather && !memory_.in_sequence()) // what came back from experts: all ranks have all
-    return tensor_all_reduce_time(memory_.plain_bytes(static_cast<double>(samples)), how_.shape.tensor, on_) / 2;
+  if (x.what == op::all_gather && !memory_.in_sequence()) { // what came back from experts: all ranks have all
+    const auto from = tag.layer - (tag.kind == value_kind::activation ? 1 : 0);
+    const auto whole = memory_.plain_bytes(static_cast<double>(samples));
+    return places_.is_layer(from) ? tensor_all_reduce_time(whole, how_.shape.tensor, on_) / 2 : 0;
+  }
   const auto place = place_of(x);
   if (!places_.has_attention(place)) // which stands for the whole layer; what the loss needs is in its time
     return 0;
@@ -202,12 +215,14 @@ double transformer::update_time(const value_tag& x) const {
          + (summed ? 0 : gradient_time(memory_.parameters(x), how_.reduced_bytes()));
 }
 
-/// To a run of the keys.
+/// To a run of the keys, one block of a ring's; or to all, in one piece.
 double transformer::attention_time(const pending& x) const {
   if (!places_.has_attention(x.argument.layer))
     return 0;
   const auto layer = layer_of(x.argument.samples.count(), x.argument.layer);
   const auto run = x.argument.positions();
+  if (run.all())
+    return x.what == op::attend ? layer.core - layer.split : layer.core_backward - layer.split_backward;
   return (x.what == op::attend ? layer.core : layer.core_backward) * run.count / run.of;
 }
 

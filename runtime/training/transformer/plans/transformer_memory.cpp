@@ -1,6 +1,7 @@
 #include "runtime/training/transformer/plans/transformer_memory.hpp"
 
 #include "runtime/training/simulated/cost_model.hpp"
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/estimates/memory_estimate.hpp"
 
 namespace ringmaster::training {
@@ -46,10 +47,8 @@ bool transformer_memory::is_kept(const value_tag& x) const {
 double transformer_memory::activation_bytes_of(const value_tag& x) const {
   const auto samples = static_cast<double>(own_samples(x));
   const auto plain = plain_bytes(samples), tensor = static_cast<double>(how_.shape.tensor);
-  if (x.kind >= value_kind::attention_keys) { // a rank's own are the layer's
-    const auto keys = trained_.key_value_heads_on(how_.shape.tensor) * trained_.key_and_value_size();
-    return x.has == form::whole ? bf16_bytes * samples * trained_.sequence * keys : 0;
-  }
+  if (x.kind >= value_kind::attention_keys) // a rank's own are the layer's, a ring's are in use while it computes
+    return x.has == form::whole && of_keys(x.kind) ? key_bytes(trained_, how_, samples) * how_.context : 0;
   if (x.has == form::experts)
     return x.kind == value_kind::activation && !places_.has_attention(x.layer) ? 0 : plain / tensor;
   const bool part = is_part_of_tensor_rank(x);
@@ -62,11 +61,17 @@ double transformer_memory::activation_bytes_of(const value_tag& x) const {
 }
 
 double transformer_memory::working_bytes(const pending& x) const {
-  const bool goes_back = x.what == op::backward || x.what == op::backward_input;
-  if (!goes_back || !places_.is_layer(x.argument.layer))
+  if (!places_.is_layer(x.argument.layer))
     return 0;
   const auto samples = static_cast<double>(own_samples(x.argument));
-  double bytes = 0;
+  const bool in_ring = context_ > 1 && !x.argument.positions().all();
+  if (x.what == op::attend)
+    return in_ring ? 2 * key_bytes(trained_, how_, samples) : 0; // at hand, and coming
+  const bool goes_back = x.what == op::backward || x.what == op::backward_input;
+  if (!goes_back && x.what != op::attend_backward)
+    return 0;
+  const bool has_ring = x.what == op::attend_backward ? in_ring : context_ == 1;
+  double bytes = has_ring && places_.has_attention(x.argument.layer) ? ring_bytes(trained_, how_, samples) : 0;
   if (shards_stand_for_all_ && in_sequence()) // the layer's input, gathered: no tensor-parallel ranks are simulated
     bytes += plain_bytes(samples);
   auto whole = how_;
