@@ -6,7 +6,7 @@
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/train_picture.hpp"
-#include "runtime/training/transformer/plans/measured_costs.hpp"
+#include "runtime/training/transformer/costs/measured_costs.hpp"
 
 #include <fmt/format.h>
 

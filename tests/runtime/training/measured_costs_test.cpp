@@ -1,4 +1,4 @@
-#include "runtime/training/transformer/plans/measured_costs.hpp"
+#include "runtime/training/transformer/costs/measured_costs.hpp"
 
 #include "runtime/training/simulated/cost_model.hpp"
 

@@ -1,9 +1,9 @@
 // The memory of a rank, in closed form, against what the simulator finds that it holds at its peak.
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,6 +1,6 @@
 // The closed form against programs whose own operations pass keys around and take positions to experts: what a plan's
 // simulation has in a layer's time is simulated message by message.
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 
 #include "tests/runtime/training/drawn_plans.hpp"
 

@@ -1,5 +1,5 @@
 // The closed form against the simulator, over plans that are drawn from all that a search tries; and its curves.
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 
 #include "tests/runtime/training/drawn_plans.hpp"
 

@@ -1,6 +1,6 @@
 // Which plans are candidates.
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 #include "runtime/training/transformer/plans/plan_advice.hpp"
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/training/strategies/strategies.hpp"

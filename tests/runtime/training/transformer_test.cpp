@@ -1,10 +1,10 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 #include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "runtime/training/transformer/plans/planner.hpp"
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
 #include "tools/validation/iteration_rows.hpp"
 
 #include "messages/errc.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/training/simulated/cost_model.hpp"
-#include "runtime/training/transformer/plans/transformer_places.hpp"
+#include "runtime/training/transformer/costs/transformer_places.hpp"
 #include "runtime/training/transformer/systems/gpu_system.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "runtime/training/transformer/plans/transformer_memory.hpp"
+#include "runtime/training/transformer/costs/transformer_memory.hpp"
 
 #include "runtime/training/simulated/cost_model.hpp"
 #include "runtime/training/transformer/estimates/exchange_times.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/selection/selection.hpp"
-#include "runtime/training/transformer/plans/transformer_costs.hpp"
+#include "runtime/training/transformer/costs/transformer_costs.hpp"
 
 namespace ringmaster::training {
 

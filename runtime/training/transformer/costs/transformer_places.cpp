@@ -1,4 +1,4 @@
-#include "runtime/training/transformer/plans/transformer_places.hpp"
+#include "runtime/training/transformer/costs/transformer_places.hpp"
 
 namespace ringmaster::training {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/training/executor.hpp"
-#include "runtime/training/transformer/plans/transformer_places.hpp"
+#include "runtime/training/transformer/costs/transformer_places.hpp"
 
 namespace ringmaster::training {
 

@@ -1,0 +1,28 @@
+#include "runtime/training/transformer/costs/transformer_layers.hpp"
+
+namespace ringmaster::training {
+
+parallel_setting transformer_layers::with_samples(uint64_t samples) const {
+  auto how = how_;
+  how.micro_batch = static_cast<uint32_t>(samples);
+  return how;
+}
+
+layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const {
+  if (!places_.is_layer(place))
+    return {};
+  const auto kind = places_.kind_of(place);
+  auto [at, is_new] = known_[samples].layers.try_emplace(kind.experts * 2u + kind.windowed);
+  if (is_new)
+    at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
+  return at->second;
+}
+
+const end_times& transformer_layers::ends_of(uint64_t samples) const {
+  auto& x = known_[samples].ends;
+  if (x.loss == 0)
+    x = end_times_of(trained_, on_, with_samples(samples));
+  return x;
+}
+
+} // namespace ringmaster::training
