@@ -86,9 +86,17 @@ void on_flush(self_pointer self) {
   plan_sync(self);
 }
 
-proto::JournalFlushResponse flush_now(journal_state& state, const proto::JournalFlushRequest& x) {
+// Who asks often does not have a failing disk tried as often: what it said stands until it is due again.
+caf::error write_soon(self_pointer self) {
+  auto& state = self->state;
+  const bool waits = state.write_error && state.flush_sent && self->clock().now() < state.flush_due;
+  return waits ? state.write_error : state.write();
+}
+
+proto::JournalFlushResponse flush_now(self_pointer self, const proto::JournalFlushRequest& x) {
+  auto& state = self->state;
   proto::JournalFlushResponse response;
-  auto err = x.unsynced() ? state.write() : state.sync();
+  auto err = x.unsynced() ? write_soon(self) : state.sync();
   auto lost = std::exchange(state.lost, 0);
   response.set_records(state.written);
   response.set_success(!err && lost == 0);
@@ -141,6 +149,7 @@ caf::error journal_state::write() {
     return caf::none;
   auto err = options.store->append(queue);
   report(write_failure, err, "write");
+  write_error = err;
   options.health->failing(write_failure);
   if (!err) {
     written += queue.size();
@@ -170,7 +179,7 @@ journal_actor::behavior_type journal(self_pointer self, journal_options options)
       for (auto& record : *records.mutable_records())
         enqueue(self, std::move(record));
     },
-    [self](const proto::JournalFlushRequest& x) { return flush_now(self->state, x); },
+    [self](const proto::JournalFlushRequest& x) { return flush_now(self, x); },
     [self](const proto::JournalTailRequest& request) { return tail(self->state, request.records_max()); },
     [self](atom::flush) { on_flush(self); },
   };

@@ -47,6 +47,7 @@ struct journal_state {
   uint64_t synced = 0;       ///< Of these.
   uint64_t lost = 0;         ///< Since the last answer to a flush request.
   std::string write_failure; ///< What the latest attempt said; empty: it worked.
+  caf::error write_error;    ///< The same.
   std::string sync_failure;
   bool leaving = false;
 };

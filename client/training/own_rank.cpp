@@ -50,8 +50,7 @@ void own_rank::look_for_device() {
   over_ = !found && clock::now() >= *device_by_;
   if (!found)
     return;
-  spdlog::warn("{} is lost, and this process's rank joins again with {}: {}", text_of(settings_.device),
-               text_of(*found), render(problem_));
+  spdlog::warn("{}; this process's rank joins again with {}", render(problem_), text_of(*found));
   device_by_.reset();
   problem_ = {};
   settings_.device = *found;

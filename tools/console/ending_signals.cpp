@@ -33,6 +33,7 @@ void block_ending_signals() {
   action.sa_flags = SA_RESTART;
   for (auto x : signals_that_end)
     sigaction(x, &action, nullptr);
+  sigaction(SIGPIPE, &action, nullptr); // is for the thread that writes, which goes on
 }
 
 int ending_signal() {

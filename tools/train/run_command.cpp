@@ -136,17 +136,21 @@ class run_call final : public configured_call {
       fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
                  predicted ? prediction_text(found, *predicted) : "");
     std::fflush(to.out); // whatever becomes of the files
-    if (auto problem = draw(found))
-      return problem;
-    if (auto problem = predicted ? trace(found, predicted->measured_costs) : caf::error{})
-      return problem;
-    for (auto& file : {opts_.svg, predicted ? opts_.trace : ""})
-      if (!file.empty() && !opts_.json)
-        fmt::print(to.out, "Wrote {}.\n", file);
-    if (found.not_kept)
+    const bool drawn = wrote(to, opts_.svg, draw(found));
+    const bool traced = !predicted || wrote(to, opts_.trace, trace(found, predicted->measured_costs));
+    if (found.not_kept) // matters most, so it stands last
       return make_error(code_of(found.not_kept),
                         fmt::format("the trained model is in no checkpoint: {}", render(found.not_kept)));
-    return exit_ok;
+    return drawn && traced ? exit_ok : exit_failed;
+  }
+
+  /// Whether it could be, where it was wanted; says which.
+  bool wrote(const console& to, const std::string& file, const caf::error& problem) const {
+    if (problem)
+      fmt::print(to.err, "ringmaster train: {}\n", render(problem));
+    else if (!file.empty() && !opts_.json)
+      fmt::print(to.out, "Wrote {}.\n", file);
+    return !problem;
   }
 
   caf::expected<std::optional<run_predictions>> predictions_of(const run_outcome& found) const {

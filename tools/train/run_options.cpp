@@ -5,7 +5,9 @@
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
+#include "runtime/training/data/cifar_images.hpp"
 #include "runtime/training/data/data_folder.hpp"
+#include "runtime/training/data/idx_images.hpp"
 #include "runtime/training/data/synthetic_digits.hpp"
 
 #include <fmt/format.h>
@@ -236,9 +238,15 @@ caf::expected<opened_data> run_options::open_data() const {
 
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
+  if (!svg.empty() && svg == trace)
+    return invalid(fmt::format("--svg and --trace both name {}: the picture and the trace need a file each", svg));
   auto opened = open_data();
   if (!opened)
     return std::move(opened.error());
+  if (!model->of_text && opened->training->labels_each() != 1)
+    return invalid(fmt::format("{}: {} needs images, and neither {} nor {} lie there; what lies there is text, which "
+                               "--model bytes takes",
+                               data, model->name, training::idx_files, training::cifar_files));
   result.data = std::move(*opened);
   if (data.empty() && !model->of_text) {
     result.data.training = std::make_shared<remembered_data>(result.data.training);

@@ -56,12 +56,14 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
     return made;
   constexpr std::string_view sharding[] = {"zero3", "fsdp", "hsdp", "tensor", "1f1b"};
   const bool shards = job_.strategy != nullptr && std::ranges::count(sharding, job_.strategy->name) > 0;
-  return make_error(errc::out_of_memory,
-                    fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More would be there with a "
-                                "larger --device.memory-bytes, {}, or with a smaller --micro-batch",
-                                used, text_of(what), store_.bytes_used(), render(made.error()),
-                                shards ? "on more ranks"
-                                       : "under a strategy that shards what takes it (zero3, fsdp, tensor, 1f1b)"));
+  const bool of_samples = of_activation(what.kind) && job_.shape.micro_batch > 1;
+  return make_error(
+    errc::out_of_memory,
+    fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More would be there with a "
+                "larger --device.memory-bytes{} {}{}",
+                used, text_of(what), store_.bytes_used(), render(made.error()), of_samples ? "," : " or",
+                shards ? "on more ranks" : "under a strategy that shards what takes it (zero3, fsdp, tensor, 1f1b)",
+                of_samples ? ", or with a smaller --micro-batch" : ""));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {

@@ -58,7 +58,9 @@ private:
     constexpr uint32_t magic = 0x800 + Sides; // unsigned bytes, in so many dimensions
     if (bytes().size() < header)
       return wrong_at(file, bytes().size(), fmt::format("the file ends within its header, which has {} bytes", header));
-    if (auto found = big_endian(bytes(), 0); found != magic)
+    if (auto found = big_endian(bytes(), 0); found >> 16 == 0x1f8b)
+      return wrong_at(file, 0, "it is packed by gzip: `gunzip` makes the file that can be read");
+    else if (found != magic)
       return wrong_at(file, 0, fmt::format("the magic number must be 0x{:08x}, and is 0x{:08x}", magic, found));
     uint64_t each = 1;
     for (size_t i = 0; i < Sides; ++i) {

@@ -122,6 +122,21 @@ TEST_CASE("journal: a flush without a sync writes at once, and leaves the disk a
   CHECK(f.flush(true).error() == "full");
 }
 
+TEST_CASE("journal: however often it is asked to flush, a failing disk is tried at each interval only") {
+  fixture f{journal_sync::never};
+  f.books.append_error = make_error(errc::io_error, "full");
+  for (uint64_t i = 0; i < 50; ++i) {
+    f.send(device_died(i, "killed"));
+    CHECK(f.flush(true).error() == "full");
+    f.system.advance(2ms);
+  }
+  CHECK(f.books.attempts <= 4); // in 100 ms: at first, by the write that was planned, and an interval later
+  f.books.append_error = caf::none;
+  f.system.advance(100ms);
+  CHECK(f.flush(true).success());
+  CHECK(f.books.records.size() == 50);
+}
+
 TEST_CASE("journal: writes at once where every batch is to be durable") {
   fixture f{journal_sync::always};
   for (auto& record : whole_operation(7, 1))

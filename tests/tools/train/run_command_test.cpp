@@ -1,13 +1,16 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
 #include "runtime/text/json/json_value.hpp"
+#include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/train/run_command.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -214,6 +217,13 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--strategy", "tensor", "--tensor", "2", "--ranks", "4", "--data", "/nowhere"}, "/nowhere");
   says({"--svg", "/nowhere/loss.svg"}, "cannot write the picture '/nowhere/loss.svg': No such file or directory");
   says({"--profile", "--trace", "/dev"}, "cannot write the trace '/dev': Is a directory");
+  says({"--svg", "both.out", "--trace", "both.out"},
+       "--svg and --trace both name both.out: the picture and the trace need a file each");
+  temporary_directory texts;
+  for (auto* name : {"a.txt", "b.txt", "c.txt"})
+    write_content(texts.path() / name, std::string(2000, 'x'));
+  says({"--data", texts.path().string()},
+       ": mlp needs images, and neither train-images-idx3-ubyte, train-labels-idx1-ubyte, ");
   says({"--samples", "600", "--data", "/nowhere"},
        "--samples: of drawn digits, and --data has as many as its files hold");
   says({"--global-batch", "1"}, "there is none for each of 2 ranks");
@@ -235,6 +245,27 @@ TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
       return;
     }
   FAIL("there is no prediction");
+}
+
+TEST_CASE("whatever cannot be written in the end, what can be is, and a model that is kept nowhere is told last") {
+  temporary_directory dir;
+  const auto trace = dir.path() / "trace.json";
+  const auto found = train_digits({"--epochs", "1", "--svg", "/dev/full", "--trace", trace.string()});
+  CHECK(found.code == exit_failed);
+  CHECK(found.err.find("cannot write the picture '/dev/full'") != std::string::npos);
+  CHECK(found.out.find("Wrote " + trace.string()) != std::string::npos);
+  CHECK(std::filesystem::file_size(trace) > 0);
+}
+
+TEST_CASE("where the reader of the output goes the run ends, and its model is kept") {
+  temporary_directory dir;
+  const auto kept = (dir.path() / "kept").string(), status = (dir.path() / "status").string();
+  const auto train = fmt::format(
+    "'{}' train --samples 600 --epochs 100000 --checkpoint '{}' 2>/dev/null; echo $? >'{}'", RINGMASTER_PROGRAM, kept,
+    status);
+  REQUIRE(std::system(fmt::format("({}) | head -n 1 >/dev/null", train).c_str()) == 0);
+  CHECK(content_of(status) == "1\n"); // and no signal's
+  CHECK(!training::checkpoint_directory{kept, 1}.steps()->empty());
 }
 
 TEST_CASE("a strategy is judged by the chunks and micro-batches that are told, not by its usual ones") {
