@@ -104,6 +104,8 @@ public:
 
 private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
+  /// Without news of a step: people are told whom it waits for.
+  static constexpr caf::timespan quiet_max = std::chrono::seconds{5};
   /// For the last image of a run that is told to end, and for ranks to give their memory back.
   static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
   /// So that whoever has failed is known to be lost before the next attempt, or most often.
@@ -195,6 +197,8 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
+  /// Says, once an attempt, that nothing is heard of it.
+  void tell_silence();
   /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
   void have_given_up(const member& each);
@@ -230,6 +234,7 @@ private:
   uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
   uint32_t attempts_ = 0;                                   ///< Of this step.
+  uint64_t silent_ = 0;                                     ///< The latest attempt of which that was told.
   std::optional<caf::actor_clock::time_point> short_since_; ///< Too few ranks are there for any world.
   uint32_t may_return_ = 0; ///< Processes that have lost their device, and are not known to have ended.
   std::shared_ptr<group_calls> calls_;

@@ -238,6 +238,17 @@ void trainer_state::excuse(caf::timespan late) {
     calls_->excuse(late);
 }
 
+void trainer_state::tell_silence() {
+  const bool waits_for_ranks = now_ == phase::stepping && step_ < settings_.steps && !lacks_room_ && !recording_;
+  if (!waits_for_ranks || self->clock().now() - news_ < quiet_max || std::exchange(silent_, attempt_) == attempt_)
+    return;
+  const auto why = desk_.waiting();
+  settings_.watcher.note(
+    fmt::format("step {} stands still, for {} now: {}; it is given up where a rank is lost, or behind {}", step_,
+                duration_text(quiet_max), why.empty() ? "what its ranks do and send has no end yet" : why,
+                duration_text(settings_.patience)));
+}
+
 void trainer_state::tick() {
   if (now_ == phase::over)
     return;
@@ -251,6 +262,7 @@ void trainer_state::tick() {
                      make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the "
                                                              "journal has it",
                                                              duration_text(settings_.operation_limit))));
+  tell_silence();
   if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
     return recover(why);
   if (now_ == phase::gathering && !settings_.starts_ranks)

@@ -104,6 +104,22 @@ caf::error checkpoint_directory::remove_drafts() const {
   return caf::none;
 }
 
+bool checkpoint_directory::make_room(uint64_t step, uint64_t bytes) const {
+  std::error_code problem;
+  const auto free = fs::space(directory_, problem).available;
+  auto all = steps();
+  if (problem || free > bytes || !all)
+    return false;
+  std::erase_if(*all, [&](uint64_t each) { return each >= step; });
+  if (all->size() < 2 || !safetensors_file::read(file_of(all->back())))
+    return false;
+  all->pop_back();
+  bool gone = false;
+  for (auto each : *all)
+    gone = fs::remove(file_of(each), problem) || gone;
+  return gone;
+}
+
 caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> tensors,
                                       const tensor_metadata& metadata) const {
   std::error_code problem;
@@ -111,7 +127,13 @@ caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> 
     return refused_by_system(directory_, "cannot be made a directory", problem);
   if (auto stuck = remove_drafts())
     return stuck;
-  if (auto failure = write_safetensors(file_of(step), std::move(tensors), metadata))
+  uint64_t bytes = 0;
+  for (auto& tensor : tensors)
+    bytes += tensor.bytes.size();
+  auto failure = write_safetensors(file_of(step), tensors, metadata);
+  if (failure && make_room(step, bytes))
+    failure = write_safetensors(file_of(step), std::move(tensors), metadata);
+  if (failure)
     return failure;
   auto all = steps();
   if (!all)

@@ -36,9 +36,10 @@ public:
   caf::error claim();
 
   /// Writes the checkpoint of a step, in place of an earlier one of that step, and then removes all but the newest of
-  /// this step and of those before; what later steps have left stays. Makes the directory where it is not there.
-  /// Errors: as of `write_safetensors`, and then all earlier ones are as they were; io_error also where one that is to
-  /// go cannot be removed.
+  /// this step and of those before; what later steps have left stays. Where the disk has no room beside those before,
+  /// they go first, but for the newest, if that is whole. Makes the directory where it is not there. Errors: as of
+  /// `write_safetensors`, and then an earlier one is there if one was; io_error also where one that is to go cannot be
+  /// removed.
   caf::error save(uint64_t step, std::vector<stored_tensor> tensors, const tensor_metadata& metadata = {}) const;
 
   /// The newest that is whole; nothing where there is none at all. Errors: corrupt where there are some, and none of
@@ -52,6 +53,9 @@ public:
 
 private:
   caf::error remove_drafts() const;
+  /// Of those before the step all but the newest go, where a file of so many bytes has no room beside them; whether any
+  /// has gone.
+  bool make_room(uint64_t step, uint64_t bytes) const;
 
   std::filesystem::path directory_;
   uint32_t kept_;

@@ -253,6 +253,7 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   x.run.finish();
   x.check_weights();
   CHECK(x.run.reports.front().ranks == 2);
+  CHECK(x.run.notes_with("step 0 stands still, for 5 s now: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
 }
