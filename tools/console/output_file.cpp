@@ -84,4 +84,13 @@ caf::error try_output_file(const std::string& file, const char* what) {
   return caf::none;
 }
 
+caf::error check_outputs_differ(std::initializer_list<told_output> all) {
+  for (auto one = all.begin(); one != all.end(); ++one)
+    for (auto other = one + 1; other != all.end(); ++other)
+      if (!one->file.empty() && one->file == other->file)
+        return make_error(errc::invalid_argument, fmt::format("{} and {} both name {}: each needs a file of its own",
+                                                              one->option, other->option, one->file));
+  return caf::none;
+}
+
 } // namespace ringmaster

@@ -2,7 +2,9 @@
 
 #include <caf/error.hpp>
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace ringmaster {
 
@@ -13,5 +15,13 @@ caf::error write_output_file(const std::string& file, const std::string& text, c
 
 /// Whether it could be written now: before much work is done for it. Leaves what is there as it is. Errors: io_error.
 caf::error try_output_file(const std::string& file, const char* what);
+
+/// What an option was told to write to; empty: it was not.
+struct told_output {
+  std::string_view option;
+  std::string_view file;
+};
+/// Whether each has a file of its own. Errors: invalid_argument, with both options.
+caf::error check_outputs_differ(std::initializer_list<told_output> all);
 
 } // namespace ringmaster

@@ -51,6 +51,9 @@ caf::error check_options(plan_call_options& x) {
     return problem;
   if (auto problem = x.timeline.check())
     return problem;
+  if (auto problem = check_outputs_differ(
+        {{"--timeline", x.timeline.picture}, {"--trace", x.timeline.trace}, {"--svg", x.svg}}))
+    return problem;
   return x.failures.check();
 }
 

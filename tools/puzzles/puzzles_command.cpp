@@ -165,6 +165,8 @@ class puzzles_call final : public command_call {
   }
 
   caf::error check() override {
+    if (auto problem = check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}))
+      return problem;
     if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
       return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
                                                 "ringmaster puzzles 2 --svg mine.svg");

@@ -9,6 +9,7 @@
 #include "runtime/training/data/data_folder.hpp"
 #include "runtime/training/data/idx_images.hpp"
 #include "runtime/training/data/synthetic_digits.hpp"
+#include "tools/console/output_file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -238,8 +239,8 @@ caf::expected<opened_data> run_options::open_data() const {
 
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
-  if (!svg.empty() && svg == trace)
-    return invalid(fmt::format("--svg and --trace both name {}: the picture and the trace need a file each", svg));
+  if (auto problem = check_outputs_differ({{"--svg", svg}, {"--trace", trace}}))
+    return problem;
   auto opened = open_data();
   if (!opened)
     return std::move(opened.error());

@@ -7,6 +7,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/transformer/costs/measured_costs.hpp"
+#include "tools/console/output_file.hpp"
 
 #include <fmt/format.h>
 
@@ -212,6 +213,8 @@ caf::error train_options::check() {
     return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
   if (trace.empty() && trace_bytes_max)
     return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
+  if (auto problem = check_outputs_differ({{"--trace", trace}, {"--svg", svg}}))
+    return problem;
   if (auto problem = misplaced_option(*this))
     return problem;
   if (all)

@@ -218,7 +218,7 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--svg", "/nowhere/loss.svg"}, "cannot write the picture '/nowhere/loss.svg': No such file or directory");
   says({"--profile", "--trace", "/dev"}, "cannot write the trace '/dev': Is a directory");
   says({"--svg", "both.out", "--trace", "both.out"},
-       "--svg and --trace both name both.out: the picture and the trace need a file each");
+       "--svg and --trace both name both.out: each needs a file of its own");
   temporary_directory texts;
   for (auto* name : {"a.txt", "b.txt", "c.txt"})
     write_content(texts.path() / name, std::string(2000, 'x'));

@@ -157,6 +157,8 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
         != std::string::npos);
   CHECK(train_refusal({"--strategy=all", "--trace=x"})
         == "ringmaster simulate train: --trace and --svg are of one strategy, not of all\n");
+  CHECK(train_refusal({"--strategy=ddp", "--trace=x", "--svg=x"})
+        == "ringmaster simulate train: --trace and --svg both name x: each needs a file of its own\n");
 }
 
 TEST_CASE("simulate train: a transformer takes its model's layers, and its options are its own") {
