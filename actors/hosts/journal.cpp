@@ -15,15 +15,15 @@ namespace {
 using self_pointer = journal_actor::stateful_pointer<journal_state>;
 
 // Tells people when failure begins, changes or ends.
-void report(std::string& known, const caf::error& err, const char* what) {
-  auto text = err ? render(err) : std::string{};
-  if (text == known)
+void report(caf::error& known, const caf::error& err, const char* what) {
+  auto text = [](const caf::error& x) { return x ? render(x) : std::string{}; };
+  if (text(err) == text(known))
     return;
   if (err)
-    spdlog::error("journal: cannot {}: {}", what, text);
+    spdlog::error("journal: cannot {}: {}", what, render(err));
   else
     spdlog::info("journal: can {} again", what);
-  known = std::move(text);
+  known = err;
 }
 
 // Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not
@@ -34,9 +34,9 @@ void send_flush(self_pointer self) {
     return;
   auto& store = *state.options.store;
   auto at_once = !store.waits_for_disk() || store.sync() == journal_sync::always;
-  auto pause = !state.write_failure.empty() ? state.options.sync_interval
-               : at_once                    ? caf::timespan{0}
-                                            : state.options.write_delay;
+  auto pause = state.write_failure ? state.options.sync_interval
+               : at_once           ? caf::timespan{0}
+                                   : state.options.write_delay;
   state.flush_due = self->clock().now() + pause;
   if (pause.count() == 0)
     self->send(self, atom::flush_v);
@@ -51,7 +51,7 @@ void enqueue(self_pointer self, proto::Record record) {
     state.options.health->lost(1);
   } else {
     state.queue.push_back(std::move(record));
-    if (state.write_failure.empty() && state.queue.size() >= state.options.batch_records_max)
+    if (!state.write_failure && state.queue.size() >= state.options.batch_records_max)
       state.write();
   }
   send_flush(self);
@@ -64,7 +64,7 @@ void plan_sync(self_pointer self) {
     return;
   auto& opts = state.options;
   auto left = opts.sync_interval; // where syncing fails, until it is tried again
-  if (state.sync_failure.empty())
+  if (!state.sync_failure)
     left -= std::min(opts.write_delay, opts.sync_interval / 2); // the oldest record has waited
   state.sync_due = self->clock().now() + left;
   self->delayed_send(self, left, atom::flush_v);
@@ -89,8 +89,8 @@ void on_flush(self_pointer self) {
 // Who asks often does not have a failing disk tried as often: what it said stands until it is due again.
 caf::error write_soon(self_pointer self) {
   auto& state = self->state;
-  const bool waits = state.write_error && state.flush_sent && self->clock().now() < state.flush_due;
-  return waits ? state.write_error : state.write();
+  const bool waits = state.write_failure && state.flush_sent && self->clock().now() < state.flush_due;
+  return waits ? state.write_failure : state.write();
 }
 
 proto::JournalFlushResponse flush_now(self_pointer self, const proto::JournalFlushRequest& x) {
@@ -137,7 +137,7 @@ void leave(self_pointer self, caf::error reason) {
 journal_state::~journal_state() {
   if (!options.store || (queue.empty() && synced == written))
     return;
-  if (!leaving || write_failure.empty()) // else it has just been tried, which may take seconds
+  if (!leaving || !write_failure) // else it has just been tried, which may take seconds
     sync();
   options.health->lost(queue.size());
   if (!queue.empty())
@@ -149,8 +149,7 @@ caf::error journal_state::write() {
     return caf::none;
   auto err = options.store->append(queue);
   report(write_failure, err, "write");
-  write_error = err;
-  options.health->failing(write_failure);
+  options.health->failing(err ? render(err) : std::string{});
   if (!err) {
     written += queue.size();
     queue.clear();

@@ -43,12 +43,11 @@ struct journal_state {
   caf::actor_clock::time_point flush_due;
   bool sync_planned = false; ///< One that comes at `sync_due` is on its way.
   caf::actor_clock::time_point sync_due;
-  uint64_t written = 0;      ///< Records since the start.
-  uint64_t synced = 0;       ///< Of these.
-  uint64_t lost = 0;         ///< Since the last answer to a flush request.
-  std::string write_failure; ///< What the latest attempt said; empty: it worked.
-  caf::error write_error;    ///< The same.
-  std::string sync_failure;
+  uint64_t written = 0;     ///< Records since the start.
+  uint64_t synced = 0;      ///< Of these.
+  uint64_t lost = 0;        ///< Since the last answer to a flush request.
+  caf::error write_failure; ///< What the latest attempt said; none: it worked.
+  caf::error sync_failure;
   bool leaving = false;
 };
 

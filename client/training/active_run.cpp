@@ -58,9 +58,7 @@ caf::error active_run::prepare(bool leads) {
   job.labels_each = settings_.data.training->labels_each();
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
-  told_ = told_settings(*job_, *settings_.data.training);
-  told_.push_back(fmt::format("sums in {} order, a model that the host has {}", settings_.deterministic ? "one" : "any",
-                              settings_.mirror ? "each step" : "now and then")); // --deterministic, --mirror
+  told_ = told_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror);
   return settings_.checkpoints.empty() ? caf::none : begin_in_folder(leads);
 }
 

@@ -41,7 +41,7 @@ std::string data_text(const data_set& x) {
   return fmt::format("{} of {}, fingerprint {:016x}", counted(x.count(), "sample"), x.name(), fingerprint_of(x));
 }
 
-std::vector<std::string> told_settings(const training_job& job, const data_set& data) {
+std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror) {
   const auto& m = job.shape;
   const auto& by = job.update;
   return {
@@ -58,6 +58,8 @@ std::vector<std::string> told_settings(const training_job& job, const data_set& 
     fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.chunks, m.prefetch, m.zero,
                 m.virtual_ranks, m.sequence_parallel ? ", sequence-parallel" : ""),
     fmt::format("data: {}", data_text(data)),
+    fmt::format("sums in {} order, a model that the host has {}", deterministic ? "one" : "any",
+                mirror ? "each step" : "now and then"), // --deterministic, --mirror
   };
 }
 

@@ -15,6 +15,7 @@ std::string layers_text(const training_job& job);
 std::string data_text(const data_set& x);
 
 /// All that ranks in processes of their own must have alike, a phrase each: what a step's result follows from.
-std::vector<std::string> told_settings(const training_job& job, const data_set& data);
+/// `deterministic`, `mirror`: as trainer_settings has them.
+std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror);
 
 } // namespace ringmaster::training

@@ -246,7 +246,7 @@ caf::expected<run_settings> run_options::settings() {
     return std::move(opened.error());
   if (!model->of_text && opened->training->labels_each() != 1)
     return invalid(fmt::format("{}: {} needs images, and neither {} nor {} lie there; what lies there is text, which "
-                               "--model bytes takes",
+                               "the model bytes of ringmaster-train takes",
                                data, model->name, training::idx_files, training::cifar_files));
   result.data = std::move(*opened);
   if (data.empty() && !model->of_text) {

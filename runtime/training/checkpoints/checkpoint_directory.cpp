@@ -104,7 +104,10 @@ caf::error checkpoint_directory::remove_drafts() const {
   return caf::none;
 }
 
-bool checkpoint_directory::make_room(uint64_t step, uint64_t bytes) const {
+bool checkpoint_directory::make_room(uint64_t step, const std::vector<stored_tensor>& tensors) const {
+  uint64_t bytes = 0;
+  for (auto& tensor : tensors)
+    bytes += tensor.bytes.size();
   std::error_code problem;
   const auto free = fs::space(directory_, problem).available;
   auto all = steps();
@@ -127,11 +130,8 @@ caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> 
     return refused_by_system(directory_, "cannot be made a directory", problem);
   if (auto stuck = remove_drafts())
     return stuck;
-  uint64_t bytes = 0;
-  for (auto& tensor : tensors)
-    bytes += tensor.bytes.size();
   auto failure = write_safetensors(file_of(step), tensors, metadata);
-  if (failure && make_room(step, bytes))
+  if (failure && make_room(step, tensors))
     failure = write_safetensors(file_of(step), std::move(tensors), metadata);
   if (failure)
     return failure;

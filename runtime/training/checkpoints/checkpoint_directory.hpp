@@ -53,9 +53,8 @@ public:
 
 private:
   caf::error remove_drafts() const;
-  /// Of those before the step all but the newest go, where a file of so many bytes has no room beside them; whether any
-  /// has gone.
-  bool make_room(uint64_t step, uint64_t bytes) const;
+  /// Of those before the step all but the newest go, where these have no room beside them; whether any has gone.
+  bool make_room(uint64_t step, const std::vector<stored_tensor>& tensors) const;
 
   std::filesystem::path directory_;
   uint32_t kept_;

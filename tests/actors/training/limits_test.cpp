@@ -2,6 +2,7 @@
 #include "actors/training/training_rank.hpp"
 #include "tests/actors/training/silent_rank.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/support/training/one_layer.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -14,9 +15,7 @@ namespace {
 strategy run_alone(rank& self, const model& m) {
   auto [w, state] = co_await self.load_weights(0);
   auto x = co_await self.input({0, m.global_batch});
-  auto y = co_await self.forward(x, w);
-  auto by_output = co_await self.loss(y);
-  auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+  auto by_weight = co_await gradient_by(self, w, x);
   co_await self.update(w, state, std::move(by_weight));
   co_await self.finish(std::move(w));
 }

@@ -4,6 +4,7 @@
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/coordinator_front.hpp"
 #include "tests/support/training/layer_like.hpp"
+#include "tests/support/training/one_layer.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -60,9 +61,7 @@ strategy run_careless(rank& self, const model& m) {
   auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
   if (self.index() == 0)
     co_await self.send(1, x);
-  auto y = co_await self.forward(x, w);
-  auto by_output = co_await self.loss(y);
-  auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
+  auto by_weight = co_await gradient_by(self, w, x);
   co_await self.update(w, state, co_await self.all_reduce(std::move(by_weight), self.world()));
   co_await self.finish(std::move(w));
 }
@@ -77,20 +76,16 @@ const known_strategy careless{.name = "careless",
 strategy run_copying(rank& self, const model& m) {
   const auto half = self.world_size() / 2;
   const group pair{self.index() % half, 2, half};
-  for (uint32_t l = 0; l < m.layers; ++l) { // of one layer
-    auto [w, state] = co_await self.load_weights(l);
-    auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
-    auto y = co_await self.forward(x, w);
-    auto by_output = co_await self.loss(y);
-    auto [by_weight, by_input] = co_await self.backward(x, w, by_output);
-    auto sum = co_await self.all_reduce(std::move(by_weight), self.world());
-    if (self.index() >= half)
-      co_await self.update(w, state, std::move(sum));
-    else
-      w.drop();
-    auto copy = co_await self.broadcast(w, pair.rank(1), pair);
-    co_await self.finish(std::move(copy));
-  }
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
+  auto by_weight = co_await gradient_by(self, w, x);
+  auto sum = co_await self.all_reduce(std::move(by_weight), self.world());
+  if (self.index() >= half)
+    co_await self.update(w, state, std::move(sum));
+  else
+    w.drop();
+  auto copy = co_await self.broadcast(w, pair.rank(1), pair);
+  co_await self.finish(std::move(copy));
 }
 
 const known_strategy copying{.name = "copying",

@@ -50,7 +50,7 @@ TEST_CASE("told settings: data with another element or another label is other da
 TEST_CASE("told settings: whatever changes what a step does is told") {
   const few_samples data;
   auto job = [] { return small_job("zero3", 4, 12, 3); };
-  const auto told = told_settings(job(), data);
+  const auto told = told_settings(job(), data, false, false);
   const std::vector<std::function<void(training_job&)>> changes{[](auto& x) { x.strategy = strategy_of("zero2"); },
                                                                 [](auto& x) { x.layers.pop_back(); },
                                                                 [](auto& x) { x.as = precision::float32; },
@@ -76,10 +76,12 @@ TEST_CASE("told settings: whatever changes what a step does is told") {
     CAPTURE(i);
     auto other = job();
     changes[i](other);
-    const auto found = told_settings(other, data);
+    const auto found = told_settings(other, data, false, false);
     REQUIRE(found.size() == told.size());
     CHECK(found != told);
   }
+  CHECK(told_settings(job(), data, true, false) != told);
+  CHECK(told_settings(job(), data, false, true) != told);
 }
 
 TEST_CASE("told settings: a trainer goes by what its run was told") {

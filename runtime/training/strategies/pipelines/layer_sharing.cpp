@@ -4,7 +4,6 @@ namespace ringmaster::training {
 
 layer_sharing::layer_sharing(rank& self, const model& m, const mesh& shape)
   : self_(self), model_(m), tensor_(shape.tensor_group(self.index())), context_(shape.context_group(self.index())),
-    in_sequence_(m.sequence_parallel), replicated_(m.replicated), has_experts_(m.experts > 1),
     exchange_(self, context_, true) {
   const auto sharers = std::max(m.experts, 1u);
   experts_ = shape.neighbours(self.index(), sharers);
@@ -127,7 +126,7 @@ task<activation_gradient> layer_sharing::loss(activation output) {
 }
 
 task<weight_gradient> layer_sharing::sum_replicated(weight_gradient x) {
-  if (!columns() || !replicated_)
+  if (!columns() || !model_.replicated)
     co_return std::move(x);
   co_return co_await self_.all_reduce(std::move(x), tensor_);
 }

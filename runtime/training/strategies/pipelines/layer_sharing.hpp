@@ -14,11 +14,11 @@ class layer_sharing {
 public:
   layer_sharing(rank& self, const model& m, const mesh& shape);
 
-  bool any() const { return columns() || positions() || has_experts_; }
+  bool any() const { return columns() || positions() || has_experts(); }
   bool columns() const { return tensor_.count > 1; }
   bool positions() const { return context_.count > 1; }
-  bool of_experts(uint64_t layer) const { return has_experts_ && is_of_experts(model_, layer); }
-  bool in_sequence() const { return columns() && in_sequence_; }
+  bool of_experts(uint64_t layer) const { return has_experts() && is_of_experts(model_, layer); }
+  bool in_sequence() const { return columns() && model_.sequence_parallel; }
 
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard state_part);
   /// All that have the same experts.
@@ -49,12 +49,12 @@ private:
   template <class Value>
   task<Value> brought_back(Value x, range samples, shard positions);
 
+  bool has_experts() const { return model_.experts > 1; }
   shard tensor_shard() const { return {tensor_.index_of(self_.index()), tensor_.count}; }
 
   rank& self_;
   const model& model_;
   group tensor_, context_, experts_, same_experts_;
-  bool in_sequence_, replicated_, has_experts_;
   key_exchange exchange_;
 };
 
