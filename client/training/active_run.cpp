@@ -87,8 +87,8 @@ caf::error active_run::resume() {
                               settings_.checkpoints.string()));
     return caf::none;
   }
-  for (auto& why : (*found)->torn)
-    watcher_.note(why);
+  for (auto& each : (*found)->notes)
+    watcher_.note(each);
   from_ = std::move((*found)->image);
   outcome_.began_at = outcome_.steps_done = from_.step;
   const auto file = directory_.file_of(from_.step).string();

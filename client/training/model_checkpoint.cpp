@@ -51,6 +51,12 @@ tensor_metadata circumstances_of(const training_job& job, const data_set& data) 
           {"data", data_text(data)}};
 }
 
+/// What may be another one in each run, and is told then: the same.
+tensor_metadata choices_of(const training_job& job) {
+  return {{"learning_rate", fmt::to_string(job.update.rate)},
+          {"weight_decay", fmt::to_string(job.update.weight_decay)}};
+}
+
 } // namespace
 
 std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x) {
@@ -73,8 +79,8 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
     tensors.push_back({std::move(name), std::string{type_of(job.as)}, shape_of(its), bytes});
   });
   auto said = circumstances_of(job, data);
-  said["step"] = std::to_string(x.step);
   said["model"] = layers_text(job);
+  said.merge(choices_of(job));
   return to.save(x.step, std::move(tensors), said);
 }
 
@@ -90,10 +96,6 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   auto said = content.metadata().find("model");
   if (said != content.metadata().end() && said->second != layers_text(job))
     return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, layers_text(job)));
-  if (auto its = content.metadata().find("step");
-      its != content.metadata().end() && its->second != std::to_string((*newest)->step))
-    return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",
-                                 file, its->second));
   const auto ours = circumstances_of(job, data);
   for (auto* name : {"seed", "global_batch", "optimizer", "data"}) // drawn data follows from the seed
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != ours.at(name))
@@ -102,7 +104,10 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
                     "others",
                     file, name, its->second, ours.at(name)));
   found_checkpoint result;
-  result.torn = (*newest)->torn;
+  result.notes = std::move((*newest)->torn);
+  for (auto& [name, now] : choices_of(job))
+    if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != now)
+      result.notes.push_back(fmt::format("{}: its {} was {}, and is {} from here on", file, name, its->second, now));
   result.image.step = (*newest)->step;
   std::map<kept_part, std::vector<std::byte>> whole;
   caf::error problem;

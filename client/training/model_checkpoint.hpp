@@ -18,7 +18,7 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
 
 struct found_checkpoint {
   model_image image;
-  std::vector<std::string> torn; ///< Newer ones that cannot be used, and why.
+  std::vector<std::string> notes; ///< Newer ones that cannot be used, and why; what this run has chosen otherwise.
 };
 
 /// The newest one; nothing where there is none. Errors: those of checkpoint_directory::newest; corrupt, where it is of

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view checkpoint_prefix = "step-", checkpoint_suffix = ".safetensors";
+constexpr auto step_key = "step";         ///< Of a file's metadata.
 constexpr auto lock_name = "writer.lock"; ///< Stays when nobody writes: who removes it could remove the next one's.
 
 std::string name_of(uint64_t step) {
@@ -114,7 +115,7 @@ bool checkpoint_directory::make_room(uint64_t step, const std::vector<stored_ten
   if (problem || free > bytes || !all)
     return false;
   std::erase_if(*all, [&](uint64_t each) { return each >= step; });
-  if (all->size() < 2 || !safetensors_file::read(file_of(all->back())))
+  if (all->size() < 2 || !read(all->back()))
     return false;
   all->pop_back();
   bool gone = false;
@@ -124,7 +125,8 @@ bool checkpoint_directory::make_room(uint64_t step, const std::vector<stored_ten
 }
 
 caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> tensors,
-                                      const tensor_metadata& metadata) const {
+                                      tensor_metadata metadata) const {
+  metadata[step_key] = std::to_string(step);
   std::error_code problem;
   if (fs::create_directories(directory_, problem); problem)
     return refused_by_system(directory_, "cannot be made a directory", problem);
@@ -146,16 +148,27 @@ caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> 
   return caf::none;
 }
 
+caf::expected<safetensors_file> checkpoint_directory::read(uint64_t step) const {
+  auto content = safetensors_file::read(file_of(step));
+  if (!content)
+    return content;
+  const auto& said = content->metadata();
+  if (!said.contains(digest_key))
+    return malformed(fmt::format("{}: it has no {}, so nobody knows whether it is whole", file_of(step).string(),
+                                 digest_key));
+  if (auto its = said.find(step_key); its != said.end() && its->second != std::to_string(step))
+    return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",
+                                 file_of(step).string(), its->second));
+  return content;
+}
+
 caf::expected<std::optional<checkpoint_directory::checkpoint>> checkpoint_directory::newest() const {
   auto all = steps();
   if (!all)
     return std::move(all.error());
   std::vector<std::string> torn;
   for (auto step = all->rbegin(); step != all->rend(); ++step) {
-    auto content = safetensors_file::read(file_of(*step));
-    if (content && !content->metadata().contains(digest_key))
-      content = malformed(fmt::format("{}: it has no {}, so nobody knows whether it is whole", file_of(*step).string(),
-                                      digest_key));
+    auto content = read(*step);
     if (content)
       return std::optional<checkpoint>{checkpoint{*step, std::move(*content), std::move(torn)}};
     torn.push_back(render(content.error()));

@@ -39,11 +39,11 @@ public:
   /// this step and of those before; what later steps have left stays. Where the disk has no room beside those before,
   /// they go first, but for the newest, if that is whole. Makes the directory where it is not there. Errors: as of
   /// `write_safetensors`, and then an earlier one is there if one was; io_error also where one that is to go cannot be
-  /// removed.
-  caf::error save(uint64_t step, std::vector<stored_tensor> tensors, const tensor_metadata& metadata = {}) const;
+  /// removed. "step" among the metadata is its number.
+  caf::error save(uint64_t step, std::vector<stored_tensor> tensors, tensor_metadata metadata = {}) const;
 
-  /// The newest that is whole; nothing where there is none at all. Errors: corrupt where there are some, and none of
-  /// them can be used, with what is wrong with each; io_error.
+  /// The newest that is whole and has its own step's name; nothing where there is none at all. Errors: corrupt where
+  /// there are some, and none of them can be used, with what is wrong with each; io_error.
   caf::expected<std::optional<checkpoint>> newest() const;
 
   /// Of the checkpoints, whole or not, ascending. Errors: io_error; a directory that is not there has none.
@@ -52,6 +52,8 @@ public:
   std::filesystem::path file_of(uint64_t step) const;
 
 private:
+  /// Errors: as of safetensors_file::read; corrupt, where it has no digest, or says that it is of another step.
+  caf::expected<safetensors_file> read(uint64_t step) const;
   caf::error remove_drafts() const;
   /// Of those before the step all but the newest go, where these have no room beside them; whether any has gone.
   bool make_room(uint64_t step, const std::vector<stored_tensor>& tensors) const;

@@ -96,6 +96,8 @@ caf::expected<safetensors_file> safetensors_file::read(const fs::path& file) {
   }
   if (auto problem = check_digest(file, *header, *said, result.tensors_))
     return problem;
+  if (auto problem = result.damage())
+    return problem;
   result.metadata_ = std::move(said->metadata);
   return result;
 }

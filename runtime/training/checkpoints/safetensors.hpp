@@ -50,6 +50,8 @@ public:
   /// Null: there is none.
   const stored_tensor* find(std::string_view name) const;
   const tensor_metadata& metadata() const { return metadata_; }
+  /// What was taken of the tensors so far means nothing. Errors: io_error, as file_bytes has it.
+  caf::error damage() const { return content_.damage(); }
 
 private:
   explicit safetensors_file(file_bytes content) : content_(std::move(content)) {}

@@ -42,4 +42,11 @@ void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<u
     labels[i] = std::to_integer<uint8_t>(text[i + 1]);
 }
 
+caf::error byte_windows::damage() const {
+  for (auto& file : files_)
+    if (auto problem = file.content->damage())
+      return problem;
+  return caf::none;
+}
+
 } // namespace ringmaster::training

@@ -30,6 +30,7 @@ public:
 private:
   byte_windows(std::vector<text_file> files, uint32_t window, uint32_t stride);
   void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override;
+  caf::error damage() const override;
 
   std::vector<text_file> files_;
   uint32_t window_, stride_;

@@ -34,7 +34,7 @@ caf::error data_set::fill(std::span<const uint32_t> samples, std::span<float> in
     } catch (const std::exception& x) { // a set of somebody's own
       return make_error(errc::io_error, fmt::format("sample {} of {}: {}", samples[i], name(), x.what()));
     }
-  return caf::none;
+  return damage();
 }
 
 } // namespace ringmaster::training

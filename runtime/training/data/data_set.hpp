@@ -36,12 +36,14 @@ public:
   /// Writes these samples one behind the other: `shape().elements()` floats of each to `inputs`, channel by channel and
   /// row by row, and `labels_each()` numbers to `labels`; either may be empty, and is not wanted. Errors: size_mismatch
   /// where a span has another size, out_of_range for a sample that there is not; then nothing is written. io_error,
-  /// with the sample, where the set throws.
+  /// with the sample, where the set throws, and where its files are damaged.
   caf::error fill(std::span<const uint32_t> samples, std::span<float> inputs, std::span<uint32_t> labels) const;
 
 private:
   /// The same of one that is there, into spans that are empty or fit.
   virtual void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const = 0;
+  /// Why what `fill_one` has written means nothing, though it did not throw.
+  virtual caf::error damage() const { return caf::none; }
 };
 
 /// What a model learns from, and what it is tried on, which have no sample in common.

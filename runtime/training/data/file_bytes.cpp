@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <utility>
 
 namespace ringmaster::training {
 
@@ -46,13 +45,13 @@ caf::expected<file_bytes> file_bytes::of(const std::filesystem::path& file) {
     return unreadable(file, std::strerror(errno));
   if (!S_ISREG(found.st_mode))
     return unreadable(file, "it is no regular file");
-  file_bytes result;
+  file_bytes result{file};
   const auto size = static_cast<size_t>(found.st_size);
   if (size >= mapped_bytes_min) {
     auto* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
     if (memory == MAP_FAILED)
       return unreadable(file, std::strerror(errno));
-    result.mapped_ = {static_cast<const std::byte*>(memory), size};
+    result.mapped_ = std::make_unique<const mapping>(std::span{static_cast<std::byte*>(memory), size});
     return result;
   }
   result.read_.resize(size);
@@ -61,12 +60,17 @@ caf::expected<file_bytes> file_bytes::of(const std::filesystem::path& file) {
   return result;
 }
 
-file_bytes::file_bytes(file_bytes&& other) noexcept
-  : mapped_(std::exchange(other.mapped_, {})), read_(std::move(other.read_)) {}
+std::span<const std::byte> file_bytes::bytes() const noexcept {
+  return mapped_ ? mapped_->bytes() : std::span<const std::byte>{read_};
+}
 
-file_bytes::~file_bytes() {
-  if (!mapped_.empty())
-    ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+caf::error file_bytes::damage() const {
+  return mapped_ && mapped_->struck() ? unreadable(file_, "somebody has cut it since it was opened") : caf::none;
+}
+
+file_bytes::mapping::~mapping() {
+  guard_.end();
+  ::munmap(bytes_.data(), bytes_.size());
 }
 
 } // namespace ringmaster::training

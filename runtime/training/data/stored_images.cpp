@@ -14,6 +14,13 @@ void stored_images::fill_one(uint32_t sample, std::span<float> input, std::span<
     labels.front() = image.label;
 }
 
+caf::error stored_images::damage() const {
+  for (auto& file : files_)
+    if (auto problem = file.damage())
+      return problem;
+  return caf::none;
+}
+
 caf::expected<uint8_t> label_at(const std::filesystem::path& file, std::span<const std::byte> bytes, size_t offset,
                                 uint64_t sample) {
   const auto label = std::to_integer<uint8_t>(bytes[offset]);

@@ -33,6 +33,7 @@ public:
 
 private:
   void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override;
+  caf::error damage() const override;
 
   std::string name_;
   sample_shape shape_;

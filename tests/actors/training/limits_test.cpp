@@ -42,7 +42,8 @@ struct run_beside_silence {
                    rank_ended{.attempt = x.attempt,
                               .rank = x.rank,
                               .losses = {.loss = 1, .samples = 1},
-                              .made = {whole_part(value_kind::weight, 0), whole_part(value_kind::optimizer_state, 0)}});
+                              .made = {whole_part(value_kind::weight, 0), whole_part(value_kind::optimizer_state, 0)},
+                              .events = {}});
     };
     const auto silent = run.settings.devices[0];
     cluster.sys.spawn(silent_rank, run.handle, rank_ready{silent, 0, "", 0, {}}, ends_step_0);

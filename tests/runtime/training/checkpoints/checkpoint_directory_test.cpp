@@ -97,6 +97,15 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: a file without a digest, or with ot
   CHECK(contains(found.torn[1], "step-000002.safetensors: its bytes are not those that were written"));
 }
 
+TEST_CASE_FIXTURE(checkpoints, "checkpoints: one that has another step's name is named, and the one before is taken") {
+  save_all({1, 2});
+  std::filesystem::rename(kept.file_of(2), kept.file_of(7));
+  auto found = newest();
+  CHECK(found.step == 1);
+  REQUIRE(found.torn.size() == 1);
+  CHECK(contains(found.torn[0], "step-000007.safetensors is of step 2, as it says itself: "));
+}
+
 TEST_CASE_FIXTURE(checkpoints, "checkpoints: where all are torn that is an error, not a fresh start") {
   save_all({1, 2});
   cut(1);

@@ -147,15 +147,22 @@ TEST_CASE_FIXTURE(cifar_folder, "image files: what is wrong in CIFAR-10's files 
   }
 }
 
-TEST_CASE("image files: large files, which are mapped, hold the same") {
-  image_folder folder;
-  constexpr uint32_t count = 200'000; // of 6 bytes
-  folder.write_idx(count, 4);
-  auto opened = open_data_folder(folder.path());
+TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, holds the same, until somebody cuts it") {
+  constexpr uint32_t count = 22'000; // of 3,073 bytes, more than 64 MiB; all but three are a hole in the file
+  cut("data_batch_5.bin", (count - 1) * 3073);
+  overwrite("data_batch_5.bin", (count - 1) * 3073, "\x07" + std::string(3072, '\x66'));
+  auto opened = open_data_folder(path());
   REQUIRE(opened);
-  std::vector<float> inputs(6);
-  std::vector<uint32_t> labels(1), last{count - 1};
-  REQUIRE(!opened->training->fill(last, inputs, labels));
-  CHECK(labels[0] == (count - 1) % 10);
-  CHECK(inputs[5] == static_cast<float>((10 * (count - 1) + 5) % 256) / 255);
+  auto& x = *opened->training;
+  REQUIRE(x.count() == 8 + count);
+  std::vector<float> inputs(3072);
+  std::vector<uint32_t> labels(1), last{8 + count - 1}, first{0};
+  REQUIRE(!x.fill(last, inputs, labels));
+  CHECK(labels[0] == 7);
+  CHECK(inputs[3071] == 102.f / 255);
+  cut("data_batch_5.bin", 4096);
+  CHECK(!x.fill(first, inputs, labels)); // of a file that nobody has touched
+  auto problem = x.fill(last, inputs, labels);
+  CHECK(code_of(problem) == errc::io_error);
+  CHECK(contains(render(problem), "data_batch_5.bin: cannot be read: somebody has cut it since it was opened"));
 }
