@@ -5,6 +5,7 @@
 #include "client/training/told_settings.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
+#include "runtime/training/computed/step_times.hpp"
 
 #include <caf/scoped_actor.hpp>
 
@@ -290,9 +291,10 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
 
 void active_run::sum_up() {
   outcome_.job = job_;
-  auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
-  std::ranges::sort(seconds);
-  outcome_.step_seconds = seconds.empty() ? 0 : seconds[(seconds.size() - 1) / 2];
+  const auto& seconds = seconds_.empty() ? first_seconds_ : seconds_;
+  outcome_.step_seconds = median_of(seconds);
+  for (size_t i = 0; i < profiled_.size(); ++i)
+    outcome_.profiles.steps[i].around = median_around(seconds, profiled_[i]);
 }
 
 } // namespace ringmaster::training

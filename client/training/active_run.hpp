@@ -75,6 +75,7 @@ private:
   std::atomic<bool> killed_{false}; ///< Who is to be killed on purpose.
   step_report latest_;
   std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
+  std::vector<size_t> profiled_;                ///< Of outcome_.profiles, where their seconds are.
   std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
   caf::error problem_;                          ///< Why the run ends before its end.
   bool stopped_ = false;                        ///< The trainer has been told to end.

@@ -56,10 +56,13 @@ void active_run::step_done(const step_report& x) {
 
 void active_run::profiled(const std::vector<event>& x, double seconds) {
   auto& all = outcome_.profiles;
-  if (all.steps.empty() || all.ranks != latest_.ranks)
+  if (all.steps.empty() || all.ranks != latest_.ranks) {
     all = {latest_.ranks, latest_.step, latest_.step, {}};
+    profiled_.clear();
+  }
   all.last = latest_.step;
   all.steps.push_back({x, seconds});
+  profiled_.push_back((seconds_.empty() ? first_seconds_ : seconds_).size() - 1); // step_done came before
 }
 
 void active_run::kill_one() {

@@ -157,14 +157,15 @@ class run_call final : public configured_call {
     const auto& its = found.profiles;
     if (its.steps.empty())
       return std::optional<run_predictions>{};
-    auto measured = predict(*found.job, its.ranks, its.steps);
+    auto measured = predict(*found.job, its.ranks, its.steps, found.step_seconds);
     if (!measured)
       return std::move(measured.error());
     run_predictions result{std::move(*measured), {}, has_usual_costs()};
     if (launched_ || !coordinator_elsewhere(cfg_.values()).empty())
       return result; // ranks are in several processes
     const auto machine = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
-    auto tuned = predict(*found.job, its.ranks, its.steps, tuned_communications(*found.job, machine));
+    auto tuned = predict(*found.job, its.ranks, its.steps, found.step_seconds,
+                         tuned_communications(*found.job, machine));
     if (!tuned)
       return std::move(tuned.error());
     result.tuned_seconds = tuned->seconds;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace ringmaster::training {
@@ -26,8 +27,9 @@ std::map<uint32_t, std::vector<double>> aside_ends(const std::vector<event>& all
 }
 
 /// Of each rank in its order, and all that lies between two operations counted to the one before, or, where that one is
-/// a communication or none, to the next that is none: what only prepares, and what a rank was held up by, also before
-/// it began. What was waited for does not count: until something aside was over.
+/// a communication or none, or something aside was waited for since, to the next that is none: what only prepares, and
+/// what a rank was held up by, also before it began. What was waited for does not count: until something aside was
+/// over.
 std::vector<event> with_what_prepares(std::vector<event> all) {
   std::ranges::stable_sort(all, {}, [](auto& x) { return std::pair{x.rank, x.start}; });
   auto ends = aside_ends(all);
@@ -39,17 +41,20 @@ std::vector<event> with_what_prepares(std::vector<event> all) {
   std::vector<event> result;
   std::optional<uint32_t> rank;
   double busy_until = 0, owed = 0;
+  bool waited = false;
   for (auto& x : all) {
     if (std::exchange(rank, x.rank) != x.rank)
-      busy_until = owed = 0;
+      busy_until = owed = waited = 0;
     auto* before = result.empty() || result.back().rank != x.rank ? nullptr : &result.back();
-    auto& prepared = before != nullptr && !is_communication(before->what) ? before->duration : owed;
-    prepared += std::max(x.start - prepared_from(x.rank, busy_until, x.start), 0.)
-                + (takes_time(x.what) ? 0 : x.duration);
+    const auto from = prepared_from(x.rank, busy_until, x.start);
+    waited = waited || from > busy_until;
+    auto& prepared = before != nullptr && !is_communication(before->what) && !waited ? before->duration : owed;
+    prepared += std::max(x.start - from, 0.) + (takes_time(x.what) ? 0 : x.duration);
     busy_until = x.aside ? std::max(busy_until, x.start) : end_of(x);
     if (!takes_time(x.what) || x.aside)
       continue;
     result.push_back(x);
+    waited = false;
     if (!is_communication(x.what))
       result.back().duration += std::exchange(owed, 0);
   }
@@ -65,6 +70,7 @@ using place = std::tuple<op, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>;
 
 struct meeting {
   double begun = 0, ended = 0; ///< When the last one came; when it was over.
+  std::set<uint64_t> firsts{}; ///< Of its ranks' samples: data parallel ones have their own.
   std::vector<place> before{}; ///< What its ranks did aside before it.
 };
 
@@ -90,6 +96,7 @@ std::map<place, meeting> meetings_of(const std::vector<event>& step) {
     std::get<5>(at) = turns[{x.rank, at}]++;
     auto& its = result[at];
     its.begun = std::max(its.begun, sends ? end_of(x) : x.start);
+    its.firsts.insert(x.samples.begin);
     if (!sends)
       its.ended = over_at(x, its);
     if (!x.aside)
@@ -123,13 +130,14 @@ profiled_costs::profiled_costs(const training_job& job, const std::vector<event>
   const auto all = with_what_prepares(measured);
   for (auto& x : all)
     if (!is_communication(x.what))
-      add({x.what, x.rank, x.layer, x.samples.count()}, x.duration);
+      for (auto first : {x.samples.begin, any_first})
+        add({x.what, x.rank, x.layer, first, x.samples.count()}, x.duration);
     else if (x.what == op::send && !x.aside) // which waits for nobody
-      add({x.what, 0, x.layer, any_samples}, x.duration);
-  const auto meetings = meetings_of(all);
+      add({x.what, 0, x.layer, any_first, 0}, x.duration);
+  auto meetings = meetings_of(all);
   for (auto& [where, its] : meetings)
-    for (auto samples : {std::get<4>(where), any_samples})
-      add({std::get<0>(where), 0, std::get<3>(where), samples}, seconds_of(its, meetings));
+    for (its.firsts.insert(any_first); auto first : its.firsts)
+      add({std::get<0>(where), 0, std::get<3>(where), first, 0}, seconds_of(its, meetings));
   for (auto& [which, seconds] : seconds_)
     seconds /= static_cast<double>(counts[which]);
 }
@@ -140,28 +148,27 @@ uint64_t profiled_costs::memory_of(const value_tag& x) const {
 
 double profiled_costs::time_of(const pending& x, uint32_t) const {
   const auto samples = x.argument.samples.first();
-  const bool is_pair = x.what == op::send || x.what == op::receive;
-  auto found = [&](uint32_t rank, uint64_t which) { return seconds_.find({x.what, rank, x.argument.layer, which}); };
-  if (is_communication(x.what)) {
-    if (communications_ && x.what != op::send)
-      return communications_(x);
-    auto its = found(0, is_pair ? samples.begin : 0);
-    if (its == seconds_.end())
-      its = found(0, any_samples);
-    return its == seconds_.end() ? 0 : its->second;
-  }
-  if (auto its = found(x.rank, samples.count()); its != seconds_.end())
-    return its->second;
+  const bool is_alone = !is_communication(x.what);
+  if (!is_alone && communications_ && x.what != op::send)
+    return communications_(x);
+  for (auto first : {samples.begin, any_first})
+    if (auto its = seconds_.find({x.what, is_alone ? x.rank : 0, x.argument.layer, first,
+                                  is_alone ? samples.count() : 0});
+        its != seconds_.end())
+      return its->second;
+  if (!is_alone)
+    return 0;
   // The nearest of its layer, per sample.
   auto alike = [&](const kind& y) {
-    return std::get<0>(y) == x.what && std::get<1>(y) == x.rank && std::get<2>(y) == x.argument.layer;
+    return std::get<0>(y) == x.what && std::get<1>(y) == x.rank && std::get<2>(y) == x.argument.layer
+           && std::get<3>(y) == any_first;
   };
-  auto near = seconds_.lower_bound({x.what, x.rank, x.argument.layer, samples.count()});
+  auto near = seconds_.lower_bound({x.what, x.rank, x.argument.layer, any_first, samples.count()});
   if ((near == seconds_.end() || !alike(near->first)) && near != seconds_.begin())
     --near;
   if (near == seconds_.end() || !alike(near->first))
     return 0;
-  const auto measured = std::get<3>(near->first);
+  const auto measured = std::get<4>(near->first);
   return measured == 0 ? near->second
                        : near->second * static_cast<double>(samples.count()) / static_cast<double>(measured);
 }
@@ -184,8 +191,8 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {
 }
 
 caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps,
-                                      const communication_times& communications) {
-  std::vector<std::pair<double, size_t>> by_time;
+                                      double usual, const communication_times& communications) {
+  std::vector<std::pair<double, size_t>> parts; // of what is usual
   std::vector<training_outcome> simulated;
   const auto shape = step_shape(job, {ranks, sides_of(job.shape)});
   for (auto& step : steps) {
@@ -193,13 +200,13 @@ caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, s
                           profiled_costs{job, step.events, communications}, true);
     if (!found)
       return std::move(found.error());
-    const auto around = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);
-    by_time.emplace_back(found->end + around, simulated.size());
+    const auto beside = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);
+    parts.emplace_back((found->end + beside) / step.around, simulated.size());
     simulated.push_back(std::move(*found));
   }
-  std::ranges::sort(by_time);
-  const auto [seconds, of] = by_time[by_time.size() / 2];
-  return predicted_step{of, outcome_of(steps[of].events, ranks), std::move(simulated[of]), seconds};
+  std::ranges::sort(parts);
+  const auto [part, of] = parts[parts.size() / 2];
+  return predicted_step{of, outcome_of(steps[of].events, ranks), std::move(simulated[of]), part * usual};
 }
 
 } // namespace ringmaster::training

@@ -16,11 +16,11 @@ namespace ringmaster::training {
 using communication_times = std::function<double(const pending&)>;
 
 /// What a step of a job costs on this machine, from one that was measured: seconds and bytes. An operation takes what
-/// those alike took at the mean, of the same rank and layer and of as many samples, so a rank that was slower is so
-/// again; a communication, from when all are there to when the last one can go on, or, aside, to when it is over, and
-/// one that sends samples what that of these took, for the first of a step finds its receiver asleep; what only
-/// prepares, and what held the rank up in between or before it began, is counted to the operation beside it. One that
-/// the step had not is scaled from one of fewer or more samples.
+/// that of the same rank, layer and samples took, for what is held up now here and now there makes others wait, which
+/// means would not; a communication, from when all are there to when the last one can go on, or, aside, to when it is
+/// over, by its layer and samples; what only prepares, and what held the rank up in between or before it began, is
+/// counted to the operation beside it. One that the step had not takes the mean of those alike, of as many samples, or
+/// is scaled from one of fewer or more.
 class profiled_costs final : public cost_model {
 public:
   /// `measured`: the events of all ranks of a step; a collective's `peer` is the first rank of its group.
@@ -36,10 +36,10 @@ public:
   double mfu_percent(const model&, uint32_t, double) const override { return -1; }
 
 private:
-  /// What, by which rank, of which layer, of how many samples; a communication by rank 0 in place of all, what is sent
-  /// of the first of its samples or of `any_samples`.
-  using kind = std::tuple<op, uint32_t, uint32_t, uint64_t>;
-  static constexpr uint64_t any_samples = UINT64_MAX;
+  /// What, by which rank, of which layer, of which first sample or of any, and of how many; a communication by rank 0
+  /// in place of all, of 0 samples.
+  using kind = std::tuple<op, uint32_t, uint32_t, uint64_t, uint64_t>;
+  static constexpr uint64_t any_first = UINT64_MAX;
 
   const training_job& job_;
   communication_times communications_;
@@ -52,18 +52,22 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
 struct measured_step {
   std::vector<event> events; ///< From time 0 on.
   double seconds = 0;        ///< Of the whole step.
+  double around = 0;         ///< What steps took then: see median_around.
 };
 
 /// What a step takes, as the simulator has it.
 struct predicted_step {
-  size_t of = 0; ///< Whose costs they are, by index: the step of which the simulated time is the middle one.
+  size_t of = 0; ///< Whose costs they are, by index: the step whose simulated time is the middle one, beside what steps
+                 ///< took around it.
   training_outcome measured, simulated;
-  double seconds = 0; ///< Of a step in all: the simulated operations, and what the measured one took around them.
+  double seconds = 0; ///< Of a step in all, when steps take what is usual: the simulated operations, and what the
+                      ///< measured one took before and behind them.
 };
 
 /// Simulates each of the steps, of which there is one at least, with its own costs: what disturbed one of them does not
-/// count. `communications`: as `profiled_costs` has it. Errors: those of `simulate`.
+/// count, nor how fast the machine was then. `usual`: what a step of the run takes, in seconds. `communications`: as
+/// `profiled_costs` has it. Errors: those of `simulate`.
 caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps,
-                                      const communication_times& communications = {});
+                                      double usual, const communication_times& communications = {});
 
 } // namespace ringmaster::training

@@ -59,11 +59,18 @@ caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_o
     return make_error(errc::io_error,
                       fmt::format("{}: it is no folder{}", folder.string(), problem ? ": " + problem.message() : ""));
   std::string looked_for;
+  const known_format* found = nullptr;
   for (auto& format : known_formats) {
-    if (format.lies_in(folder))
-      return format.open(folder);
     looked_for += fmt::format("{}; ", format.files);
+    if (!format.lies_in(folder))
+      continue;
+    if (found != nullptr)
+      return invalid(fmt::format("{}: there are {}, and {}: each kind needs a folder of its own", folder.string(),
+                                 found->files, format.files));
+    found = &format;
   }
+  if (found != nullptr)
+    return found->open(folder);
   auto text = open_text(folder, opts);
   if (!text && code_of(text.error()) == errc::invalid_argument)
     return invalid(fmt::format("{}; what is looked for in a folder: {}or else files of text", render(text.error()),

@@ -16,8 +16,9 @@ struct text_options {
   double held_out_part = 0.1; ///< Of the files, about.
 };
 
-/// The data that lies in a folder: MNIST's files, CIFAR-10's, or else any text, whichever is found there first. Errors:
-/// as of those; io_error where it is no folder; invalid_argument, with all that was looked for, where there is nothing.
+/// The data that lies in a folder: MNIST's files, or CIFAR-10's, or else any text. Errors: as of those; io_error where
+/// it is no folder; invalid_argument, with all that was looked for, where there is nothing, and where there are images
+/// of both kinds.
 caf::expected<opened_data> open_data_folder(const std::filesystem::path& folder, const text_options& opts = {});
 
 } // namespace ringmaster::training

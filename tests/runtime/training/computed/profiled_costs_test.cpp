@@ -15,7 +15,7 @@ using namespace ringmaster::training;
 namespace {
 
 /// A machine of which everything is known: seconds.
-class known_machine final : public cost_model {
+class known_machine : public cost_model {
 public:
   std::string_view name() const override { return "known"; }
   std::string_view time_unit() const override { return "s"; }
@@ -33,6 +33,15 @@ public:
       case op::send: return 0;
       default: return is_communication(x.what) ? 1.5 : 0;
     }
+  }
+};
+
+/// One that holds up now this rank and now that one.
+class stuttering_machine final : public known_machine {
+public:
+  double time_of(const pending& x, uint32_t world_size) const override {
+    const bool is_held_up = (x.rank + x.argument.samples.first().begin / 2) % 2 == 0;
+    return known_machine::time_of(x, world_size) * (is_held_up && x.what <= op::backward ? 3 : 1);
   }
 };
 
@@ -82,12 +91,24 @@ TEST_CASE(
     const auto measured = as_measured(std::move(events));
     std::vector<measured_step> steps;
     for (auto by : {4., 1.01, 1., 0.99, 2.5, 1.02, 0.98})
-      steps.push_back({slower(measured, by), by * truth + 2});
-    const auto found = predict(job, world, steps);
+      steps.push_back({slower(measured, by), by * truth + 2, truth + 2});
+    for (auto by : {3., 3.03, 2.97}) // when the machine was slower, so that all steps were
+      steps.push_back({slower(measured, by), by * (truth + 2), 3 * (truth + 2)});
+    const auto found = predict(job, world, steps, truth + 2);
     REQUIRE(found);
     CHECK(found->simulated.end == doctest::Approx(truth).epsilon(0.05));
     CHECK(found->seconds == doctest::Approx(truth + 2).epsilon(0.05));
     CHECK(found->measured.end == doctest::Approx(truth).epsilon(0.05));
+  }
+}
+
+TEST_CASE("profiled costs: who waits for one that is held up now and then waits in the simulator, too") {
+  for (const std::string strategy : {"ddp", "zero3", "fsdp", "1f1b"}) {
+    CAPTURE(strategy);
+    const auto job = small_job(strategy, 8, 24, 2);
+    std::vector<event> events;
+    const auto truth = end_by(job, 3, stuttering_machine{}, &events);
+    CHECK(end_by(job, 3, profiled_costs{job, as_measured(std::move(events))}) == doctest::Approx(truth).epsilon(0.05));
   }
 }
 
@@ -171,7 +192,7 @@ TEST_CASE("profiled costs: what waits aside for what was begun before it takes n
   }
 }
 
-TEST_CASE("profiled costs: who waits for something aside computes no longer for that, and prepares from then on") {
+TEST_CASE("profiled costs: who waits for something aside computes no longer for that, and comes late from then on") {
   const auto job = small_job("fsdp", 3, 8, 4);
   const profiled_costs costs{
     job,
@@ -179,7 +200,7 @@ TEST_CASE("profiled costs: who waits for something aside computes no longer for 
      {.what = op::forward, .rank = 0, .layer = 0, .samples = {0, 8}, .start = 0, .duration = 2},
      {.what = op::forward, .rank = 0, .layer = 1, .samples = {0, 8}, .start = 5.5, .duration = 1},
      {.what = op::forward, .rank = 0, .layer = 2, .samples = {0, 8}, .start = 7, .duration = 1}}};
-  for (auto [layer, seconds] : {std::pair{0u, 2.5}, {1u, 1.5}, {2u, 1.}}) {
+  for (auto [layer, seconds] : {std::pair{0u, 2.}, {1u, 0.5 + 1 + 0.5}, {2u, 1.}}) {
     pending x;
     x.what = op::forward;
     x.argument.layer = layer;
@@ -202,13 +223,16 @@ TEST_CASE("profiled costs: what holds a rank up before it begins, and what it pr
      {.what = op::forward, .rank = 1, .layer = 1, .samples = {0, 4}, .start = 11, .duration = 4},
      {.what = op::receive, .rank = 1, .peer = 0, .layer = 1, .samples = {4, 8}, .start = 15, .duration = 6},
      {.what = op::forward, .rank = 1, .layer = 1, .samples = {4, 8}, .start = 21.5, .duration = 4}}};
-  auto forward_of = [&](uint32_t rank) {
+  auto forward_of = [&](uint32_t rank, uint64_t first) {
     pending x;
     x.what = op::forward;
     x.rank = x.argument.layer = rank;
-    x.argument.samples.add(range_set{range{0, 4}});
+    x.argument.samples.add(range_set{range{first, first + 4}});
     return costs.time_of(x, 2);
   };
-  CHECK(forward_of(0) == (2 + 1 + 5 + 0.5 + 3 + 0.5 + 5) / 2); // late, and two drawings of samples
-  CHECK(forward_of(1) == (4 + 0.5 + 4) / 2);                   // and what it waited for does not count
+  CHECK(forward_of(0, 0) == 2 + 1 + 5);         // late, and a drawing of samples
+  CHECK(forward_of(0, 4) == 0.5 + 3 + 0.5 + 5); // another one
+  CHECK(forward_of(0, 2) == 8.5);               // neither
+  CHECK(forward_of(1, 0) == 4);                 // what it waited for does not count
+  CHECK(forward_of(1, 4) == 0.5 + 4);
 }

@@ -147,6 +147,11 @@ TEST_CASE_FIXTURE(cifar_folder, "image files: what is wrong in CIFAR-10's files 
   }
 }
 
+TEST_CASE_FIXTURE(cifar_folder, "image files: of two kinds in one folder none is taken") {
+  write_idx(12, 4);
+  check_image_error(*this, errc::invalid_argument, ": each kind needs a folder of its own");
+}
+
 TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, holds the same, until somebody cuts it") {
   constexpr uint32_t count = 22'000; // of 3,073 bytes, more than 64 MiB; all but three are a hole in the file
   cut("data_batch_5.bin", (count - 1) * 3073);
