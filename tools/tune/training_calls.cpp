@@ -36,7 +36,8 @@ caf::expected<run_settings> little_training(std::string_view strategy) {
   return result;
 }
 
-/// Of the first layer's parameters, or of what it makes of some samples.
+/// Of the first layer's parameters, or of what it makes of as many samples as a send has, none of them in particular:
+/// the first ones of a step find their receiver asleep, and what all take at the mean is wanted.
 pending call_of(op what) {
   pending x;
   x.what = what;
@@ -47,7 +48,7 @@ pending call_of(op what) {
     x.peer = 1;
     x.argument.kind = value_kind::activation;
     x.argument.layer = 1;
-    x.argument.samples.add(range_set{range{0, micro_batch}});
+    x.argument.samples.add(range_set{range{batch, batch + micro_batch}});
   }
   return x;
 }
